@@ -1,0 +1,66 @@
+# From a fresh clone, with Python >= 3.10 and Java >= 17: `make demo`, `make test`. They set up .venv themselves.
+
+PYTHON ?= python3
+VENV ?= .venv
+# More for pytest, e.g. `make test ARGS='-k session'`.
+ARGS ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.millrace-installed
+
+# $(error) instead of a failing command: the user sees one line and not make's own on top of it. JAVA_HOME is handed
+# over because `make demo JAVA_HOME=...` does not reach $(shell) in older versions of make.
+JAVA_PROBLEM = $(shell JAVA_HOME='$(JAVA_HOME)' sh scripts/check_java.sh 2>&1)
+PYTHON_PROBLEM = $(shell \
+	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then \
+		echo 'Millrace needs Python 3.10 or newer, and $(PYTHON) is not: install one or run make PYTHON=/path/to/python3'; \
+	elif ! $(PYTHON) -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+		echo '$(PYTHON) cannot create virtual environments: install its venv module (Debian/Ubuntu: `apt-get install python3-venv`)'; \
+	fi)
+
+.DEFAULT_GOAL := help
+# `java` is to answer before `venv` starts a long installation, also under -j.
+.NOTPARALLEL:
+.PHONY: help java venv demo test check lint unit bench clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+
+demo: java venv ## run examples/demo.py on a local Spark
+	@$(BIN)/python examples/demo.py
+
+test: java venv ## the whole test suite, with Spark
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint unit ## lint, types and the tests that need no Java: in less than a minute
+
+lint: venv ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict
+
+unit: venv ## the tests that need no Java
+	$(BIN)/python -m pytest -m "not spark and not slow" $(ARGS)
+
+bench: ## list the benchmarks
+	@set -- benchmarks/*.py; \
+	if [ ! -e "$$1" ]; then echo 'There are no benchmarks yet.'; exit 0; fi; \
+	for file in "$$@"; do \
+		case $${file##*/} in _*) continue ;; esac; \
+		printf '%s %s\n    %s\n' '$(BIN)/python' "$$file" "$$(sed -n '/^"""/{s/"""//g;p;q;}' "$$file")"; \
+	done
+
+venv: $(STAMP) ## create .venv and install Millrace into it
+
+java:
+	@$(if $(JAVA_PROBLEM),$(error $(JAVA_PROBLEM)))true
+
+# The stamp is touched last, so an interrupted installation is done again.
+$(STAMP): pyproject.toml
+	@$(if $(PYTHON_PROBLEM),$(error $(PYTHON_PROBLEM)))echo 'Setting up $(VENV) (a few minutes: PySpark is large)'
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean: ## remove what tests and tools leave behind; rm -rf .venv for the environment
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	find src tests examples benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,68 @@
+"""What DataStream and Table programs share: types, rows, time, watermarks, configuration, jobs."""
+
+from __future__ import annotations
+
+from millrace.common.coercion import TypeMismatchError
+from millrace.common.completable_future import CompletableFuture
+from millrace.common.config_options import ConfigOption, ConfigOptions
+from millrace.common.configuration import Configuration
+from millrace.common.execution_config import ExecutionConfig
+from millrace.common.input_dependency_constraint import InputDependencyConstraint
+from millrace.common.job_client import JobClient
+from millrace.common.job_execution_result import JobExecutionResult
+from millrace.common.job_id import JobID
+from millrace.common.job_status import JobStatus
+from millrace.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
+from millrace.common.serialization import (
+    ByteArraySchema,
+    DeserializationSchema,
+    Encoder,
+    SerializationSchema,
+    SimpleStringSchema,
+)
+from millrace.common.serializer import TypeSerializer
+from millrace.common.time import Duration, Instant, Time
+from millrace.common.typeinfo import TypeInformation, Types
+from millrace.common.types import Row, RowKind
+from millrace.common.watermark_strategy import (
+    AssignerWithPeriodicWatermarksWrapper,
+    TimestampAssigner,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
+
+__all__ = [
+    "Configuration",
+    "ConfigOption",
+    "ConfigOptions",
+    "ExecutionConfig",
+    "TypeInformation",
+    "TypeSerializer",
+    "Types",
+    "SerializationSchema",
+    "DeserializationSchema",
+    "SimpleStringSchema",
+    "ByteArraySchema",
+    "Encoder",
+    "CompletableFuture",
+    "InputDependencyConstraint",
+    "JobClient",
+    "JobExecutionResult",
+    "JobID",
+    "JobStatus",
+    "RestartStrategies",
+    "RestartStrategyConfiguration",
+    "Row",
+    "RowKind",
+    "WatermarkStrategy",
+    "Duration",
+    "Instant",
+    "Time",
+    "AssignerWithPeriodicWatermarksWrapper",
+    # not in PyFlink's list
+    "TimestampAssigner",
+    "TypeMismatchError",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+]

@@ -1,0 +1,101 @@
+"""Typed configuration options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from millrace.common import config_values
+from millrace.common.time import Duration
+
+__all__ = ["ConfigOption", "ConfigOptions"]
+
+T = TypeVar("T")
+"""Type of the option's value."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigOption(Generic[T]):
+    """A key, the type of its value, and the default (None for none). Equal by key and default."""
+
+    key: str
+    convert: Callable[[Any], T]
+    """From whatever a configuration holds to a value; raises ``ValueError``."""
+    default: T | None = None
+
+    def has_default_value(self) -> bool:
+        return self.default is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConfigOption) and (self.key, self.default) == (other.key, other.default)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class ConfigOptions:
+    """Builds options: ``ConfigOptions.key("parallelism").int_type().default_value(1)``."""
+
+    @staticmethod
+    def key(key: str) -> OptionBuilder:
+        if not isinstance(key, str):
+            raise TypeError(f"the key of an option is a str, got {key!r}")
+        return ConfigOptions.OptionBuilder(key)
+
+    class OptionBuilder:
+        """Takes the type of the value."""
+
+        def __init__(self, key: str) -> None:
+            self._key = key
+
+        def boolean_type(self) -> ConfigOptions.TypedConfigOptionBuilder[bool]:
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_boolean)
+
+        def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
+            """32 bits."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_int)
+
+        def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
+            """64 bits."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_long)
+
+        def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
+            """Kept as a Python float, not rounded to 32 bits."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_double)
+
+        def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_double)
+
+        def string_type(self) -> ConfigOptions.TypedConfigOptionBuilder[str]:
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_text)
+
+        def duration_type(self) -> ConfigOptions.TypedConfigOptionBuilder[Duration]:
+            """A span of time: ``"10 s"``, ``"500ms"``, ``"PT1M"``; a bare number is ms."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_duration)
+
+        def memory_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
+            """A number of bytes: ``"64 mb"``, ``"1g"``; a bare number is bytes."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_bytes_count)
+
+        def map_type(self) -> ConfigOptions.TypedConfigOptionBuilder[dict[str, str]]:
+            """``"a:1,b:2"``."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.to_map)
+
+    class TypedConfigOptionBuilder(Generic[T]):
+        """Takes the default."""
+
+        def __init__(self, key: str, convert: Callable[[Any], T]) -> None:
+            self._key = key
+            self._convert = convert
+
+        def as_list(self) -> ConfigOptions.TypedConfigOptionBuilder[list[T]]:
+            """A list of such values: ``"a;b"`` or ``"[a, b]"``."""
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, config_values.ListOf(self._convert))
+
+        def default_value(self, value: T) -> ConfigOption[T]:
+            """Raises ``ValueError`` when the default is not of the option's type."""
+            return ConfigOption(self._key, self._convert, self._convert(value))
+
+        def no_default_value(self) -> ConfigOption[T]:
+            return ConfigOption(self._key, self._convert)

@@ -1,0 +1,135 @@
+"""Keys and values that configure jobs."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from millrace.common import config_values
+from millrace.common.config_options import ConfigOption
+
+__all__ = ["Configuration"]
+
+T = TypeVar("T")
+"""Type of a value."""
+
+
+class Configuration:
+    """A dict of settings with typed access: every value can be read as any type that its text can be parsed as.
+
+    Getters return the default for a missing key and raise ``ValueError`` when the value does not parse.
+    """
+
+    def __init__(self, other: Configuration | None = None) -> None:
+        """Empty, or a copy of ``other``."""
+        self._values: dict[str, Any] = {} if other is None else dict(other._values)
+
+    @classmethod
+    def from_dict(cls, map: Mapping[str, str]) -> Configuration:
+        configuration = cls()
+        for key, value in map.items():
+            configuration.set_string(key, value)
+        return configuration
+
+    def get(self, option: ConfigOption[T]) -> T | None:
+        """The value of an option, else its default, else None."""
+        return self._get(option.key, option.default, option.convert)
+
+    def set(self, option: ConfigOption[T], value: T) -> Configuration:
+        """Raises ``ValueError`` when the value is not of the option's type."""
+        self._values[option.key] = option.convert(value)
+        return self
+
+    def get_string(self, key: str, default_value: str) -> str:
+        return self._get(key, default_value, config_values.to_text)
+
+    def set_string(self, key: str, value: str) -> Configuration:
+        """Raises ``TypeError`` for what is not a str."""
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"set_string takes str and str, got {key!r} and {value!r}")
+        self._values[key] = value
+        return self
+
+    def get_integer(self, key: str, default_value: int) -> int:
+        return self._get(key, default_value, config_values.to_long)
+
+    def set_integer(self, key: str, value: int) -> Configuration:
+        return self._set(key, value, config_values.to_long)
+
+    def get_boolean(self, key: str, default_value: bool) -> bool:
+        return self._get(key, default_value, config_values.to_boolean)
+
+    def set_boolean(self, key: str, value: bool) -> Configuration:
+        return self._set(key, value, config_values.to_boolean)
+
+    def get_float(self, key: str, default_value: float) -> float:
+        return self._get(key, default_value, config_values.to_double)
+
+    def set_float(self, key: str, value: float) -> Configuration:
+        return self._set(key, value, config_values.to_double)
+
+    def get_bytearray(self, key: str, default_value: bytearray) -> bytearray:
+        return bytearray(self._get(key, bytes(default_value), config_values.to_bytes))
+
+    def set_bytearray(self, key: str, value: bytearray) -> Configuration:
+        return self._set(key, value, config_values.to_bytes)
+
+    def _get(self, key: str, default: T, convert: Callable[[Any], Any]) -> T:
+        if key not in self._values:
+            return default
+        value = self._values[key]
+        try:
+            return convert(value)  # type: ignore[no-any-return]
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"could not parse value {value!r} for key {key!r}: {error}") from None
+
+    def _set(self, key: str, value: Any, convert: Callable[[Any], Any]) -> Configuration:
+        try:
+            self._values[key] = convert(value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"wrong value {value!r} for key {key!r}: {error}") from None
+        return self
+
+    @staticmethod
+    def parse_list_value(value: str) -> list[str]:
+        """The elements of a list in a configuration: ``"a;b"`` or ``"[a, b]"``."""
+        return config_values.split_list(value) if value else []
+
+    def key_set(self) -> builtins.set[str]:
+        return set(self._values)
+
+    def contains_key(self, key: str) -> bool:
+        return key in self._values
+
+    def remove_config(self, key: str) -> bool:
+        """Remove a key; whether it was there."""
+        return self._values.pop(key, None) is not None
+
+    def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
+        """Take over all entries of ``other``, with ``prefix`` put before their keys."""
+        self._values.update({f"{prefix or ''}{key}": value for key, value in other._values.items()})
+        return self
+
+    def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
+        """Add all entries to a dict, with their types."""
+        target_dict.update(self._values)
+
+    def to_dict(self) -> dict[str, str]:
+        """All entries as text."""
+        return {key: config_values.to_text(value) for key, value in self._values.items()}
+
+    def __deepcopy__(self, memo: Any = None) -> Configuration:
+        return Configuration(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configuration) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values))
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(f'{key}={value}' for key, value in self.to_dict().items())}}}"
+
+    def __repr__(self) -> str:
+        return f"Configuration({self})"

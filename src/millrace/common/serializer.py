@@ -1,0 +1,41 @@
+"""User-defined binary forms of values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from io import BytesIO
+from typing import Generic, TypeVar
+
+__all__ = ["TypeSerializer"]
+
+T = TypeVar("T")
+"""Type of the values."""
+
+
+class TypeSerializer(ABC, Generic[T]):
+    """Writes values to a stream and reads them back. Equal when the class and all attributes are equal."""
+
+    @abstractmethod
+    def serialize(self, element: T, stream: BytesIO) -> None: ...
+
+    @abstractmethod
+    def deserialize(self, stream: BytesIO) -> T: ...
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class VoidNamespaceSerializer(TypeSerializer[bytes]):
+    """For state without a namespace: writes nothing, reads nothing."""
+
+    def serialize(self, element: bytes, stream: BytesIO) -> None:
+        return None
+
+    def deserialize(self, stream: BytesIO) -> bytes:
+        return b""

@@ -1,0 +1,99 @@
+"""The FLIP-143 sink contract: what a sink written in Python implements.
+
+The *writer* lives in a task. At the end of an epoch the runtime calls ``flush`` and ``prepare_commit``: what that
+returns (the committables) travels to the driver. When every task of the epoch has answered and the epoch is recorded,
+the *committer* there makes the committables visible. A sink without a committer writes at ``write`` or ``flush``.
+
+Flink's counterpart: ``org.apache.flink.api.connector.sink2`` (PyFlink cannot define sinks in Python).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+"""Type of the elements."""
+CommT = TypeVar("CommT")
+"""Type of a committable: any picklable value."""
+
+
+class WriterInitContext(ABC):
+    """What the runtime tells a writer."""
+
+    @abstractmethod
+    def get_index_of_subtask(self) -> int: ...
+
+    @abstractmethod
+    def get_number_of_parallel_subtasks(self) -> int: ...
+
+    @abstractmethod
+    def get_job_id(self) -> str: ...
+
+    @abstractmethod
+    def get_checkpoint_id(self) -> int:
+        """The epoch that this writer begins in: the same number again when the epoch is replayed."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """The task's clock, ms since the epoch."""
+
+
+class SinkWriterContext(ABC):
+    """What the runtime knows about the element at hand."""
+
+    @abstractmethod
+    def timestamp(self) -> int | None:
+        """The element's event timestamp in ms, None when it has none."""
+
+    @abstractmethod
+    def current_watermark(self) -> int: ...
+
+
+class SinkWriter(ABC, Generic[T]):
+    """Writes the elements of one subtask."""
+
+    @abstractmethod
+    def write(self, element: T, context: SinkWriterContext) -> None: ...
+
+    def flush(self, end_of_input: bool) -> None:
+        """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered."""
+
+    def prepare_commit(self) -> list[Any]:
+        """What the committer has to make visible for this epoch; empty without a committer."""
+        return []
+
+    def snapshot_state(self, checkpoint_id: int) -> list[Any]:
+        """What ``Sink.restore_writer`` needs to go on in the next epoch (picklable values)."""
+        return []
+
+    def close(self) -> None:
+        """Release resources; called after success and after failure."""
+
+
+class Committer(ABC, Generic[CommT]):
+    """Makes committables visible, on the driver. Must be idempotent: a commit may be repeated after a crash."""
+
+    @abstractmethod
+    def commit(self, committables: Sequence[CommT]) -> None: ...
+
+    def abort(self, committables: Sequence[CommT]) -> None:
+        """Forget committables of an epoch that failed before it was recorded."""
+
+    def close(self) -> None: ...
+
+
+class Sink(ABC, Generic[T]):
+    """A sink of elements; see the module docstring. Instances are pickled into every task."""
+
+    @abstractmethod
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]: ...
+
+    def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> SinkWriter[T]:
+        """A writer that goes on from the ``snapshot_state`` of the epoch before."""
+        return self.create_writer(context)
+
+    def create_committer(self) -> Committer[Any] | None:
+        """The committer, None for a sink whose writer makes everything visible itself."""
+        return None

@@ -1,0 +1,138 @@
+"""How a stream gets timestamps and watermarks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from millrace.common.time import TimeSpan, to_millis
+from millrace.common.watermark import (
+    BoundedOutOfOrdernessWatermarks,
+    MonotonousTimestamps,
+    WatermarkGenerator,
+    WatermarkOutput,
+)
+
+__all__ = [
+    "AssignerWithPeriodicWatermarksWrapper",
+    "BoundedOutOfOrdernessWatermarks",
+    "MonotonousTimestamps",
+    "TimestampAssigner",
+    "WatermarkAlignment",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+    "WatermarkStrategy",
+]
+
+_DEFAULT_UPDATE_INTERVAL_MS = 1000
+
+
+class TimestampAssigner(ABC):
+    """Gives elements their event timestamp."""
+
+    @abstractmethod
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """The timestamp of an element, in ms since the epoch.
+
+        ``record_timestamp`` is the one it has now, the smallest long when it has none.
+        """
+
+
+@dataclass(frozen=True)
+class WatermarkAlignment:
+    """Sources of one ``group`` wait for each other when their watermarks drift apart by more than ``max_drift_ms``."""
+
+    group: str
+    max_drift_ms: int
+    update_interval_ms: int
+
+
+@dataclass(frozen=True)
+class _BoundedOutOfOrderness:
+    """A factory that pickles and compares by value, unlike a lambda."""
+
+    max_out_of_orderness_ms: int
+
+    def __call__(self) -> WatermarkGenerator:
+        return BoundedOutOfOrdernessWatermarks(self.max_out_of_orderness_ms)
+
+
+@dataclass(frozen=True, eq=False)
+class WatermarkStrategy:
+    """A timestamp assigner, a watermark generator, idleness and alignment; the ``with_`` methods return a new one.
+
+    ``timestamp_assigner`` is None when the elements keep the timestamps of their source; ``idle_timeout_ms`` is None
+    without idleness; ``alignment`` is None without alignment.
+    """
+
+    generator_factory: Callable[[], WatermarkGenerator] | None = None
+    timestamp_assigner: TimestampAssigner | None = None
+    idle_timeout_ms: int | None = None
+    alignment: WatermarkAlignment | None = None
+
+    @staticmethod
+    def for_monotonous_timestamps() -> WatermarkStrategy:
+        """For timestamps that only ascend: the watermark follows the latest one by 1 ms."""
+        return WatermarkStrategy(MonotonousTimestamps)
+
+    @staticmethod
+    def for_bounded_out_of_orderness(max_out_of_orderness: TimeSpan) -> WatermarkStrategy:
+        """For elements that come at most ``max_out_of_orderness`` late; raises ``ValueError`` if that is negative."""
+        bound = to_millis(max_out_of_orderness)
+        if bound < 0:
+            raise ValueError(f"max_out_of_orderness must not be negative, got {bound} ms")
+        return WatermarkStrategy(_BoundedOutOfOrderness(bound))
+
+    @staticmethod
+    def for_generator(factory: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
+        """With generators of your own: ``factory`` makes one for each source split or subtask."""
+        return WatermarkStrategy(factory)
+
+    @staticmethod
+    def no_watermarks() -> WatermarkStrategy:
+        """No watermarks at all, for processing time."""
+        return WatermarkStrategy()
+
+    def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
+        if not isinstance(timestamp_assigner, TimestampAssigner):
+            raise TypeError(f"expected a TimestampAssigner, got {timestamp_assigner!r}")
+        return replace(self, timestamp_assigner=timestamp_assigner)
+
+    def with_idleness(self, idle_timeout: TimeSpan) -> WatermarkStrategy:
+        """Let a split without elements for ``idle_timeout`` no longer hold the watermark back.
+
+        Raises ``ValueError`` unless the timeout is at least 1 ms.
+        """
+        timeout = to_millis(idle_timeout)
+        if timeout <= 0:
+            raise ValueError(f"idle_timeout must be greater than zero, got {timeout} ms")
+        return replace(self, idle_timeout_ms=timeout)
+
+    def with_watermark_alignment(
+        self, watermark_group: str, max_allowed_watermark_drift: TimeSpan, update_interval: TimeSpan | None = None
+    ) -> WatermarkStrategy:
+        """Pause splits that are ahead of their group by more than the allowed drift.
+
+        ``update_interval`` is how often the group's watermarks are compared, 1 s by default.
+        """
+        interval = _DEFAULT_UPDATE_INTERVAL_MS if update_interval is None else to_millis(update_interval)
+        alignment = WatermarkAlignment(watermark_group, to_millis(max_allowed_watermark_drift), interval)
+        return replace(self, alignment=alignment)
+
+    def create_generator(self) -> WatermarkGenerator | None:
+        """A new generator, None for a strategy without watermarks."""
+        return None if self.generator_factory is None else self.generator_factory()
+
+
+class AssignerWithPeriodicWatermarksWrapper(ABC):
+    """Flink's former interface for timestamps and watermarks in one; subclass it to bring old assigners along."""
+
+    @abstractmethod
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """The timestamp of an element, in ms since the epoch."""
+
+    @abstractmethod
+    def get_current_watermark(self) -> int | None:
+        """The current watermark in ms, None for none; asked periodically."""

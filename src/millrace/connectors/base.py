@@ -1,0 +1,35 @@
+"""What several connectors share besides the source and sink contracts."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from typing import Any
+
+__all__ = ["DeliveryGuarantee", "StreamTransformer", "SupportsPreprocessing"]
+
+
+class DeliveryGuarantee(enum.Enum):
+    """What a sink promises when a job fails and is started again from its last checkpoint."""
+
+    EXACTLY_ONCE = 0
+    """Every element is visible once."""
+    AT_LEAST_ONCE = 1
+    """Every element is visible, some perhaps twice."""
+    NONE = 2
+    """Elements may be lost or appear twice."""
+
+
+class StreamTransformer(ABC):
+    """Changes a stream on its way into a sink."""
+
+    @abstractmethod
+    def apply(self, ds: Any) -> Any:
+        """The transformed ``DataStream``."""
+
+
+class SupportsPreprocessing(ABC):
+    """A sink whose input has to go through a ``StreamTransformer`` first."""
+
+    @abstractmethod
+    def get_transformer(self) -> StreamTransformer | None: ...

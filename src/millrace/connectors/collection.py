@@ -1,0 +1,109 @@
+"""``CollectionSource``: a list of the user's program as a source."""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import cloudpickle
+
+from millrace.common.source import (
+    Boundedness,
+    InputStatus,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SourceReaderContext,
+    SplitEnumeratorContext,
+)
+from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.ranges import BATCH, split_range
+
+__all__ = ["CollectionSource", "CollectionSplit"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CollectionSplit:
+    """A contiguous part of the collection, pickled once, and how many of its values are already read."""
+
+    split_id: str
+    payload: bytes = field(repr=False)
+    position: int = 0
+
+
+class CollectionSource(Source[T, CollectionSplit], Generic[T]):
+    """The values of a list: one contiguous part a subtask, in order inside a subtask.
+
+    :param values: the elements; they travel inside the splits, pickled by value (classes of the main script too).
+    :param type_info: the elements' type, if the program gave one.
+    """
+
+    def __init__(self, values: Iterable[T], type_info: Any = None) -> None:
+        self._values: list[T] | None = list(values)
+        self._type_info = type_info
+
+    def get_boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[CollectionSplit], checkpoint: Sequence[CollectionSplit] | None = None
+    ) -> QueueEnumerator[CollectionSplit]:
+        if checkpoint is None:
+            values = self._values
+            if values is None:
+                raise RuntimeError("this copy of the source was made for the tasks (for_readers) and has no values")
+            checkpoint = [
+                CollectionSplit(str(n), cloudpickle.dumps(values[part.start : part.stop], protocol=5))
+                for n, part in enumerate(split_range(0, len(values), context.current_parallelism()))
+            ]
+        return QueueEnumerator(context, checkpoint)
+
+    def create_reader(self, context: SourceReaderContext) -> CollectionReader[T]:
+        return CollectionReader()
+
+    def for_readers(self) -> CollectionSource[T]:
+        """A copy without the values: what a task needs, since the splits carry them."""
+        light: CollectionSource[T] = CollectionSource((), self._type_info)
+        light._values = None
+        return light
+
+    def get_produced_type(self) -> Any:
+        return self._type_info
+
+
+class CollectionReader(SourceReader[T, CollectionSplit]):
+    """Emits the values of its splits, one split after the other."""
+
+    def __init__(self) -> None:
+        self._splits: deque[CollectionSplit] = deque()
+        self._values: list[T] | None = None
+        self._no_more_splits = False
+
+    def add_splits(self, splits: Sequence[CollectionSplit]) -> None:
+        self._splits.extend(splits)
+
+    def notify_no_more_splits(self) -> None:
+        self._no_more_splits = True
+
+    def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
+        if not self._splits:
+            return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
+        split = self._splits[0]
+        if self._values is None:
+            self._values = pickle.loads(split.payload)
+        end = split.position + BATCH
+        output.collect_batch(self._values[split.position : end])
+        if end < len(self._values):
+            self._splits[0] = replace(split, position=end)
+        else:
+            self._splits.popleft()
+            self._values = None
+        return InputStatus.MORE_AVAILABLE
+
+    def snapshot_state(self, checkpoint_id: int) -> list[CollectionSplit]:
+        return list(self._splits)

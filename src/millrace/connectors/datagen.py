@@ -1,0 +1,176 @@
+"""``DataGeneratorSource``: elements made by a function from their index (Flink's class, absent in PyFlink)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from millrace.common.source import (
+    Boundedness,
+    InputStatus,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SourceReaderContext,
+    SplitEnumeratorContext,
+)
+from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.ranges import BATCH, split_range
+from millrace.connectors.rate import RateLimiterStrategy
+
+__all__ = ["DataGeneratorSource", "GeneratorFunction", "GeneratorSplit", "RateLimiterStrategy"]
+
+T = TypeVar("T")
+
+MAX_CATCH_UP_MS = 300_000
+"""After a longer pause (a job that stood still) only this much of the missed time is made up for."""
+
+
+class GeneratorFunction(ABC, Generic[T]):
+    """Makes the element for an index; use it instead of a plain function when there is something to open."""
+
+    def open(self, context: SourceReaderContext) -> None:
+        """Called once per reader (a reader lives for one epoch), before the first ``map``."""
+
+    @abstractmethod
+    def map(self, index: int) -> T: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class GeneratorSplit:
+    """The indexes ``position, position + step, ...`` below ``stop`` (None: without end) and its share of the rate."""
+
+    split_id: str
+    position: int
+    stop: int | None
+    step: int = 1
+    per_second: float | None = None
+    per_epoch: int | None = None
+    anchor_time: int | None = None
+    """When counting for the rate began, ms; None before the first poll."""
+    anchor_position: int = 0
+    last_poll: int = 0
+
+
+class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
+    """``generator_function(index)`` for the indexes 0 to ``count`` - 1, or without end when ``count`` is None.
+
+    A bounded source gives each subtask a contiguous range of indexes; an unbounded one with n subtasks every n-th.
+
+    :param generator_function: a function of the index, or a ``GeneratorFunction``.
+    :param rate_limiter_strategy: the limit over all subtasks; with one, a reader emits per epoch what is due.
+    :raises ValueError: if ``count`` is negative.
+    """
+
+    def __init__(
+        self,
+        generator_function: Callable[[int], T] | GeneratorFunction[T],
+        count: int | None = None,
+        rate_limiter_strategy: RateLimiterStrategy | None = None,
+        type_info: Any = None,
+    ) -> None:
+        if count is not None and count < 0:
+            raise ValueError(f"count must not be negative, got {count}")
+        self._function = generator_function
+        self._count = count
+        self._rate = rate_limiter_strategy or RateLimiterStrategy.no_op()
+        self._type_info = type_info
+
+    def get_boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED if self._count is not None else Boundedness.CONTINUOUS_UNBOUNDED
+
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[GeneratorSplit], checkpoint: Sequence[GeneratorSplit] | None = None
+    ) -> QueueEnumerator[GeneratorSplit]:
+        return QueueEnumerator(context, self._plan(context.current_parallelism()) if checkpoint is None else checkpoint)
+
+    def _plan(self, parallelism: int) -> list[GeneratorSplit]:
+        if self._count is None:
+            splits = [GeneratorSplit(str(n), n, None, parallelism) for n in range(parallelism)]
+        else:
+            ranges = split_range(0, self._count, parallelism)
+            splits = [GeneratorSplit(str(n), part.start, part.stop) for n, part in enumerate(ranges)]
+        if self._rate.events_per_second is not None:
+            share = self._rate.events_per_second / max(len(splits), 1)
+            splits = [replace(split, per_second=share) for split in splits]
+        elif self._rate.events_per_checkpoint is not None:
+            quotas = split_range(0, self._rate.events_per_checkpoint, max(len(splits), 1))
+            if len(quotas) < len(splits):
+                raise ValueError(
+                    f"per_checkpoint({self._rate.events_per_checkpoint}) leaves nothing for some of {len(splits)} "
+                    "subtasks: raise it or lower the parallelism"
+                )
+            splits = [replace(split, per_epoch=len(quota)) for split, quota in zip(splits, quotas, strict=True)]
+        return splits
+
+    def create_reader(self, context: SourceReaderContext) -> GeneratorReader[T]:
+        return GeneratorReader(self._function, context)
+
+    def get_produced_type(self) -> Any:
+        return self._type_info
+
+
+class GeneratorReader(SourceReader[T, GeneratorSplit]):
+    """Emits what is due of its splits, in turn."""
+
+    def __init__(self, function: Callable[[int], T] | GeneratorFunction[T], context: SourceReaderContext) -> None:
+        self._function = function
+        self._make: Callable[[int], T] = function.map if isinstance(function, GeneratorFunction) else function
+        self._context = context
+        self._splits: deque[GeneratorSplit] = deque()
+        self._emitted: dict[str, int] = {}
+        self._no_more_splits = False
+
+    def start(self) -> None:
+        if isinstance(self._function, GeneratorFunction):
+            self._function.open(self._context)
+
+    def close(self) -> None:
+        if isinstance(self._function, GeneratorFunction):
+            self._function.close()
+
+    def add_splits(self, splits: Sequence[GeneratorSplit]) -> None:
+        self._splits.extend(splits)
+
+    def notify_no_more_splits(self) -> None:
+        self._no_more_splits = True
+
+    def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
+        for _ in range(len(self._splits)):
+            split, allowed = self._due(self._splits.popleft())
+            end = split.position + min(allowed, BATCH) * split.step
+            if split.stop is not None:
+                end = min(end, split.stop)
+            numbers = range(split.position, end, split.step)
+            if split.stop is None or end < split.stop:
+                self._splits.append(replace(split, position=end))
+            if numbers:
+                self._emitted[split.split_id] = self._emitted.get(split.split_id, 0) + len(numbers)
+                output.collect_batch(list(map(self._make, numbers)))
+                return InputStatus.MORE_AVAILABLE
+        done = self._no_more_splits and not self._splits
+        return InputStatus.END_OF_INPUT if done else InputStatus.NOTHING_AVAILABLE
+
+    def _due(self, split: GeneratorSplit) -> tuple[GeneratorSplit, int]:
+        """How many elements the split may emit now; and the split with the clock's reading noted."""
+        if split.per_epoch is not None:
+            return split, max(split.per_epoch - self._emitted.get(split.split_id, 0), 0)
+        if split.per_second is None:
+            return split, BATCH
+        now = self._context.current_processing_time()
+        if split.anchor_time is None:
+            split = replace(split, anchor_time=now, anchor_position=split.position, last_poll=now)
+        anchor = split.anchor_time if split.anchor_time is not None else now
+        anchor += max(now - split.last_poll - MAX_CATCH_UP_MS, 0)
+        split = replace(split, anchor_time=anchor, last_poll=max(now, split.last_poll))
+        emitted = (split.position - split.anchor_position) // split.step
+        return split, max(int((now - anchor) * (split.per_second or 0.0) / 1000) - emitted, 0)
+
+    def snapshot_state(self, checkpoint_id: int) -> list[GeneratorSplit]:
+        self._emitted.clear()
+        return list(self._splits)

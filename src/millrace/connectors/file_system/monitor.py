@@ -1,0 +1,69 @@
+"""``MonitoringEnumerator``: finds files that appear while the job runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millrace.common.source import SplitEnumerator, SplitEnumeratorContext
+from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
+from millrace.connectors.file_system.format import FileFormat
+from millrace.connectors.file_system.split import FileSplit
+
+__all__ = ["MonitoringEnumerator", "MonitoringState"]
+
+
+@dataclass(frozen=True)
+class MonitoringState:
+    """What a restart needs: the splits not yet handed out and the files seen."""
+
+    pending: tuple[FileSplit, ...]
+    seen: frozenset[str]
+
+
+class MonitoringEnumerator(SplitEnumerator[FileSplit]):
+    """Lists the paths every ``interval_ms`` and hands out the files not seen before, oldest first.
+
+    A file is read once, as it is when it is found: move finished files in by renaming them.
+    """
+
+    def __init__(
+        self,
+        context: SplitEnumeratorContext[FileSplit],
+        provider: FileEnumeratorProvider,
+        format: FileFormat[object],
+        paths: tuple[str, ...],
+        interval_ms: int,
+        state: MonitoringState | None,
+    ) -> None:
+        self._context = context
+        self._provider = provider
+        self._format = format
+        self._paths = paths
+        self._interval_ms = interval_ms
+        self._pending = deque(state.pending if state else ())
+        self._seen = set(state.seen if state else ())
+        self._next_discovery = 0
+
+    def start(self) -> None:
+        self._discover()
+
+    def _discover(self) -> None:
+        self._next_discovery = self._context.current_processing_time() + self._interval_ms
+        for file in self._provider.files(self._paths, by_time=True):
+            if file.key not in self._seen:
+                self._seen.add(file.key)
+                self._pending.extend(self._provider.splits(file, self._format, self._context.current_parallelism()))
+
+    def handle_split_request(self, subtask_id: int) -> None:
+        if self._context.current_processing_time() >= self._next_discovery:
+            self._discover()
+        if self._pending:
+            self._context.assign_split(self._pending.popleft(), subtask_id)
+
+    def add_splits_back(self, splits: Sequence[FileSplit], subtask_id: int) -> None:
+        self._pending.extendleft(reversed(splits))
+
+    def snapshot_state(self, checkpoint_id: int) -> MonitoringState:
+        return MonitoringState(tuple(self._pending), frozenset(self._seen))

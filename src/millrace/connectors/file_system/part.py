@@ -1,0 +1,194 @@
+"""Part files while they are written: hidden, under a name that only this attempt knows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.common.serialization import BulkWriterFactory
+from millrace.connectors.file_system.filesystem import is_local, open_file_system
+from millrace.connectors.file_system.rolling import PartFileInfo
+
+__all__ = ["BulkPart", "Part", "PartState", "PendingFile", "RowPart"]
+
+BUFFER_SIZE = 1 << 18
+_NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
+
+
+@dataclass(frozen=True)
+class PendingFile:
+    """A complete hidden file: the committable of ``FileSink``."""
+
+    root: str
+    in_progress: str
+    target: str
+    kept: int = 0
+    """How many of its bytes belong to earlier epochs: those must outlive an abort of this one."""
+
+
+@dataclass(frozen=True)
+class PartState:
+    """An unfinished part at the end of an epoch: its first ``size`` bytes are valid."""
+
+    bucket_id: str
+    root: str
+    in_progress: str
+    target: str
+    size: int
+    creation_time: int
+    last_update_time: int
+
+
+class Part(PartFileInfo):
+    """An open part file."""
+
+    def __init__(self, state: PartState) -> None:
+        self.bucket_id = state.bucket_id
+        self.creation_time = state.creation_time
+        self.last_update_time = state.last_update_time
+        self.size = state.size
+        self.persisted = state.size > 0
+        """Whether the state of an epoch covers everything written so far."""
+        self._state = state
+        self._file_system = open_file_system(state.root)[0]
+        self._kept = state.size
+
+    def write(self, element: Any, now: int) -> None:
+        """Append an element at the clock's time ``now``, ms."""
+        raise NotImplementedError
+
+    def finish(self) -> PendingFile:
+        """Close the file; nothing is added to it any more."""
+        raise NotImplementedError
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the part may stay unfinished at the end of an epoch."""
+        return False
+
+    def persist(self) -> PartState:
+        """Make what is written so far of a resumable part survive this process."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close without finishing: after ``persist``, or to give up."""
+
+    def discard(self) -> None:
+        """Give up what no epoch has recorded; never raises for a file that is gone."""
+        self.close()
+        if not self._kept:
+            discard_file(self._file_system, self._state.in_progress)
+
+    def _pending(self) -> PendingFile:
+        return PendingFile(self._state.root, self._state.in_progress, self._state.target, self._kept)
+
+    def _create(self) -> Any:
+        directory = self._state.in_progress.rpartition("/")[0]
+        if type(self._file_system).__name__ not in _NO_DIRECTORIES:
+            self._file_system.create_dir(directory, recursive=True)
+        if is_local(self._file_system):
+            return open(self._state.in_progress, "wb", BUFFER_SIZE)
+        return self._file_system.open_output_stream(self._state.in_progress)
+
+
+class RowPart(Part):
+    """Encoded elements one after the other. On local disks it may stay open over several epochs."""
+
+    def __init__(self, state: PartState, encoder: Any) -> None:
+        super().__init__(state)
+        self._encode = encoder.encode
+        self._file: Any = None
+
+    def write(self, element: Any, now: int) -> None:
+        file = self._file
+        if file is None:
+            file = self._file = self._open()
+        data = self._encode(element)
+        file.write(data)
+        self.size += len(data)
+        self.last_update_time = now
+        self.persisted = False
+
+    def _open(self) -> Any:
+        return self._reopen() if self._kept else self._create()
+
+    def _reopen(self) -> Any:
+        path = self._state.in_progress
+        try:
+            file = open(path, "r+b", BUFFER_SIZE)  # noqa: SIM115
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"FileSink can't go on with {path}, which the checkpoint names as unfinished: it is gone. "
+                f"If a later run has finished it as {self._state.target}, restore from a later checkpoint"
+            ) from None
+        length = os.fstat(file.fileno()).st_size
+        if length < self._kept:
+            file.close()
+            raise OSError(f"{path} has {length} bytes, but the checkpoint says that {self._kept} were written")
+        file.truncate(self._kept)
+        file.seek(self._kept)
+        return file
+
+    def finish(self) -> PendingFile:
+        if self._file is None:
+            self._file = self._open()  # cuts off what a failed attempt has added
+        self.close()
+        return self._pending()
+
+    @property
+    def resumable(self) -> bool:
+        return is_local(self._file_system)
+
+    def persist(self) -> PartState:
+        if self._file is not None:
+            self._file.flush()
+        self.persisted = True
+        # From here on an epoch stands on these bytes.
+        self._kept = self.size
+        state = self._state
+        return PartState(
+            self.bucket_id,
+            state.root,
+            state.in_progress,
+            state.target,
+            self.size,
+            self.creation_time,
+            self.last_update_time,
+        )
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class BulkPart(Part):
+    """A file of a bulk format; finished within its epoch."""
+
+    def __init__(self, state: PartState, factory: BulkWriterFactory) -> None:
+        super().__init__(state)
+        self._stream = self._create()
+        self._writer = factory.create(self._stream)
+
+    def write(self, element: Any, now: int) -> None:
+        self._writer.add_element(element)
+        self.size = self._stream.tell()
+        self.last_update_time = now
+
+    def finish(self) -> PendingFile:
+        self._writer.finish()
+        self.size = self._stream.tell()
+        self._stream.close()
+        return self._pending()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def discard_file(file_system: Any, path: str) -> None:
+    """Delete a file; one that is gone is fine."""
+    try:
+        file_system.delete_file(path)
+    except FileNotFoundError:
+        pass

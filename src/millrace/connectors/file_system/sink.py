@@ -1,0 +1,164 @@
+"""``FileSink``: elements into files, each visible once and only when its epoch is recorded."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Generic, NoReturn, TypeVar
+
+from millrace.common.serialization import BulkWriterFactory
+from millrace.common.sink import Sink, WriterInitContext
+from millrace.connectors.base import StreamTransformer, SupportsPreprocessing
+from millrace.connectors.file_system.bucket import BucketAssigner
+from millrace.connectors.file_system.committer import FileCommitter
+from millrace.connectors.file_system.compact import compaction_missing
+from millrace.connectors.file_system.filesystem import absolute, locate
+from millrace.connectors.file_system.output_config import OutputFileConfig
+from millrace.connectors.file_system.part import BulkPart, RowPart
+from millrace.connectors.file_system.rolling import CheckpointRollingPolicy, RollingPolicy
+from millrace.connectors.file_system.writer import FileWriter, WriterConfig, WriterState
+
+__all__ = ["FileSink", "FileSinkBuilder"]
+
+T = TypeVar("T")
+
+
+class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
+    """Writes elements to part files ``<base path>/<bucket>/<prefix>-<uid>-<subtask>-<n><suffix>``, exactly once.
+
+    A part is written under a hidden name (``.<name>.inprogress.<token>``) and renamed when the epoch that finishes it
+    is recorded. On local disks a part of a row format may grow over several epochs, as the rolling policy says; on
+    other file systems, and in bulk formats, each epoch finishes its parts. At the end of the input all are finished.
+
+    Make one with ``FileSink.for_row_format(...)`` or ``FileSink.for_bulk_format(...)``.
+    """
+
+    def __init__(self, builder: FileSinkBuilder[T]) -> None:
+        self._base_path = builder._base_path
+        self._encoder = builder._encoder
+        self._writer_factory = builder._writer_factory
+        self._assigner = builder._assigner
+        self._policy = builder._policy
+        self._output = builder._output
+        self._check_interval_ms = builder._check_interval_ms
+
+    @staticmethod
+    def for_row_format(base_path: str, encoder: Any) -> RowFormatBuilder[Any]:
+        """Write each element as ``encoder.encode(element)``, one after the other."""
+        return RowFormatBuilder(base_path, encoder=encoder)
+
+    @staticmethod
+    def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> BulkFormatBuilder[Any]:
+        """Write files of a format such as Parquet."""
+        return BulkFormatBuilder(base_path, writer_factory=writer_factory)
+
+    def for_input_type(self, type_info: Any) -> FileSink[T]:
+        """This sink for a stream of that type: an encoder that prints by type (Flink's ``toString``) needs to know."""
+        for_type = getattr(self._encoder, "for_type", None)
+        if for_type is None:
+            return self
+        typed = copy.copy(self)
+        typed._encoder = for_type(type_info)
+        return typed
+
+    def create_writer(self, context: WriterInitContext) -> FileWriter[T]:
+        return FileWriter(self._config(), context)
+
+    def restore_writer(self, context: WriterInitContext, states: Sequence[WriterState]) -> FileWriter[T]:
+        return FileWriter(self._config(), context, states)
+
+    def _config(self) -> WriterConfig:
+        return WriterConfig(
+            locate(self._base_path),
+            self._assigner,
+            self._policy,
+            self._output,
+            self._check_interval_ms,
+            partial(RowPart, encoder=self._encoder)
+            if self._writer_factory is None
+            else partial(BulkPart, factory=self._writer_factory),
+        )
+
+    def create_committer(self) -> FileCommitter:
+        return FileCommitter()
+
+    def get_transformer(self) -> StreamTransformer | None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._base_path})"
+
+
+class FileSinkBuilder(Generic[T]):
+    """What both formats' builders configure."""
+
+    def __init__(
+        self,
+        base_path: str,
+        encoder: Any = None,
+        writer_factory: BulkWriterFactory | None = None,
+        policy: RollingPolicy | None = None,
+    ) -> None:
+        self._base_path = absolute(base_path)
+        self._encoder = encoder
+        self._writer_factory = writer_factory
+        self._assigner = BucketAssigner.date_time_bucket_assigner()
+        self._policy = policy or RollingPolicy.on_checkpoint_rolling_policy()
+        self._output = OutputFileConfig()
+        self._check_interval_ms = 60_000
+
+    def with_bucket_check_interval(self, interval: int) -> Any:
+        """How often the policy is asked about the time, in ms (default one minute)."""
+        self._check_interval_ms = interval
+        return self
+
+    def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Any:
+        """Choose the directories below the base path; by default one an hour (``yyyy-MM-dd--HH``)."""
+        self._assigner = bucket_assigner
+        return self
+
+    def with_output_file_config(self, output_file_config: OutputFileConfig) -> Any:
+        self._output = output_file_config
+        return self
+
+    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Any:
+        """Choose when a part file is finished."""
+        self._policy = rolling_policy
+        return self
+
+    def enable_compact(self, strategy: Any, compactor: Any) -> NoReturn:
+        raise compaction_missing("FileSink.enable_compact")
+
+    def disable_compact(self) -> Any:
+        """Accepted for compatibility: files are never compacted."""
+        return self
+
+    def build(self) -> FileSink[T]:
+        return FileSink(self)
+
+
+class RowFormatBuilder(FileSinkBuilder[T]):
+    """Configures a ``FileSink`` of encoded rows; rolls by size and time unless told otherwise."""
+
+    def __init__(self, base_path: str, encoder: Any) -> None:
+        super().__init__(base_path, encoder=encoder, policy=RollingPolicy.default_rolling_policy())
+
+
+class BulkFormatBuilder(FileSinkBuilder[T]):
+    """Configures a ``FileSink`` of a bulk format, which rolls at the end of every epoch."""
+
+    def __init__(self, base_path: str, writer_factory: BulkWriterFactory) -> None:
+        super().__init__(base_path, writer_factory=writer_factory)
+
+    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> BulkFormatBuilder[T]:
+        """:raises ValueError: unless the policy rolls on every checkpoint."""
+        if not isinstance(rolling_policy, CheckpointRollingPolicy):
+            raise ValueError("rolling_policy must be OnCheckpointRollingPolicy for bulk format")
+        self._policy = rolling_policy
+        return self
+
+
+FileSink.BaseBuilder = FileSinkBuilder  # type: ignore[attr-defined]
+FileSink.RowFormatBuilder = RowFormatBuilder  # type: ignore[attr-defined]
+FileSink.BulkFormatBuilder = BulkFormatBuilder  # type: ignore[attr-defined]

@@ -1,0 +1,627 @@
+"""The handles of the DataStream API: they hold references to nodes of the program, never the nodes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from millrace.common.execution_config import ExecutionConfig
+from millrace.common.sink import Sink
+from millrace.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.connectors.function import SinkFunctionSink
+from millrace.datastream.aggregations import (
+    FieldChoice,
+    FieldReduce,
+    Position,
+    add,
+    greater_than,
+    larger,
+    less_than,
+    smaller,
+)
+from millrace.datastream.functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    FilterFunction,
+    FlatMapFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    Partitioner,
+    ProcessFunction,
+    ReduceFunction,
+    SinkFunction,
+)
+from millrace.datastream.functions.adapt import (
+    as_filter,
+    as_flat_map,
+    as_key_selector,
+    as_map,
+    as_partitioner,
+    as_reduce,
+)
+from millrace.datastream.keyed_adapters import (
+    CoFlatMap,
+    CoMap,
+    KeyedCoFlatMap,
+    KeyedCoMap,
+    KeyedFilter,
+    KeyedFlatMap,
+    KeyedMap,
+)
+from millrace.datastream.not_yet import module_getattr, not_yet
+from millrace.datastream.output_tag import OutputTag
+from millrace.datastream.slot_sharing_group import SlotSharingGroup
+from millrace.graph import specs
+from millrace.graph.nodes import Chaining, Edge, GraphError, Node
+from millrace.graph.origin import user_origin
+from millrace.runtime import partitioners
+from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
+
+if TYPE_CHECKING:
+    from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+__all__ = ["CloseableIterator", "ConnectedStreams", "DataStream", "DataStreamSink", "KeyedStream"]
+
+__getattr__ = module_getattr(__name__)
+
+
+@dataclass(frozen=True)
+class Port:
+    """One place that a stream's elements come from."""
+
+    node: int
+    tag: str | None = None
+    partitioner: partitioners.Partitioner | None = None
+
+    def edge(self, input: int = 0) -> Edge:
+        return Edge(self.node, self.partitioner, self.tag, input)
+
+
+class _NodeHandle:
+    """What handles on exactly one operator can change about it."""
+
+    _env: StreamExecutionEnvironment
+
+    def _node(self) -> Node:
+        raise NotImplementedError
+
+    def _change(self, **changes: Any) -> None:
+        self._env._program.change(self._node().id, **changes)
+
+    def get_name(self) -> str:
+        """The operator's name."""
+        return self._node().name
+
+    def _set_name(self, name: str) -> None:
+        self._change(name=name)
+
+    def _set_parallelism(self, parallelism: int) -> None:
+        if parallelism < 1:
+            raise ValueError(f"the parallelism of an operator must be at least 1, not {parallelism}")
+        node = self._node()
+        if node.non_parallel and parallelism != 1:
+            raise GraphError(f"{node.described} can only have parallelism 1, not {parallelism}")
+        self._change(parallelism=parallelism)
+
+    def _set_uid_hash(self, uid_hash: str) -> None:
+        if len(uid_hash) != 32 or not all(digit in "0123456789abcdef" for digit in uid_hash.lower()):
+            raise ValueError(f"a uid hash has 32 hexadecimal digits, got {uid_hash!r}")
+        self._change(uid_hash=uid_hash.lower())
+
+    def _set_slot_sharing_group(self, group: str | SlotSharingGroup) -> None:
+        if isinstance(group, SlotSharingGroup):
+            self._env.register_slot_sharing_group(group)
+            group = group.get_name()
+        self._change(slot_sharing_group=group)
+
+
+class DataStream(_NodeHandle):
+    """A stream of elements; every transformation gives a new one.
+
+    Elements are Python objects. Where a type is declared (``output_type``), results are checked and converted as PyFlink's
+    serializers would; without one they travel as they are.
+    """
+
+    def __init__(
+        self, env: StreamExecutionEnvironment, ports: tuple[Port, ...], output_type: TypeInformation | None
+    ) -> None:
+        self._env = env
+        self._ports = ports
+        self._type = output_type
+
+    # -- the operator behind the handle ---------------------------------------------------------------------------
+
+    def _node(self) -> Node:
+        port = self._ports[0]
+        if len(self._ports) != 1 or port.partitioner is not None or port.tag is not None:
+            raise GraphError(
+                f"this stream at {user_origin()} is not the main output of one operator (but a union, a side output or "
+                f"a partitioned stream), so it has no name, uid or parallelism of its own; call this on the operator"
+            )
+        return self._env._program.node(port.node)
+
+    def name(self, name: str) -> DataStream:
+        """Name the operator; names are for people: plan, metrics, errors."""
+        self._set_name(name)
+        return self
+
+    def uid(self, uid: str) -> DataStream:
+        """Identify the operator's state across versions of the program. Must be unique in the job."""
+        self._change(uid=uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStream:
+        """Identify the operator by the hash that an earlier version derived (32 hexadecimal digits)."""
+        self._set_uid_hash(uid_hash)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStream:
+        """How many subtasks the operator has."""
+        self._set_parallelism(parallelism)
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
+        """The number of key groups: the most subtasks that the operator can ever be rescaled to (1..32768)."""
+        if not 1 <= max_parallelism <= UPPER_BOUND_MAX_PARALLELISM:
+            raise ValueError(
+                f"the maximum parallelism must be in 1..{UPPER_BOUND_MAX_PARALLELISM}, not {max_parallelism}"
+            )
+        self._change(max_parallelism=max_parallelism)
+        return self
+
+    def force_non_parallel(self) -> DataStream:
+        """Fix the parallelism at 1."""
+        self._change(non_parallel=True, parallelism=1)
+        return self
+
+    def set_description(self, description: str) -> DataStream:
+        """A longer text than the name, for the plan."""
+        self._change(description=description)
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+        """Accepted for compatibility: buffers are flushed at the end of every epoch."""
+        if timeout_millis < -1:
+            raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
+        self._change(buffer_timeout=timeout_millis)
+        return self
+
+    def start_new_chain(self) -> DataStream:
+        """Begin a new chain with this operator."""
+        self._change(chaining=Chaining.HEAD)
+        return self
+
+    def disable_chaining(self) -> DataStream:
+        """Never chain this operator with its neighbours."""
+        self._change(chaining=Chaining.NEVER)
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
+        """Operators of different groups never share a task."""
+        self._set_slot_sharing_group(slot_sharing_group)
+        return self
+
+    def get_type(self) -> TypeInformation:
+        """The declared element type; that of pickled objects where none was declared."""
+        return self._type if self._type is not None else Types.PICKLED_BYTE_ARRAY()
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        return self._env
+
+    def get_execution_config(self) -> ExecutionConfig:
+        return self._env.get_config()
+
+    # -- transformations ------------------------------------------------------------------------------------------
+
+    def _edges(self, input: int = 0) -> tuple[Edge, ...]:
+        return tuple(port.edge(input) for port in self._ports)
+
+    def _add(self, name: str, spec: specs.Spec, output_type: TypeInformation | None, **settings: Any) -> DataStream:
+        node = self._env._program.add(name, spec, self._edges(), output_type, **settings)
+        return DataStream(self._env, (Port(node.id),), output_type)
+
+    def map(
+        self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """One element in, one out."""
+        return self._add("Map", specs.Map(as_map(func)), output_type)
+
+    def flat_map(
+        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """One element in, any number out: the function returns or yields them."""
+        return self._add("FlatMap", specs.FlatMap(as_flat_map(func)), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the elements that the predicate accepts."""
+        return self._add("Filter", specs.Filter(as_filter(func)), self._type)
+
+    def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Run a ProcessFunction: any number of results, side outputs, access to time."""
+        _expect(func, ProcessFunction, "process() on a stream that is not keyed")
+        return self._add("PROCESS", specs.Process(func), output_type)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep these fields of tuple elements, in this order."""
+        if not isinstance(self._type, (TupleTypeInfo, RowTypeInfo)):
+            raise GraphError(
+                f"project() at {user_origin()}: only streams of a declared Tuple or Row type can be projected, "
+                f"not {self.get_type()}"
+            )
+        types = self._type.get_field_types()
+        wrong = [index for index in field_indexes if not 0 <= index < len(types)]
+        if wrong or not field_indexes:
+            raise GraphError(f"project() at {user_origin()}: fields {wrong} are not in 0..{len(types) - 1}")
+        chosen = [types[index] for index in field_indexes]
+        fields = itemgetter(*field_indexes)
+        if len(field_indexes) == 1:
+            return self.map(lambda value: (fields(value),), Types.TUPLE(chosen)).name("Projection")
+        return self.map(fields, Types.TUPLE(chosen)).name("Projection")
+
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Begin event time here: the strategy's timestamps and watermarks replace those of the input."""
+        _expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
+        return self._add("Timestamps/Watermarks", specs.AssignTimestamps(watermark_strategy), self._type)
+
+    def key_by(
+        self,
+        key_selector: Callable[[Any], Any] | KeySelector | str | int,
+        key_type: TypeInformation | None = None,
+    ) -> KeyedStream:
+        """Partition by key: a function, or the name or position of a field (our addition).
+
+        Keys must be hashable and of a type with a hash that is the same in every process: str, int, float, bytes, tuple,
+        Row, date, Enum, dataclass, or one with ``__stable_hash__``.
+        """
+        selector = _key_function(key_selector)
+        ports = tuple(replace(port, partitioner=partitioners.Hash(selector)) for port in self._ports)
+        return KeyedStream(self._env, ports, self._type, self, selector, key_type)
+
+    def union(self, *streams: DataStream) -> DataStream:
+        """All elements of this stream and the others, which must have the same type."""
+        ports = list(self._ports)
+        for stream in streams:
+            _expect(stream, DataStream, "union()")
+            if stream._env is not self._env:
+                raise GraphError(f"union() at {user_origin()}: the streams belong to different environments")
+            if stream.get_type() != self.get_type():
+                raise GraphError(
+                    f"union() at {user_origin()}: cannot union streams of different types: "
+                    f"{self.get_type()} and {stream.get_type()}"
+                )
+            ports.extend(stream._ports)
+        return DataStream(self._env, tuple(ports), self._type)
+
+    def connect(self, ds: DataStream) -> ConnectedStreams:
+        """Bring two streams of any types together under one function."""
+        if not isinstance(ds, DataStream):
+            raise not_yet("pyflink.datastream.BroadcastConnectedStream", "connect(stream.broadcast())")
+        return ConnectedStreams(self, ds)
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """The elements that the operator's function yielded as ``output_tag, value``."""
+        _expect(output_tag, OutputTag, "get_side_output()")
+        node = self._node()
+        self._env._program.add_side_type(node.id, output_tag.tag_id, output_tag.type_info)
+        return DataStream(self._env, (Port(node.id, output_tag.tag_id),), output_tag.type_info)
+
+    # -- partitioning ---------------------------------------------------------------------------------------------
+
+    def _partitioned(self, partitioner: partitioners.Partitioner) -> DataStream:
+        ports = tuple(replace(port, partitioner=partitioner) for port in self._ports)
+        return DataStream(self._env, ports, self._type)
+
+    def forward(self) -> DataStream:
+        """Subtask i to subtask i; both sides need the same parallelism."""
+        return self._partitioned(partitioners.Forward())
+
+    def rebalance(self) -> DataStream:
+        """Round robin over all subtasks."""
+        return self._partitioned(partitioners.Rebalance())
+
+    def rescale(self) -> DataStream:
+        """Round robin over a part of the subtasks."""
+        return self._partitioned(partitioners.Rescale())
+
+    def shuffle(self) -> DataStream:
+        """To subtasks drawn at random."""
+        return self._partitioned(partitioners.Shuffle())
+
+    def broadcast(self, broadcast_state_descriptor: Any = None, *other_broadcast_state_descriptors: Any) -> DataStream:
+        """Every element to every subtask."""
+        if broadcast_state_descriptor is not None:
+            raise not_yet("pyflink.datastream.BroadcastStream", "broadcast() without state descriptors")
+        return self._partitioned(partitioners.Broadcast())
+
+    def global_(self) -> DataStream:
+        """Everything to subtask 0 (Flink's ``global()``, which PyFlink lacks)."""
+        return self._partitioned(partitioners.Global())
+
+    def partition_custom(
+        self,
+        partitioner: Callable[[Any, int], int] | Partitioner,
+        key_selector: Callable[[Any], Any] | KeySelector,
+    ) -> DataStream:
+        """To the subtask that ``partitioner(key, number of subtasks)`` names."""
+        return self._partitioned(
+            partitioners.Custom(as_partitioner(partitioner).partition, as_key_selector(key_selector).get_key)
+        )
+
+    # -- ends -----------------------------------------------------------------------------------------------------
+
+    def _end(self, name: str, spec: specs.Spec, **settings: Any) -> DataStreamSink:
+        node = self._env._program.add(name, spec, self._edges(), None, **settings)
+        return DataStreamSink(self._env, node.id)
+
+    def sink_to(self, sink: Sink[Any]) -> DataStreamSink:
+        """Write to a sink."""
+        _expect(sink, Sink, "sink_to()")
+        return self._end(f"Sink: {type(sink).__name__}", specs.Sink(sink))
+
+    def add_sink(self, sink_func: SinkFunction | Sink[Any]) -> DataStreamSink:
+        """Write with a SinkFunction."""
+        if isinstance(sink_func, Sink):
+            return self.sink_to(sink_func)
+        _expect(sink_func, SinkFunction, "add_sink()")
+        return self._end(f"Sink: {type(sink_func).__name__}", specs.Sink(SinkFunctionSink(sink_func)))
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
+        """Print every element on the driver's standard output, as ``identifier:subtask> element``."""
+        return self._end("Sink: Print to Std. Out", specs.Print(sink_identifier, self._type))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Run the program and give this stream's elements: an iterator, or with ``limit`` a list of at most so many."""
+        if limit is not None and limit <= 0:
+            raise ValueError(f"the limit must be greater than 0, not {limit}")
+        node = self._env._program.add("Sink: Collect", specs.Collect(), self._edges(), None)
+        client = self._env._submit(job_execution_name, collect=node.id)
+        iterator = CloseableIterator(client.collected(), client.discard)
+        if limit is None:
+            return iterator
+        with iterator:
+            return [value for _, value in zip(range(limit), iterator)]
+
+    # -- not yet --------------------------------------------------------------------------------------------------
+
+    def window_all(self, window_assigner: Any) -> Any:
+        raise not_yet("pyflink.datastream.DataStream.window_all", "key_by() and a KeyedProcessFunction with timers")
+
+    def cache(self) -> Any:
+        raise not_yet("pyflink.datastream.DataStream.cache", "execute_and_collect()")
+
+
+class KeyedStream(DataStream):
+    """A stream partitioned by key: state and timers belong to keys."""
+
+    def __init__(
+        self,
+        env: StreamExecutionEnvironment,
+        ports: tuple[Port, ...],
+        output_type: TypeInformation | None,
+        origin_stream: DataStream,
+        key_selector: Callable[[Any], Any],
+        key_type: TypeInformation | None,
+    ) -> None:
+        super().__init__(env, ports, output_type)
+        self._origin_stream = origin_stream
+        self._key_selector = key_selector
+        self._key_type = key_type
+
+    def map(
+        self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """One element in, one out; a MapFunction can use keyed state."""
+        if isinstance(func, MapFunction):
+            return self._add("Map", specs.KeyedProcess(KeyedMap(func)), output_type)
+        return super().map(func, output_type)
+
+    def flat_map(
+        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """One element in, any number out; a FlatMapFunction can use keyed state."""
+        if isinstance(func, FlatMapFunction):
+            return self._add("FlatMap", specs.KeyedProcess(KeyedFlatMap(func)), output_type)
+        return super().flat_map(func, output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the accepted elements; a FilterFunction can use keyed state."""
+        if isinstance(func, FilterFunction):
+            return self._add("Filter", specs.KeyedProcess(KeyedFilter(func)), self._type)
+        return super().filter(func)
+
+    def process(  # type: ignore[override]  # as in PyFlink: a keyed stream takes keyed functions
+        self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Run a KeyedProcessFunction: state, timers, side outputs."""
+        _expect(func, KeyedProcessFunction, "process() on a keyed stream")
+        return self._add("KEYED PROCESS", specs.KeyedProcess(func), output_type)
+
+    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        """Fold each key's elements; emits the running result (in batch mode the last one per key)."""
+        return self._add("Reduce", specs.Reduce(as_reduce(func)), self._type)
+
+    def sum(self, position_to_sum: Position = 0) -> DataStream:
+        """The running sum of a field per key; the other fields are those of the key's first element."""
+        return self.reduce(FieldReduce(position_to_sum, add))
+
+    def min(self, position_to_min: Position = 0) -> DataStream:
+        """The running minimum of a field per key; the other fields are those of the key's first element."""
+        return self.reduce(FieldReduce(position_to_min, smaller))
+
+    def max(self, position_to_max: Position = 0) -> DataStream:
+        """The running maximum of a field per key; the other fields are those of the key's first element."""
+        return self.reduce(FieldReduce(position_to_max, larger))
+
+    def min_by(self, position_to_min_by: Position = 0) -> DataStream:
+        """The element with the smallest field so far per key; the first one on a tie."""
+        return self.reduce(FieldChoice(position_to_min_by, less_than))
+
+    def max_by(self, position_to_max_by: Position = 0) -> DataStream:
+        """The element with the largest field so far per key; the first one on a tie."""
+        return self.reduce(FieldChoice(position_to_max_by, greater_than))
+
+    def key_by(
+        self,
+        key_selector: Callable[[Any], Any] | KeySelector | str | int,
+        key_type: TypeInformation | None = None,
+    ) -> KeyedStream:
+        return self._origin_stream.key_by(key_selector, key_type)
+
+    def union(self, *streams: DataStream) -> DataStream:
+        return self._origin_stream.union(*[s._origin_stream if isinstance(s, KeyedStream) else s for s in streams])
+
+    def _partitioned(self, partitioner: partitioners.Partitioner) -> DataStream:
+        raise GraphError(
+            f"cannot override the partitioning of a keyed stream at {user_origin()}: apply the partitioner before key_by()"
+        )
+
+    def window(self, window_assigner: Any) -> Any:
+        raise not_yet("pyflink.datastream.KeyedStream.window", "a KeyedProcessFunction with event-time timers")
+
+    def count_window(self, size: int, slide: int = 0) -> Any:
+        raise not_yet("pyflink.datastream.KeyedStream.count_window", "a KeyedProcessFunction with ListState")
+
+
+class ConnectedStreams:
+    """Two streams, possibly of different types, that share one function (and, when keyed, its state)."""
+
+    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        if stream1._env is not stream2._env:
+            raise GraphError(f"connect() at {user_origin()}: the streams belong to different environments")
+        self.stream1 = stream1
+        self.stream2 = stream2
+
+    def key_by(
+        self,
+        key_selector1: Callable[[Any], Any] | KeySelector | str | int,
+        key_selector2: Callable[[Any], Any] | KeySelector | str | int,
+        key_type: TypeInformation | None = None,
+    ) -> ConnectedStreams:
+        """Key both streams; equal keys meet in the same subtask and share state."""
+        return ConnectedStreams(
+            self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
+        )
+
+    def _is_keyed(self) -> bool:
+        keyed = [isinstance(stream, KeyedStream) for stream in (self.stream1, self.stream2)]
+        if any(keyed) and not all(keyed):
+            raise GraphError(f"connect() at {user_origin()}: either both streams are keyed or none")
+        return all(keyed)
+
+    def _add(self, name: str, spec: specs.Spec, output_type: TypeInformation | None) -> DataStream:
+        env = self.stream1._env
+        edges = (*self.stream1._edges(0), *self.stream2._edges(1))
+        node = env._program.add(name, spec, edges, output_type)
+        return DataStream(env, (Port(node.id),), output_type)
+
+    def map(self, func: CoMapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """map1 for elements of the first stream, map2 for those of the second; None emits nothing."""
+        _expect(func, CoMapFunction, "map() on connected streams")
+        if self._is_keyed():
+            return self._add("Co-Map", specs.KeyedCoProcess(KeyedCoMap(func)), output_type)
+        return self._add("Co-Map", specs.CoProcess(CoMap(func)), output_type)
+
+    def flat_map(self, func: CoFlatMapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """flat_map1 for elements of the first stream, flat_map2 for those of the second."""
+        _expect(func, CoFlatMapFunction, "flat_map() on connected streams")
+        if self._is_keyed():
+            return self._add("Co-Flat Map", specs.KeyedCoProcess(KeyedCoFlatMap(func)), output_type)
+        return self._add("Co-Flat Map", specs.CoProcess(CoFlatMap(func)), output_type)
+
+    def process(
+        self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """A KeyedCoProcessFunction (or CoProcessFunction) on keyed streams, a CoProcessFunction on others."""
+        if self._is_keyed():
+            if isinstance(func, CoProcessFunction):
+                return self._add("Co-Process", specs.CoProcess(func), output_type)
+            _expect(func, KeyedCoProcessFunction, "process() on keyed connected streams")
+            return self._add("Keyed Co-Process", specs.KeyedCoProcess(func), output_type)
+        _expect(func, CoProcessFunction, "process() on connected streams that are not keyed")
+        return self._add("Co-Process", specs.CoProcess(func), output_type)  # type: ignore[arg-type]
+
+
+class DataStreamSink(_NodeHandle):
+    """The end of a stream."""
+
+    def __init__(self, env: StreamExecutionEnvironment, node_id: int) -> None:
+        self._env = env
+        self._id = node_id
+
+    def _node(self) -> Node:
+        return self._env._program.node(self._id)
+
+    def name(self, name: str) -> DataStreamSink:
+        self._set_name(name)
+        return self
+
+    def uid(self, uid: str) -> DataStreamSink:
+        self._change(uid=uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
+        self._set_uid_hash(uid_hash)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStreamSink:
+        self._set_parallelism(parallelism)
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink:
+        self._change(description=description)
+        return self
+
+    def disable_chaining(self) -> DataStreamSink:
+        self._change(chaining=Chaining.NEVER)
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
+        self._set_slot_sharing_group(slot_sharing_group)
+        return self
+
+
+class CloseableIterator(Iterator[Any]):
+    """The elements that a job collects, while it runs. Closing it before its end cancels the job."""
+
+    def __init__(self, values: Iterator[Any], close: Callable[[], None]) -> None:
+        self._values = values
+        self._close = close
+
+    def __iter__(self) -> CloseableIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._values)
+
+    def next(self) -> Any:
+        """The next element; raises StopIteration at the end of the job."""
+        return next(self._values)
+
+    def close(self) -> None:
+        self._close()
+
+    def __enter__(self) -> CloseableIterator:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _expect(value: Any, expected: type, where: str) -> None:
+    if not isinstance(value, expected):
+        what = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise TypeError(f"{where} at {user_origin()} takes a {expected.__name__}, not {what}")
+
+
+def _key_function(key_selector: Any) -> Callable[[Any], Any]:
+    if isinstance(key_selector, (str, int)) and not isinstance(key_selector, bool):
+        return itemgetter(key_selector)
+    return as_key_selector(key_selector).get_key

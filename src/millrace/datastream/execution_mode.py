@@ -1,0 +1,20 @@
+"""Whether a program runs as a stream or as a batch."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["RuntimeExecutionMode"]
+
+
+class RuntimeExecutionMode(Enum):
+    """How a DataStream program is executed."""
+
+    STREAMING = 0
+    """Results go on as elements come, checkpoints are taken; for bounded and unbounded sources."""
+
+    BATCH = 1
+    """Only bounded sources; a keyed operator emits final results."""
+
+    AUTOMATIC = 2
+    """``BATCH`` if every source is bounded, else ``STREAMING``."""

@@ -1,0 +1,21 @@
+"""CSV under PyFlink's names; the code is in ``millrace.formats.csv``."""
+
+from __future__ import annotations
+
+from millrace.formats.csv import (
+    CsvBulkWriters,
+    CsvReaderFormat,
+    CsvRowDeserializationSchema,
+    CsvRowSerializationSchema,
+    CsvSchema,
+    CsvSchemaBuilder,
+)
+
+__all__ = [
+    "CsvSchema",
+    "CsvSchemaBuilder",
+    "CsvReaderFormat",
+    "CsvBulkWriters",
+    "CsvRowDeserializationSchema",
+    "CsvRowSerializationSchema",
+]

@@ -1,0 +1,80 @@
+"""The functions that a user writes (PyFlink: ``pyflink.datastream.functions``)."""
+
+from __future__ import annotations
+
+from millrace.datastream.functions.aggregate import AggregateFunction
+from millrace.datastream.functions.asynchronous import (
+    AsyncFunction,
+    AsyncFunctionDescriptor,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
+)
+from millrace.datastream.functions.base import Function, KeyedStateStore, RuntimeContext
+from millrace.datastream.functions.broadcast import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from millrace.datastream.functions.process import (
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+)
+from millrace.datastream.functions.simple import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    FilterFunction,
+    FlatMapFunction,
+    KeySelector,
+    MapFunction,
+    NullByteKeySelector,
+    Partitioner,
+    ReduceFunction,
+)
+from millrace.datastream.functions.source_sink import SinkFunction, SourceFunction
+from millrace.datastream.functions.window import (
+    AllWindowFunction,
+    PassThroughAllWindowFunction,
+    PassThroughWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+from millrace.datastream.timerservice import TimerService
+
+__all__ = [
+    "Function",
+    "KeyedStateStore",
+    "RuntimeContext",
+    "MapFunction",
+    "CoMapFunction",
+    "FlatMapFunction",
+    "CoFlatMapFunction",
+    "ReduceFunction",
+    "AggregateFunction",
+    "KeySelector",
+    "NullByteKeySelector",
+    "FilterFunction",
+    "Partitioner",
+    "SourceFunction",
+    "SinkFunction",
+    "ProcessFunction",
+    "CoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedCoProcessFunction",
+    "TimerService",
+    "WindowFunction",
+    "AllWindowFunction",
+    "ProcessWindowFunction",
+    "ProcessAllWindowFunction",
+    "PassThroughWindowFunction",
+    "PassThroughAllWindowFunction",
+    "BaseBroadcastProcessFunction",
+    "BroadcastProcessFunction",
+    "KeyedBroadcastProcessFunction",
+    "AsyncFunction",
+    "AsyncFunctionDescriptor",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+]

@@ -1,0 +1,103 @@
+"""Lets rich map, flat_map and filter functions use keyed state: each as a keyed process function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from millrace.datastream.functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+)
+
+
+class _Adapter:
+    """Opens and closes the adapted function."""
+
+    function: Function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.function.open(runtime_context)
+
+    def close(self) -> None:
+        self.function.close()
+
+
+class KeyedMap(_Adapter, KeyedProcessFunction):
+    def __init__(self, function: MapFunction) -> None:
+        self.function: MapFunction = function
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return (self.function.map(value),)
+
+
+class KeyedFlatMap(_Adapter, KeyedProcessFunction):
+    def __init__(self, function: FlatMapFunction) -> None:
+        self.function: FlatMapFunction = function
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.flat_map(value)
+
+
+class KeyedFilter(_Adapter, KeyedProcessFunction):
+    def __init__(self, function: FilterFunction) -> None:
+        self.function: FilterFunction = function
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return (value,) if self.function.filter(value) else ()
+
+
+class CoMap(_Adapter, CoProcessFunction):
+    def __init__(self, function: CoMapFunction) -> None:
+        self.function: CoMapFunction = function
+
+    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return _none_is_nothing(self.function.map1(value))
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return _none_is_nothing(self.function.map2(value))
+
+
+class KeyedCoMap(_Adapter, KeyedCoProcessFunction):
+    def __init__(self, function: CoMapFunction) -> None:
+        self.function: CoMapFunction = function
+
+    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return _none_is_nothing(self.function.map1(value))
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return _none_is_nothing(self.function.map2(value))
+
+
+class CoFlatMap(_Adapter, CoProcessFunction):
+    def __init__(self, function: CoFlatMapFunction) -> None:
+        self.function: CoFlatMapFunction = function
+
+    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.flat_map1(value)
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.flat_map2(value)
+
+
+class KeyedCoFlatMap(_Adapter, KeyedCoProcessFunction):
+    def __init__(self, function: CoFlatMapFunction) -> None:
+        self.function: CoFlatMapFunction = function
+
+    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.flat_map1(value)
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.flat_map2(value)
+
+
+def _none_is_nothing(result: Any) -> Iterable[Any]:
+    return () if result is None else (result,)

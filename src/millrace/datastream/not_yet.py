@@ -1,0 +1,148 @@
+"""What of ``pyflink.datastream`` is not in Millrace yet, and what to use in its place.
+
+The modules can be imported; importing or using such a name raises a ``NotImplementedError`` that says so. A name that
+gets implemented is deleted from the table here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+__all__ = ["NOT_YET", "not_yet", "module_getattr"]
+
+
+def not_yet(name: str, nearest: str) -> NotImplementedError:
+    """The exception to raise for ``name`` (as a PyFlink program would write it), naming the ``nearest`` thing."""
+    return NotImplementedError(f"{name} is not in Millrace yet; nearest: {nearest}")
+
+
+def module_getattr(module_name: str) -> Callable[[str], NoReturn]:
+    """A ``__getattr__`` for the module ``module_name`` (``millrace.`` or ``pyflink.``).
+
+    It raises NotImplementedError for the names in ``NOT_YET`` and AttributeError for all others.
+    """
+    package, _, rest = module_name.partition(".")
+    pyflink_name = f"pyflink.{rest}" if package == "millrace" else module_name
+
+    def __getattr__(name: str) -> NoReturn:
+        nearest = NOT_YET.get(f"{pyflink_name}.{name}")
+        if nearest is not None:
+            raise not_yet(f"{pyflink_name}.{name}", nearest)
+        raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
+
+    return __getattr__
+
+
+_PROCESS = "KeyedProcessFunction with keyed state and timers"
+_SOURCE = "a source written in Python (millrace.common.source.Source)"
+_SINK = "a sink written in Python (millrace.common.sink.Sink)"
+_BROADCAST = "stream.connect(other.broadcast()) with a CoProcessFunction"
+
+_TABLE: tuple[tuple[str, str, str], ...] = (
+    # module below pyflink.datastream, nearest alternative, names
+    ("", _PROCESS, "WindowedStream WindowAssigner MergingWindowAssigner TriggerResult Trigger"),
+    ("", _BROADCAST, "BroadcastStream BroadcastConnectedStream"),
+    ("", "a MapFunction or FlatMapFunction that makes the call itself", "AsyncDataStream"),
+    ("data_stream", _PROCESS, "WindowedStream AllWindowedStream"),
+    ("data_stream", _BROADCAST, "BroadcastStream BroadcastConnectedStream"),
+    ("async_data_stream", "a MapFunction or FlatMapFunction that makes the call itself", "AsyncDataStream"),
+    (
+        "window",
+        _PROCESS,
+        """
+        WindowAssigner MergingWindowAssigner GlobalWindows
+        TumblingProcessingTimeWindows TumblingEventTimeWindows SlidingProcessingTimeWindows SlidingEventTimeWindows
+        ProcessingTimeSessionWindows EventTimeSessionWindows
+        DynamicProcessingTimeSessionWindows DynamicEventTimeSessionWindows SessionWindowTimeGapExtractor
+        CountTumblingWindowAssigner CountSlidingWindowAssigner
+        TriggerResult Trigger EventTimeTrigger ProcessingTimeTrigger ContinuousEventTimeTrigger
+        ContinuousProcessingTimeTrigger NeverTrigger PurgingTrigger CountTrigger
+        """,
+    ),
+    (
+        "window",
+        "nothing to do: Millrace pickles windows itself",
+        "TimeWindowSerializer CountWindowSerializer GlobalWindowSerializer",
+    ),
+    (
+        "connectors.cassandra",
+        _SINK,
+        "CassandraSink ConsistencyLevel MapperOptions ClusterBuilder CassandraCommitter CassandraFailureHandler",
+    ),
+    (
+        "connectors.dynamic_kafka",
+        _SOURCE,
+        """
+        DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService KafkaRecordDeserializationSchema
+        KafkaStreamSetSubscriber KafkaStreamSubscriber StreamPatternSubscriber SingleClusterTopicMetadataService
+        """,
+    ),
+    (
+        "connectors.elasticsearch",
+        _SINK,
+        "FlushBackoffType ElasticsearchEmitter Elasticsearch6SinkBuilder Elasticsearch7SinkBuilder ElasticsearchSink",
+    ),
+    ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
+    ("connectors.jdbc", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
+    (
+        "connectors.kafka",
+        _SOURCE,
+        """
+        FlinkKafkaConsumer KafkaSource KafkaSourceBuilder KafkaTopicPartition KafkaOffsetsInitializer
+        KafkaOffsetResetStrategy
+        """,
+    ),
+    (
+        "connectors.kafka",
+        _SINK,
+        """
+        FlinkKafkaProducer KafkaSink KafkaSinkBuilder Semantic KafkaRecordSerializationSchema
+        KafkaRecordSerializationSchemaBuilder KafkaTopicSelector
+        """,
+    ),
+    (
+        "connectors.kinesis",
+        _SOURCE,
+        "KinesisShardAssigner KinesisDeserializationSchema WatermarkTracker FlinkKinesisConsumer",
+    ),
+    (
+        "connectors.kinesis",
+        _SINK,
+        """
+        PartitionKeyGenerator KinesisStreamsSink KinesisStreamsSinkBuilder
+        KinesisFirehoseSink KinesisFirehoseSinkBuilder
+        """,
+    ),
+    ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),
+    ("connectors.pulsar", _SINK, "PulsarSink PulsarSinkBuilder MessageDelayer TopicRoutingMode"),
+    ("connectors.rabbitmq", _SOURCE, "RMQConnectionConfig RMQSource"),
+    ("connectors.rabbitmq", _SINK, "RMQSink"),
+    # the old way to import these, which PyFlink still allows
+    (
+        "connectors",
+        _SOURCE,
+        """
+        FlinkKafkaConsumer KafkaSource DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
+        KafkaRecordDeserializationSchema KafkaStreamSetSubscriber KafkaStreamSubscriber StreamPatternSubscriber
+        SingleClusterTopicMetadataService PulsarSource PulsarSourceBuilder StartCursor StopCursor
+        RMQConnectionConfig RMQSource
+        """,
+    ),
+    ("connectors", _SINK, "FlinkKafkaProducer Semantic JdbcSink JdbcConnectionOptions JdbcExecutionOptions RMQSink"),
+    ("formats.avro", "JsonRowDeserializationSchema", "AvroRowDeserializationSchema"),
+    ("formats.avro", "JsonRowSerializationSchema", "AvroRowSerializationSchema"),
+    (
+        "formats.avro",
+        "the json and csv formats",
+        "AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters",
+    ),
+    ("formats.orc", _SINK, "OrcBulkWriters"),
+)
+
+NOT_YET: dict[str, str] = {
+    ".".join(filter(None, ("pyflink.datastream", module, name))): nearest
+    for module, nearest, names in _TABLE
+    for name in names.split()
+}
+"""Nearest alternative by full PyFlink name (``pyflink.datastream.window.Trigger``)."""

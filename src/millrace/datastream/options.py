@@ -1,0 +1,20 @@
+"""Millrace's own configuration options; everything else has Flink's keys."""
+
+from __future__ import annotations
+
+from millrace.common.config_options import ConfigOptions
+
+MASTER = ConfigOptions.key("millrace.master").string_type().no_default_value()
+"""Spark master of a session that Millrace makes: local[*], spark://..., yarn, k8s://..."""
+
+EPOCH_INTERVAL = ConfigOptions.key("millrace.epoch.interval-ms").int_type().default_value(100)
+"""Least time between the beginnings of two epochs of an unbounded job without checkpointing (ms)."""
+
+EPOCH_RECORDS = ConfigOptions.key("millrace.epoch.max-records").int_type().default_value(1_000_000)
+"""Most records that one subtask of a source reads in one epoch (streaming mode)."""
+
+EPOCH_MILLIS = ConfigOptions.key("millrace.epoch.max-duration-ms").int_type().default_value(1_000)
+"""Longest time that one subtask of an unbounded source reads in one epoch (ms)."""
+
+STATE_DIRECTORY = ConfigOptions.key("millrace.state.directory").string_type().no_default_value()
+"""Where tasks keep their state between epochs: a directory that all workers reach; default: a temporary one."""

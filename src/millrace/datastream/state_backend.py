@@ -1,0 +1,144 @@
+"""Where working state lives between two checkpoints."""
+
+from __future__ import annotations
+
+from abc import ABC
+from enum import Enum
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from millrace.datastream.not_yet import not_yet
+
+__all__ = [
+    "StateBackend",
+    "HashMapStateBackend",
+    "EmbeddedRocksDBStateBackend",
+    "CustomStateBackend",
+    "PredefinedOptions",
+]
+
+DEFAULT_TRANSFER_THREADS = 4
+
+
+class PredefinedOptions(Enum):
+    """Flink's tuning profiles for RocksDB; recorded, without effect on Millrace's embedded backend."""
+
+    DEFAULT = 0
+    SPINNING_DISK_OPTIMIZED = 1
+    SPINNING_DISK_OPTIMIZED_HIGH_MEM = 2
+    FLASH_SSD_OPTIMIZED = 3
+
+
+class StateBackend(ABC):
+    """Describes where working state is kept. The choice never changes what a program computes."""
+
+    identifier: ClassVar[str] = ""
+    """The value of ``state.backend.type`` that names this backend."""
+
+
+class HashMapStateBackend(StateBackend):
+    """State as Python objects in the memory of the task: fastest, limited by memory."""
+
+    identifier = "hashmap"
+
+    def __str__(self) -> str:
+        return "HashMapStateBackend"
+
+
+class EmbeddedRocksDBStateBackend(StateBackend):
+    """State in an embedded store on local disks, for state larger than memory.
+
+    The name is Flink's; what it stands for in Millrace is the on-disk backend, whichever store that uses.
+
+    :param enable_incremental_checkpointing: write only what changed; None leaves it to the configuration.
+    :raises TypeError: ``enable_incremental_checkpointing`` is neither None nor a bool.
+    """
+
+    identifier = "rocksdb"
+
+    def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
+        if enable_incremental_checkpointing not in (None, True, False):
+            raise TypeError(
+                "Unsupported input for 'enable_incremental_checkpointing': "
+                f"{enable_incremental_checkpointing!r}, expected None, True or False."
+            )
+        self._incremental = enable_incremental_checkpointing
+        self._paths: tuple[str, ...] = ()
+        self._predefined_options = PredefinedOptions.DEFAULT
+        self._transfer_threads = DEFAULT_TRANSFER_THREADS
+
+    def set_db_storage_paths(self, *paths: str) -> None:
+        """Local directories for the working files; none at all for the task's temporary directory.
+
+        :raises ValueError: a relative path, or one that is not on the local file system.
+        """
+        self._paths = tuple(_local_path(path) for path in paths)
+
+    def get_db_storage_paths(self) -> list[str]:
+        """The local directories set, an empty list for the default."""
+        return list(self._paths)
+
+    def is_incremental_checkpoints_enabled(self) -> bool:
+        """Whether a checkpoint writes only what changed since the one before."""
+        return bool(self._incremental)
+
+    def set_predefined_options(self, options: PredefinedOptions) -> None:
+        """Record a tuning profile."""
+        self._predefined_options = options
+
+    def get_predefined_options(self) -> PredefinedOptions:
+        """The tuning profile set, ``DEFAULT`` by default."""
+        return self._predefined_options
+
+    def set_options(self, options_factory_class_name: str) -> None:
+        """PyFlink loads a Java options factory here.
+
+        :raises NotImplementedError: always; there is no RocksDB JVM library to tune.
+        """
+        raise not_yet("pyflink.datastream.EmbeddedRocksDBStateBackend.set_options", "set_predefined_options")
+
+    def get_options(self) -> str | None:
+        """Always None: there is no options factory."""
+        return None
+
+    def get_number_of_transfer_threads(self) -> int:
+        """Threads that copy state files to and from the checkpoint storage (4 by default)."""
+        return self._transfer_threads
+
+    def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
+        """Set the threads that copy state files.
+
+        :raises ValueError: the number is not positive.
+        """
+        if number_of_transfering_threads <= 0:
+            raise ValueError(
+                "The number of threads used to transfer files in EmbeddedRocksDBStateBackend "
+                f"should be greater than zero, not {number_of_transfering_threads}."
+            )
+        self._transfer_threads = number_of_transfering_threads
+
+    def __str__(self) -> str:
+        return (
+            f"EmbeddedRocksDBStateBackend(paths={list(self._paths)}, incremental={self._incremental}, "
+            f"transfer_threads={self._transfer_threads})"
+        )
+
+
+class CustomStateBackend(StateBackend):
+    """PyFlink's wrapper of a backend written in Java.
+
+    :raises NotImplementedError: always; there is no JVM side to load it.
+    """
+
+    def __init__(self, j_custom_state_backend: object = None) -> None:
+        raise not_yet("pyflink.datastream.CustomStateBackend", "HashMapStateBackend or EmbeddedRocksDBStateBackend")
+
+
+def _local_path(path: str) -> str:
+    parts = urlsplit(path)
+    if parts.scheme not in ("", "file"):
+        raise ValueError(f"Path {path} has a non-local scheme")
+    local = parts.path if parts.scheme else path
+    if not local.startswith("/"):
+        raise ValueError(f"Relative paths are not supported: {path}")
+    return local

@@ -1,0 +1,399 @@
+"""The environment: where programs begin, get their settings and are submitted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from millrace.common.configuration import Configuration
+from millrace.common.execution_config import ExecutionConfig
+from millrace.common.job_client import JobClient
+from millrace.common.job_execution_result import JobExecutionResult
+from millrace.common.job_id import JobID
+from millrace.common.source import Boundedness, Source
+from millrace.common.typeinfo import TypeInformation, Types
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.connectors.collection import CollectionSource
+from millrace.connectors.function import SourceFunctionSource
+from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.datastream import options
+from millrace.datastream.checkpoint_config import CheckpointConfig
+from millrace.datastream.checkpointing_mode import CheckpointingMode
+from millrace.datastream.data_stream import DataStream, Port
+from millrace.datastream.defaults import get_defaults
+from millrace.datastream.execution_mode import RuntimeExecutionMode
+from millrace.datastream.functions import SourceFunction
+from millrace.datastream.not_yet import not_yet
+from millrace.datastream.slot_sharing_group import SlotSharingGroup
+from millrace.graph import specs
+from millrace.graph.lowering import lower, with_limits
+from millrace.graph.nodes import Graph, Settings
+from millrace.graph.origin import user_origin
+from millrace.graph.passes import run_passes
+from millrace.graph.plan_json import plan_json
+from millrace.graph.program import Program
+from millrace.runtime.job import JobGraph
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from millrace.spark.submit import SparkJobClient
+
+__all__ = ["StreamExecutionEnvironment"]
+
+DEFAULT_JOB_NAME = "Flink Streaming Job"
+_PARALLELISM = "parallelism.default"
+_MAX_PARALLELISM = "pipeline.max-parallelism"
+_MODE = "execution.runtime-mode"
+_CHAINING = "pipeline.operator-chaining.enabled"
+
+
+class StreamExecutionEnvironment:
+    """The context of a streaming program.
+
+    Handles made from it add to one program; ``execute`` submits that program to Spark and begins a new one.
+    """
+
+    _default_local_parallelism = os.cpu_count() or 1
+
+    def __init__(self, configuration: Configuration | None = None, spark: SparkSession | None = None) -> None:
+        self._configuration = get_defaults()
+        if configuration is not None:
+            self._configuration.add_all(configuration)
+        self._spark = spark
+        self._program = Program()
+        self._config = ExecutionConfig(self._configuration)
+        self._checkpoint_config = CheckpointConfig(self._configuration)
+        self._parallelism: int | None = None
+        self._max_parallelism: int | None = None
+        self._mode: RuntimeExecutionMode | None = None
+        self._chaining: bool | None = None
+        self._buffer_timeout = 100
+        self._savepoint_directory: str | None = None
+        self._slot_groups: dict[str, SlotSharingGroup] = {}
+        self._python_files: list[str] = []
+        self._archives: list[str] = []
+        self._jars: list[str] = []
+        self._python_executable: str | None = None
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None, spark: SparkSession | None = None
+    ) -> StreamExecutionEnvironment:
+        """A new environment. ``spark`` is our addition: the session to run on; default: the active one, else a new one."""
+        return StreamExecutionEnvironment(configuration, spark)
+
+    # -- settings -------------------------------------------------------------------------------------------------
+
+    def get_config(self) -> ExecutionConfig:
+        return self._config
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        return self._checkpoint_config
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take over all options of ``configuration``."""
+        self._configuration.add_all(configuration)
+        self._checkpoint_config.configure(configuration)
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """How many subtasks operators have that don't say otherwise."""
+        if parallelism < 1:
+            raise ValueError(f"the parallelism must be at least 1, not {parallelism}")
+        self._parallelism = parallelism
+        self._config.set_parallelism(parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        configured = self._configuration.get_integer(_PARALLELISM, self._default_local_parallelism)
+        return self._parallelism or configured
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """The number of key groups of operators that don't say otherwise (1..32768)."""
+        if not 1 <= max_parallelism <= 32768:
+            raise ValueError(f"the maximum parallelism must be in 1..32768, not {max_parallelism}")
+        self._max_parallelism = max_parallelism
+        self._config.set_max_parallelism(max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        return self._max_parallelism or self._configuration.get_integer(_MAX_PARALLELISM, -1)
+
+    def get_default_local_parallelism(self) -> int:
+        return self._default_local_parallelism
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        """The parallelism of environments that set none; begins as the number of cores."""
+        StreamExecutionEnvironment._default_local_parallelism = parallelism
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+        """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC."""
+        self._mode = execution_mode
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
+        """Accepted for compatibility: buffers are flushed at the end of every epoch."""
+        if timeout_millis < -1:
+            raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
+        self._buffer_timeout = timeout_millis
+        return self
+
+    def get_buffer_timeout(self) -> int:
+        return self._buffer_timeout
+
+    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
+        """Every operator is a task of its own."""
+        self._chaining = False
+        return self
+
+    def is_chaining_enabled(self) -> bool:
+        return self._configuration.get_boolean(_CHAINING, True) if self._chaining is None else self._chaining
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        return self._configuration.get_boolean(
+            "pipeline.operator-chaining.chain-operators-with-different-max-parallelism", True
+        )
+
+    def enable_checkpointing(
+        self, interval: int, mode: CheckpointingMode | None = None
+    ) -> StreamExecutionEnvironment:
+        """Checkpoint every ``interval`` ms: the cadence of epochs."""
+        self._checkpoint_config.set_checkpoint_interval(interval)
+        if mode is not None:
+            self._checkpoint_config.set_checkpointing_mode(mode)
+        return self
+
+    def get_checkpoint_interval(self) -> int:
+        """ms, -1 without checkpointing."""
+        return self._checkpoint_config.get_checkpoint_interval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        return self._checkpoint_config.get_checkpointing_mode()
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        return self._checkpoint_config.get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        return self._checkpoint_config.is_unaligned_checkpoints_enabled()
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        return self._checkpoint_config.is_force_unaligned_checkpoints()
+
+    def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
+        """Accepted for compatibility: state is always kept as changes."""
+        self._configuration.set_boolean("state.changelog.enabled", enabled)
+        return self
+
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        key = "state.changelog.enabled"
+        return self._configuration.get_boolean(key, False) if self._configuration.contains_key(key) else None
+
+    def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        self._savepoint_directory = directory
+        return self
+
+    def get_default_savepoint_directory(self) -> str | None:
+        return self._savepoint_directory
+
+    def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
+        self._slot_groups[slot_sharing_group.get_name()] = slot_sharing_group
+        return self
+
+    def set_spark_session(self, spark: SparkSession) -> StreamExecutionEnvironment:
+        """Run on this session (our addition)."""
+        self._spark = spark
+        return self
+
+    # -- what the workers need ------------------------------------------------------------------------------------
+
+    def add_python_file(self, file_path: str) -> None:
+        """A .py, .zip or package directory that the workers can import from."""
+        self._python_files.append(_existing(file_path, "add_python_file()"))
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """An archive that is unpacked on every worker, into ``target_dir`` (default: the archive's name)."""
+        path = _existing(archive_path, "add_python_archive()")
+        self._archives.append(f"{path}#{target_dir or os.path.basename(path)}")
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """The interpreter of the workers; it must have Millrace's version of Python."""
+        self._python_executable = python_exec
+
+    def add_jars(self, *jars_path: str) -> None:
+        """Jars for the Spark session that Millrace makes."""
+        self._jars.extend(_existing(path.removeprefix("file://"), "add_jars()") for path in jars_path)
+
+    def add_classpaths(self, *classpaths: str) -> None:
+        """The same as ``add_jars``: Spark ships jars to its executors itself."""
+        self.add_jars(*classpaths)
+
+    def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+        raise not_yet(
+            "pyflink.datastream.StreamExecutionEnvironment.set_python_requirements",
+            "add_python_archive() with a packed environment",
+        )
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        raise not_yet("pyflink.datastream.StreamExecutionEnvironment.register_cached_file", "add_python_archive()")
+
+    # -- sources --------------------------------------------------------------------------------------------------
+
+    def from_source(
+        self,
+        source: Source[Any, Any],
+        watermark_strategy: WatermarkStrategy,
+        source_name: str,
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """Read a source; the strategy gives its elements timestamps and watermarks."""
+        if not isinstance(source, Source):
+            raise TypeError(f"from_source() at {user_origin()} takes a Source, not {type(source).__name__}")
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            what = type(watermark_strategy).__name__
+            raise TypeError(f"from_source() at {user_origin()} takes a WatermarkStrategy, not {what}")
+        return self._read(source, watermark_strategy, source_name, type_info)
+
+    def _read(
+        self,
+        source: Source[Any, Any],
+        strategy: WatermarkStrategy,
+        name: str,
+        type_info: TypeInformation | None,
+        non_parallel: bool = False,
+    ) -> DataStream:
+        produced = type_info if type_info is not None else source.get_produced_type()
+        node = self._program.add(
+            f"Source: {name}", specs.Source(source, strategy), output_type=produced, non_parallel=non_parallel
+        )
+        return DataStream(self, (Port(node.id),), produced)
+
+    def from_collection(self, collection: list[Any], type_info: TypeInformation | None = None) -> DataStream:
+        """The elements of a list, from one subtask, in order."""
+        values = list(collection)
+        source = CollectionSource(values, type_info)
+        no_time = WatermarkStrategy.no_watermarks()
+        return self._read(source, no_time, "Collection Source", type_info, non_parallel=True)
+
+    def from_sequence(self, start: int, end: int) -> DataStream:
+        """The numbers from start to end, both included (Flink's ``fromSequence``, which PyFlink lacks)."""
+        source = NumberSequenceSource(start, end)
+        return self._read(source, WatermarkStrategy.no_watermarks(), "Sequence Source", Types.LONG())
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
+        """The lines of a file or of all files of a directory."""
+        from millrace.connectors.file_system import FileSource, StreamFormat
+
+        source = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset_name), file_path).build()
+        return self._read(source, WatermarkStrategy.no_watermarks(), "Text File Source", Types.STRING())
+
+    def add_source(
+        self, source_func: SourceFunction, source_name: str = "Custom Source", type_info: TypeInformation | None = None
+    ) -> DataStream:
+        """Read a SourceFunction, in one subtask."""
+        if isinstance(source_func, Source):
+            return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
+        if not isinstance(source_func, SourceFunction):
+            raise TypeError(f"add_source() at {user_origin()} takes a SourceFunction, not {type(source_func).__name__}")
+        source = SourceFunctionSource(source_func)
+        return self._read(source, WatermarkStrategy.no_watermarks(), source_name, type_info, non_parallel=True)
+
+    def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> DataStream:
+        raise not_yet("pyflink.datastream.StreamExecutionEnvironment.create_input", "from_source() with a FileSource")
+
+    # -- execution ------------------------------------------------------------------------------------------------
+
+    def get_execution_plan(self) -> str:
+        """The program as Flink's plan JSON."""
+        return plan_json(self._graph(""))
+
+    def _settings(self, job_id: str) -> Settings:
+        maximum = self.get_max_parallelism()
+        return Settings(
+            parallelism=self.get_parallelism(),
+            max_parallelism=maximum if maximum > 0 else None,
+            chaining=self.is_chaining_enabled(),
+            batch=self._is_batch(),
+            job_id=job_id,
+            auto_uids=self._config.has_auto_generated_uids_enabled(),
+        )
+
+    def _graph(self, job_id: str) -> Graph:
+        graph = self._program.graph(self._settings(job_id))
+        if not graph.nodes:
+            raise RuntimeError("No operators defined in streaming topology. Cannot execute.")
+        return run_passes(graph)
+
+    def _bounded(self) -> bool:
+        graph = self._program.graph(Settings(1))
+        return all(
+            node.spec.source.get_boundedness() is Boundedness.BOUNDED
+            for node in graph.nodes
+            if isinstance(node.spec, specs.Source)
+        )
+
+    def _is_batch(self) -> bool:
+        mode = self._mode
+        if mode is None:
+            mode = RuntimeExecutionMode[self._configuration.get_string(_MODE, "STREAMING").upper()]
+        if mode is RuntimeExecutionMode.BATCH and not self._bounded():
+            raise ValueError(
+                "BATCH mode needs bounded sources, but one of this program never ends; use STREAMING or AUTOMATIC"
+            )
+        return mode is RuntimeExecutionMode.BATCH or (mode is RuntimeExecutionMode.AUTOMATIC and self._bounded())
+
+    def job_graph(self, job_name: str | None = None) -> JobGraph:
+        """The program as the job that would run now (our addition; ``millrace.testing`` runs it without Spark)."""
+        self._checkpoint_config.validate()
+        graph = self._graph(str(JobID.generate()))
+        job = lower(graph, job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME))
+        records = None if graph.settings.batch else self._option(options.EPOCH_RECORDS)
+        millis = None if self._bounded() else self._option(options.EPOCH_MILLIS)
+        return with_limits(job, records, millis, self._config.get_global_job_parameters())
+
+    def _option(self, option: Any) -> Any:
+        return self._configuration.get(option)
+
+    def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
+        from millrace.spark.submit import JobSettings, submit
+
+        settings = JobSettings(
+            spark=self._spark,
+            configuration=self._merged_configuration(),
+            parallelism=self.get_parallelism(),
+            bounded=self._bounded(),
+            batch=self._is_batch(),
+            checkpoint_interval_ms=self._checkpoint_config.get_checkpoint_interval(),
+            python_files=tuple(self._python_files),
+            archives=tuple(self._archives),
+            jars=tuple(self._jars),
+            python_executable=self._python_executable,
+        )
+        job = self.job_graph(job_name)
+        self._program.clear()
+        return submit(job, settings)
+
+    def _merged_configuration(self) -> Mapping[str, str]:
+        return self._configuration.to_dict()
+
+    def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
+        """Submit the program and go on; the client tells how it fares."""
+        return self._submit(job_name)
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Submit the program and wait for its end.
+
+        Raises ``JobFailedError`` with the operator, the element and the user's line when a function fails.
+        """
+        client = self._submit(job_name)
+        return client.wait()
+
+    def close(self) -> None:
+        """Forget the program. The Spark session stays: other environments may use it."""
+        self._program.clear()
+
+
+def _existing(path: str, where: str) -> str:
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{where} at {user_origin()}: no such file: {path}")
+    return os.path.abspath(path)

@@ -1,0 +1,1 @@
+"""Formats: CSV, JSON and Parquet, for files and for messages."""

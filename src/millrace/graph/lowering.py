@@ -1,0 +1,152 @@
+"""From the finished graph to the job that tasks run: every description meets its operator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.graph import specs
+from millrace.graph.nodes import Edge, Graph, Node
+from millrace.graph.passes.chain_operators import slot_groups
+from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
+from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
+from millrace.runtime.operators.base import Operator
+from millrace.runtime.operators.co_process import (
+    BatchKeyedCoProcessOperator,
+    CoProcessOperator,
+    KeyedCoProcessOperator,
+)
+from millrace.runtime.operators.collect import CollectOperator, PrintOperator
+from millrace.runtime.operators.filter import FilterOperator
+from millrace.runtime.operators.flat_map import FlatMapOperator
+from millrace.runtime.operators.map import MapOperator
+from millrace.runtime.operators.process import BatchKeyedProcessOperator, KeyedProcessOperator, ProcessOperator
+from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
+from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.partitioners import Forward
+
+STREAMING: dict[type[specs.Spec], type[Operator]] = {
+    specs.Source: SourceOperator,
+    specs.Map: MapOperator,
+    specs.FlatMap: FlatMapOperator,
+    specs.Filter: FilterOperator,
+    specs.AssignTimestamps: AssignTimestampsOperator,
+    specs.Process: ProcessOperator,
+    specs.KeyedProcess: KeyedProcessOperator,
+    specs.CoProcess: CoProcessOperator,
+    specs.KeyedCoProcess: KeyedCoProcessOperator,
+    specs.Reduce: ReduceOperator,
+    specs.Sink: SinkOperator,
+    specs.Print: PrintOperator,
+    specs.Collect: CollectOperator,
+}
+
+BATCH: dict[type[specs.Spec], type[Operator]] = {
+    **STREAMING,
+    specs.KeyedProcess: BatchKeyedProcessOperator,
+    specs.KeyedCoProcess: BatchKeyedCoProcessOperator,
+    specs.Reduce: BatchReduceOperator,
+}
+
+
+def lower(graph: Graph, job_name: str) -> JobGraph:
+    """The job of a graph that went through all passes."""
+    settings = graph.settings
+    offsets, partitions = _place(graph)
+    table = BATCH if settings.batch else STREAMING
+    names = chain_names(graph)
+    operators = tuple(
+        OperatorInfo(
+            id=node.id,
+            uid=node.uid or "",
+            name=node.name,
+            factory=table[type(node.spec)],
+            args=_arguments(node, settings.batch, settings.job_id),
+            parallelism=node.parallelism or 1,
+            max_parallelism=node.max_parallelism or 1,
+            stage=graph.stages[node.id],
+            offset=offsets[node.id],
+            origin=node.origin,
+            chain=names[graph.chains[node.id]],
+            output_type=node.output_type,
+            side_types=node.side_types,
+        )
+        for node in graph.nodes
+    )
+    edges = [(edge, node) for node in graph.nodes for edge in node.edges]
+    return JobGraph(
+        job_id=settings.job_id,
+        name=job_name,
+        operators=operators,
+        edges=tuple(_edge(index, edge, node, graph) for index, (edge, node) in enumerate(edges)),
+        partitions=partitions,
+    )
+
+
+def _edge(index: int, edge: Edge, node: Node, graph: Graph) -> EdgeInfo:
+    assert edge.partitioner is not None, "choose_exchanges decides every edge"
+    local = isinstance(edge.partitioner, Forward) and graph.stages[edge.source] == graph.stages[node.id]
+    return EdgeInfo(index, edge.source, node.id, edge.input, edge.tag, edge.partitioner, local)
+
+
+def _place(graph: Graph) -> tuple[dict[int, int], tuple[int, ...]]:
+    """Where each node's subtasks begin in its stage, and how many partitions each stage has.
+
+    The nodes of a slot sharing group share partitions; groups lie side by side.
+    """
+    groups = slot_groups(graph)
+    stages = max(graph.stages.values(), default=0) + 1
+    widths: list[dict[str, int]] = [{} for _ in range(stages)]
+    for node in graph.nodes:
+        width = widths[graph.stages[node.id]]
+        width[groups[node.id]] = max(width.get(groups[node.id], 0), node.parallelism or 1)
+    starts: list[dict[str, int]] = []
+    for width in widths:
+        start, begin = {}, 0
+        for group in width:
+            start[group] = begin
+            begin += width[group]
+        starts.append(start)
+    offsets = {node.id: starts[graph.stages[node.id]][groups[node.id]] for node in graph.nodes}
+    return offsets, tuple(sum(width.values()) or 1 for width in widths)
+
+
+def _arguments(node: Node, batch: bool, job_id: str) -> tuple[Any, ...]:
+    spec = node.spec
+    if isinstance(spec, specs.Source):
+        return (spec.source, _bounded(spec.strategy) if batch else spec.strategy)
+    if isinstance(spec, specs.AssignTimestamps):
+        return (_bounded(spec.strategy) if batch else spec.strategy,)
+    if isinstance(spec, specs.Sink):
+        return (spec.sink, job_id)
+    return tuple(getattr(spec, name) for name in spec.__dataclass_fields__)
+
+
+def _bounded(strategy: WatermarkStrategy) -> WatermarkStrategy:
+    """Batch mode keeps timestamps; its only watermark is the last one, as in Flink."""
+    timestamps_only = WatermarkStrategy.no_watermarks()
+    if strategy.timestamp_assigner is not None:
+        timestamps_only = timestamps_only.with_timestamp_assigner(strategy.timestamp_assigner)
+    return timestamps_only
+
+
+def chain_names(graph: Graph) -> dict[int, str]:
+    """id of a chain's head -> the chain's name, in Flink's form ``A -> B`` or ``A -> (B, C)``."""
+    by_id = graph.by_id()
+    readers = graph.outputs()
+
+    def name(node: Node) -> str:
+        lower = [n for n, _ in readers[node.id] if n.id != node.id and graph.chains[n.id] == graph.chains[node.id]]
+        if not lower:
+            return node.name
+        texts = [name(n) for n in lower]
+        return f"{node.name} -> {texts[0]}" if len(texts) == 1 else f"{node.name} -> ({', '.join(texts)})"
+
+    return {head: name(by_id[head]) for head in set(graph.chains.values())}
+
+
+def with_limits(job: JobGraph, records: int | None, millis: int | None, parameters: dict[str, str]) -> JobGraph:
+    """The job with the limits of its epochs and the user's parameters."""
+    return replace(job, epoch_records=records, epoch_millis=millis, parameters=parameters)

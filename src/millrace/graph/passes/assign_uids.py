@@ -1,0 +1,43 @@
+"""Gives every node a uid: the user's own, or one that follows from the shape of the program above it.
+
+Derived uids don't depend on the order in which operators were created, so adding an unrelated branch keeps them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from millrace.graph.nodes import Graph, GraphError, Node
+
+
+def assign_uids(graph: Graph) -> Graph:
+    """Raises ``GraphError`` when two operators have one uid, or one has none and derived uids are switched off."""
+    derived: dict[int, str] = {}
+    taken: dict[str, Node] = {}
+    nodes = []
+    for node in graph.nodes:
+        if node.uid is None and node.uid_hash is None and not graph.settings.auto_uids:
+            raise GraphError(f"{node.described} has no uid, and derived uids are disabled; call uid() on it")
+        derived[node.id] = _derive(node, derived, taken)
+        uid = node.uid or node.uid_hash or derived[node.id]
+        if uid in taken:
+            raise GraphError(
+                f"two operators have the uid {uid!r}: {taken[uid].described} and {node.described}; "
+                f"a uid must be unique in a job"
+            )
+        taken[uid] = node
+        nodes.append(replace(node, uid=uid))
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _derive(node: Node, derived: dict[int, str], taken: dict[str, Node]) -> str:
+    inputs = [f"{edge.input}:{edge.tag}:{derived[edge.source]}" for edge in node.edges]
+    text = "|".join([type(node.spec).__name__, node.name, node.uid or "", *inputs])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    twin = 0
+    candidate = digest
+    while candidate in taken:  # identical branches are told apart by their order
+        twin += 1
+        candidate = hashlib.sha256(f"{digest}#{twin}".encode()).hexdigest()[:32]
+    return candidate

@@ -1,0 +1,47 @@
+"""Finds the chains: operators that hand elements over by a method call and count as one task.
+
+Flink's six conditions: the lower node has one input edge; both nodes exist; their chaining strategies allow it; the edge
+forwards; the parallelism is equal; chaining is not disabled. They must also share a slot sharing group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from millrace.graph.nodes import DEFAULT_SLOT_GROUP, Chaining, Edge, Graph, Node
+from millrace.runtime.partitioners import Forward
+
+
+def chain_operators(graph: Graph) -> Graph:
+    """Fills ``graph.chains``."""
+    groups = slot_groups(graph)
+    chains: dict[int, int] = {}
+    above = graph.by_id()
+    for node in graph.nodes:
+        head = node.id
+        if len(node.edges) == 1 and graph.settings.chaining:
+            edge = node.edges[0]
+            upper = above[edge.source]
+            if groups[upper.id] == groups[node.id] and _chainable(upper, edge, node):
+                head = chains[upper.id]
+        chains[node.id] = head
+    return replace(graph, chains=chains)
+
+
+def _chainable(upper: Node, edge: Edge, lower: Node) -> bool:
+    return (
+        isinstance(edge.partitioner, Forward)
+        and upper.parallelism == lower.parallelism
+        and lower.chaining is Chaining.ALWAYS
+        and upper.chaining is not Chaining.NEVER
+    )
+
+
+def slot_groups(graph: Graph) -> dict[int, str]:
+    """node id -> its slot sharing group: its own, else that of its inputs if they agree, else the default."""
+    groups: dict[int, str] = {}
+    for node in graph.nodes:
+        inherited = {groups[edge.source] for edge in node.edges}
+        group = inherited.pop() if len(inherited) == 1 else DEFAULT_SLOT_GROUP
+        groups[node.id] = node.slot_sharing_group or group
+    return groups

@@ -1,0 +1,33 @@
+"""Decides how elements travel along every edge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from millrace.graph.nodes import Edge, Graph, GraphError, Node
+from millrace.runtime.partitioners import Forward, Hash, Rebalance
+
+
+def choose_exchanges(graph: Graph) -> Graph:
+    """Undecided edges forward between equal parallelism and rebalance otherwise; key edges learn the key groups.
+
+    Raises ``GraphError`` for forward() between different parallelism.
+    """
+    above = graph.by_id()
+    nodes = [replace(node, edges=tuple(_choose(edge, node, above) for edge in node.edges)) for node in graph.nodes]
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _choose(edge: Edge, node: Node, above: dict[int, Node]) -> Edge:
+    source = above[edge.source]
+    equal = source.parallelism == node.parallelism
+    if edge.partitioner is None:
+        return replace(edge, partitioner=Forward() if equal else Rebalance())
+    if isinstance(edge.partitioner, Forward) and not equal:
+        raise GraphError(
+            f"forward() from {source.described} (parallelism {source.parallelism}) to {node.described} (parallelism "
+            f"{node.parallelism}): forward needs equal parallelism on both sides; use rebalance() or rescale()"
+        )
+    if isinstance(edge.partitioner, Hash):
+        return replace(edge, partitioner=replace(edge.partitioner, max_parallelism=node.max_parallelism))
+    return edge

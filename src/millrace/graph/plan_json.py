@@ -1,0 +1,38 @@
+"""Flink's plan JSON: what ``get_execution_plan`` gives and Flink's plan visualiser reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from millrace.graph.nodes import Edge, Graph, Node
+
+
+def plan_json(graph: Graph) -> str:
+    """The plan of a graph after its passes; node ids count from 1."""
+    numbers = {node.id: index for index, node in enumerate(graph.nodes, start=1)}
+    return json.dumps({"nodes": [_node(node, numbers) for node in graph.nodes]}, indent=2)
+
+
+def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
+    if node.is_source:
+        pact = "Data Source"
+    elif node.is_sink:
+        pact = "Data Sink"
+    else:
+        pact = "Operator"
+    described: dict[str, Any] = {
+        "id": numbers[node.id],
+        "type": node.name,
+        "pact": pact,
+        "contents": node.description or node.name,
+        "parallelism": node.parallelism,
+    }
+    if node.edges:
+        described["predecessors"] = [_predecessor(edge, numbers) for edge in node.edges]
+    return described
+
+
+def _predecessor(edge: Edge, numbers: dict[int, int]) -> dict[str, Any]:
+    strategy = edge.partitioner.ship_strategy if edge.partitioner is not None else ""
+    return {"id": numbers[edge.source], "ship_strategy": strategy, "side": "second"}

@@ -1,0 +1,7 @@
+"""A user's own metrics (PyFlink: ``pyflink.metrics``)."""
+
+from __future__ import annotations
+
+from millrace.metrics.metricbase import Counter, Distribution, Gauge, Meter, Metric, MetricGroup
+
+__all__ = ["MetricGroup", "Metric", "Counter", "Meter", "Distribution", "Gauge"]

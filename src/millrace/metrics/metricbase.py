@@ -1,0 +1,266 @@
+"""Metrics as a user registers them: counters, meters, distributions, gauges, in groups.
+
+They live in the memory of a task. What leaves it is ``MetricGroup.snapshot()``: plain numbers, picklable.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from millrace.metrics.snapshot import (
+    CounterSnapshot,
+    DistributionSnapshot,
+    GaugeSnapshot,
+    MeterSnapshot,
+    MetricSnapshot,
+)
+
+__all__ = ["MetricGroup", "Metric", "Counter", "Meter", "Distribution", "Gauge"]
+
+Number = int | float
+
+M = TypeVar("M", bound="Metric")
+
+
+class Metric(ABC):
+    """Something that is measured."""
+
+    kind: ClassVar[str] = "metric"
+
+    @abstractmethod
+    def snapshot(self) -> MetricSnapshot:
+        """The numbers of this moment."""
+
+
+class Counter(Metric):
+    """Counts up and down."""
+
+    kind = "counter"
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def inc(self, n: int = 1) -> None:
+        """Add ``n``."""
+        self._count += n
+
+    def dec(self, n: int = 1) -> None:
+        """Take ``n`` away."""
+        self._count -= n
+
+    def get_count(self) -> int:
+        """The current count."""
+        return self._count
+
+    def snapshot(self) -> CounterSnapshot:
+        return CounterSnapshot(self._count)
+
+
+class Meter(Metric):
+    """Counts events and measures their rate.
+
+    :param time_span_in_seconds: the rate is the average over the last so many seconds.
+    :param clock: seconds that only grow; for tests.
+    :raises ValueError: a time span that is not positive.
+    """
+
+    kind = "meter"
+    _SLOTS = 60
+
+    def __init__(self, time_span_in_seconds: int = 60, clock: Callable[[], float] = time.monotonic) -> None:
+        if time_span_in_seconds <= 0:
+            raise ValueError(f"The time span of a meter must be positive, not {time_span_in_seconds}")
+        self._span = time_span_in_seconds
+        self._slot_seconds = time_span_in_seconds / self._SLOTS
+        self._clock = clock
+        self._count = 0
+        self._in_span = 0
+        # Events by slot of time, so that the memory does not grow with their number.
+        self._slots: deque[list[int]] = deque()
+
+    def mark_event(self, value: int = 1) -> None:
+        """``value`` events have just happened."""
+        now = self._forget_old()
+        self._count += value
+        self._in_span += value
+        if self._slots and self._slots[-1][0] == now:
+            self._slots[-1][1] += value
+        else:
+            self._slots.append([now, value])
+
+    def get_count(self) -> int:
+        """How many events there have been."""
+        return self._count
+
+    def get_rate(self) -> float:
+        """Events per second, averaged over the time span."""
+        self._forget_old()
+        return self._in_span / self._span
+
+    def snapshot(self) -> MeterSnapshot:
+        return MeterSnapshot(self._count, self.get_rate())
+
+    def _forget_old(self) -> int:
+        now = int(self._clock() / self._slot_seconds)
+        while self._slots and self._slots[0][0] <= now - self._SLOTS:
+            self._in_span -= self._slots.popleft()[1]
+        return now
+
+
+class Distribution(Metric):
+    """Count, sum, minimum and maximum of the values of a variable."""
+
+    kind = "distribution"
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sum: Number = 0
+        self._min: Number | None = None
+        self._max: Number | None = None
+
+    def update(self, value: Number) -> None:
+        """The variable has had this value."""
+        self._count += 1
+        self._sum += value
+        if self._min is None or value < self._min:
+            self._min = value
+        if self._max is None or value > self._max:
+            self._max = value
+
+    def get_count(self) -> int:
+        """How many values there were."""
+        return self._count
+
+    def get_sum(self) -> Number:
+        """Their sum."""
+        return self._sum
+
+    def get_min(self) -> Number | None:
+        """The smallest, None if there were none."""
+        return self._min
+
+    def get_max(self) -> Number | None:
+        """The largest, None if there were none."""
+        return self._max
+
+    def get_mean(self) -> float | None:
+        """Their average, None if there were none."""
+        return self._sum / self._count if self._count else None
+
+    def snapshot(self) -> DistributionSnapshot:
+        return DistributionSnapshot(self._count, self._sum, self._min, self._max)
+
+
+class Gauge(Metric):
+    """A value that is asked for when it is needed."""
+
+    kind = "gauge"
+
+    def __init__(self, obj: Callable[[], Any]) -> None:
+        self._obj = obj
+
+    def get_value(self) -> Any:
+        """The current value."""
+        return self._obj()
+
+    def snapshot(self) -> GaugeSnapshot:
+        return GaugeSnapshot(self._obj())
+
+
+class MetricGroup:
+    """A named set of metrics and of further groups.
+
+    Registering a name again gives the metric that is there (a gauge is replaced), so that a function whose ``open``
+    runs in every epoch goes on counting.
+
+    :param scope: the names from the root down to this group.
+    :param variables: names and values set by ``add_group(key, value)`` on the way.
+    """
+
+    def __init__(self, scope: tuple[str, ...] = (), variables: dict[str, str] | None = None) -> None:
+        self._scope = scope
+        self._variables = dict(variables or {})
+        self._metrics: dict[str, Metric] = {}
+        self._groups: dict[str, MetricGroup] = {}
+
+    def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
+        """The group ``name`` in this one, made if need be.
+
+        With ``extra`` they are key and value: the group is ``extra`` in ``name``, and ``name`` becomes a variable.
+
+        :raises ValueError: there is a metric of this name.
+        """
+        if extra is None:
+            return self._group(name, {})
+        return self._group(name, {})._group(extra, {name: extra})
+
+    def counter(self, name: str) -> Counter:
+        """The counter of this name; ValueError if the name is another kind of metric or a group."""
+        return self._register(name, Counter, Counter)
+
+    def gauge(self, name: str, obj: Callable[[], Any]) -> None:
+        """Ask ``obj`` for the value of ``name``; ValueError if the name is another kind of metric or a group."""
+        if not callable(obj):
+            raise TypeError(f"The gauge {name!r} needs a callable without parameters, not {obj!r}")
+        gauge = Gauge(obj)
+        self._register(name, Gauge, lambda: gauge)
+        self._metrics[name] = gauge
+
+    def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
+        """The meter of this name; ValueError if the name is another kind of metric or a group."""
+        return self._register(name, Meter, lambda: Meter(time_span_in_seconds))
+
+    def distribution(self, name: str) -> Distribution:
+        """The distribution of this name; ValueError if the name is another kind of metric or a group."""
+        return self._register(name, Distribution, Distribution)
+
+    def get_scope_components(self) -> tuple[str, ...]:
+        """The names from the root down to this group."""
+        return self._scope
+
+    def get_all_variables(self) -> dict[str, str]:
+        """The variables of this group and of those above it."""
+        return dict(self._variables)
+
+    def get_metric_identifier(self, name: str) -> str:
+        """``name`` with the scope before it, joined by dots."""
+        return ".".join((*self._scope, name))
+
+    def snapshot(self) -> dict[str, MetricSnapshot]:
+        """The numbers of this group and all groups in it, by metric identifier.
+
+        A gauge that raises has the text of its error as its value: a metric must not fail a job.
+        """
+        numbers: dict[str, MetricSnapshot] = {}
+        for name, metric in self._metrics.items():
+            try:
+                numbers[self.get_metric_identifier(name)] = metric.snapshot()
+            except Exception as error:
+                numbers[self.get_metric_identifier(name)] = GaugeSnapshot(f"{type(error).__name__}: {error}")
+        for group in self._groups.values():
+            numbers.update(group.snapshot())
+        return numbers
+
+    def _group(self, name: str, variables: dict[str, str]) -> MetricGroup:
+        if name in self._metrics:
+            raise self._collision(name, "group")
+        if name not in self._groups:
+            self._groups[name] = MetricGroup((*self._scope, name), {**self._variables, **variables})
+        self._groups[name]._variables.update(variables)
+        return self._groups[name]
+
+    def _register(self, name: str, kind: type[M], create: Callable[[], M]) -> M:
+        if name not in self._metrics and name not in self._groups:
+            self._metrics[name] = create()
+        metric = self._metrics.get(name)
+        if not isinstance(metric, kind):
+            raise self._collision(name, kind.kind)
+        return metric
+
+    def _collision(self, name: str, wanted: str) -> ValueError:
+        there = self._metrics[name].kind if name in self._metrics else "group"
+        return ValueError(f"Cannot make {self.get_metric_identifier(name)!r} a {wanted}: it is a {there} already")

@@ -1,0 +1,108 @@
+"""What the driver and the tasks tell each other: an order per epoch and task, an acknowledgement per task.
+
+An epoch is a micro-batch, and its end is the barrier: when every task has acknowledged, the job's whole state is the
+source positions and the state versions of that moment.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.runtime.failure import Failure
+
+
+@dataclass(frozen=True)
+class SourceOrder:
+    """What one source subtask reads in this epoch."""
+
+    splits: tuple[Any, ...] = ()
+    """unfinished splits of the epoch before, then new ones"""
+    no_more_splits: bool = False
+    paused: bool = False
+    """too far ahead of its watermark alignment group: read nothing"""
+    stop: bool = False
+    """the job shall end: treat the source as finished"""
+
+
+@dataclass(frozen=True)
+class EpochOrder:
+    """What every task of an epoch has to know."""
+
+    epoch: int
+    """number of this epoch; never used twice, a repeated epoch gets a new one"""
+    history: tuple[int, ...] = ()
+    """completed epochs whose changes make up the state that this one starts from, oldest first"""
+    sources: dict[int, dict[int, SourceOrder]] = field(default_factory=dict)
+    """operator id -> subtask -> order"""
+    keep_state: bool = True
+    """whether another epoch may follow"""
+    compact: frozenset[tuple[int, int]] = frozenset()
+    """(stage, partition) of tasks that shall write their whole state, so that old changes can go"""
+    attempt: int = 0
+    """how often the job was restarted"""
+
+    def encode(self) -> str:
+        """As text, small enough for a job property of Spark."""
+        return base64.b64encode(pickle.dumps(self, protocol=5)).decode("ascii")
+
+    @staticmethod
+    def decode(text: str) -> EpochOrder:
+        """Only for texts that ``encode`` of this job's driver made."""
+        order: EpochOrder = pickle.loads(base64.b64decode(text))
+        return order
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What a source subtask did in an epoch."""
+
+    splits: tuple[Any, ...]
+    """unfinished splits with their positions"""
+    finished: bool
+    watermark: int
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """What one operator's subtask did in an epoch."""
+
+    operator: int
+    subtask: int
+    records_in: int
+    records_out: int
+    watermark: int
+    source: SourceReport | None = None
+    committables: tuple[Any, ...] = ()
+    printed: tuple[str, ...] = ()
+    collected: tuple[bytes, ...] = ()
+    """pickled lists of values, in order"""
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskAck:
+    """What one task of an epoch reports; with ``failure`` the epoch as a whole has failed."""
+
+    epoch: int
+    stage: int
+    partition: int
+    reports: tuple[OperatorReport, ...] = ()
+    delta_bytes: int = 0
+    """size of the changes that the task wrote"""
+    full_bytes: int | None = None
+    """size of the whole state, if the task was told to write it"""
+    replayed: int = 0
+    """how many versions had to be read to get at the state"""
+    failure: Failure | None = None
+
+    def encode(self) -> bytes:
+        return pickle.dumps(self, protocol=5)
+
+    @staticmethod
+    def decode(payload: bytes) -> TaskAck:
+        """Only for payloads of this job's own tasks."""
+        ack: TaskAck = pickle.loads(payload)
+        return ack

@@ -1,0 +1,227 @@
+"""The packed exchange: what one task sends to one subtask of a later stage travels as a few large binary packets.
+
+A packet carries many elements as one pickle, with the watermarks and status changes of its channel at their places among
+the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of order.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from millrace.common.types import Row, RowKind, row_of
+from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.partitioners import Partitioner
+
+ACK = -1
+"""The edge number of packets that are acknowledgements on their way to the driver."""
+
+Mark = int | Status
+"""A watermark (ms) or a status change."""
+
+
+class Packet(NamedTuple):
+    """One row of the exchange."""
+
+    target: int
+    """partition of the stage that the packet is for"""
+    edge: int
+    channel: int
+    """sending subtask"""
+    number: int
+    """position in the channel within the epoch, from 0"""
+    payload: bytes
+
+
+FLUSH_AT = 16_384
+"""Elements that a sender gathers for one target before it makes a packet of them."""
+
+
+class LostPacketError(Exception):
+    """A channel's packets have a gap: Spark lost or repeated a row."""
+
+
+REORDER_BYTES = 64 * 1024 * 1024
+"""How much of an epoch a receiver holds to bring it into its fixed order; the rest follows as it comes."""
+
+
+def in_order(packets: Iterable[Packet]) -> Iterator[Packet]:
+    """The packets of one task: each channel by number, channels one after the other as far as they fit into memory.
+
+    Spark fetches the outputs of the senders in any order. A fixed order makes small epochs repeatable.
+    """
+    expected: dict[tuple[int, int], int] = {}
+    early: dict[tuple[int, int, int], Packet] = {}
+    for group in _groups(packets):
+        for packet in sorted(group, key=lambda packet: packet[1:4]):
+            if packet.edge == ACK:
+                yield packet
+                continue
+            early[packet.edge, packet.channel, packet.number] = packet
+            channel = (packet.edge, packet.channel)
+            number = expected.get(channel, 0)
+            while (ready := early.pop((*channel, number), None)) is not None:
+                yield ready
+                number += 1
+            expected[channel] = number
+    if early:
+        edge, channel_number, number = min(early)
+        raise LostPacketError(f"packets of edge {edge}, channel {channel_number} before number {number} are missing")
+
+
+def _groups(packets: Iterable[Packet]) -> Iterator[list[Packet]]:
+    group: list[Packet] = []
+    size = 0
+    for packet in packets:
+        group.append(packet)
+        size += len(packet.payload)
+        if size >= REORDER_BYTES:
+            yield group
+            group, size = [], 0
+    yield group
+
+
+class _Buffer:
+    """What waits for one target."""
+
+    __slots__ = ("keys", "marks", "number", "timestamps", "values")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.reset()
+
+    def reset(self) -> None:
+        self.values: list[Any] = []
+        self.timestamps: list[int | None] | None = None
+        self.keys: list[Any] | None = None
+        self.marks: list[tuple[int, Mark]] = []
+
+    def add(self, chunk: Chunk) -> None:
+        before = len(self.values)
+        if chunk.timestamps is not None and self.timestamps is None:
+            self.timestamps = [None] * before
+        if not before:
+            self.values = list(chunk.values)
+            self.timestamps = None if chunk.timestamps is None else list(chunk.timestamps)
+            self.keys = None if chunk.keys is None else list(chunk.keys)
+            return
+        self.values.extend(chunk.values)
+        if self.timestamps is not None:
+            self.timestamps.extend(chunk.timestamps or [None] * len(chunk.values))
+        if self.keys is not None and chunk.keys is not None:
+            self.keys.extend(chunk.keys)
+
+
+class ChannelWriter:
+    """The sending side of one edge in one subtask."""
+
+    def __init__(
+        self,
+        edge: int,
+        partitioner: Partitioner,
+        subtask: int,
+        senders: int,
+        receivers: int,
+        offset: int,
+        emit: Callable[[Packet], None],
+    ) -> None:
+        self._edge = edge
+        self._subtask = subtask
+        self._offset = offset
+        self._emit = emit
+        self._route = partitioner.router(subtask, senders, receivers)
+        self._buffers = {target: _Buffer() for target in partitioner.targets(subtask, senders, receivers)}
+
+    def write(self, chunk: Chunk) -> None:
+        for target, part in self._route(chunk):
+            buffer = self._buffers[target]
+            buffer.add(part)
+            if len(buffer.values) >= FLUSH_AT:
+                self._flush(target, buffer)
+
+    def mark(self, mark: Mark) -> None:
+        """A watermark or a status change, to every reachable target."""
+        for buffer in self._buffers.values():
+            position = len(buffer.values)
+            marks = buffer.marks
+            if marks and marks[-1][0] == position and isinstance(mark, int) and isinstance(marks[-1][1], int):
+                marks.pop()  # a later watermark at the same place says it all
+            marks.append((position, mark))
+
+    def flush(self) -> None:
+        for target, buffer in self._buffers.items():
+            if buffer.values or buffer.marks:
+                self._flush(target, buffer)
+
+    def end_epoch(self) -> None:
+        """Send what is left and number the packets of the next epoch from 0 again."""
+        self.flush()
+        for buffer in self._buffers.values():
+            buffer.number = 0
+
+    def _flush(self, target: int, buffer: _Buffer) -> None:
+        payload = encode(Chunk(buffer.values, buffer.timestamps, buffer.keys), buffer.marks)
+        self._emit(Packet(self._offset + target, self._edge, self._subtask, buffer.number, payload))
+        buffer.number += 1
+        buffer.reset()
+
+
+def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
+    """One pickle for everything: keys that are parts of the values are stored once."""
+    return pickle.dumps((_pack_rows(chunk.values), chunk.timestamps, chunk.keys, marks), protocol=5)
+
+
+def decode(payload: bytes) -> Iterator[Chunk | Mark]:
+    """The chunks and marks of a packet, in order. Only for packets that ``encode`` of the same job made."""
+    packed, timestamps, keys, marks = pickle.loads(payload)
+    values = _unpack_rows(packed)
+    start = 0
+    for position, mark in marks:
+        if position > start:
+            yield _cut(values, timestamps, keys, start, position)
+        yield mark
+        start = position
+    if start < len(values):
+        yield _cut(values, timestamps, keys, start, len(values))
+
+
+def _cut(values: list[Any], timestamps: Any, keys: Any, start: int, end: int) -> Chunk:
+    if start == 0 and end == len(values):
+        return Chunk(values, timestamps, keys)
+    return Chunk(
+        values[start:end],
+        None if timestamps is None else timestamps[start:end],
+        None if keys is None else keys[start:end],
+    )
+
+
+class _Rows(NamedTuple):
+    """Inserted Rows with the same field names as plain lists: pickles several times faster than objects."""
+
+    names: Any
+    fields: list[Any]
+
+
+_fields = attrgetter("_values")
+_kind = attrgetter("_row_kind")
+
+
+def _pack_rows(values: list[Any]) -> Any:
+    if not values or values[0].__class__ is not Row or set(map(type, values)) != {Row}:
+        return values
+    names = values[0]._fields
+    if any(row._fields is not names and row._fields != names for row in values):
+        return values
+    if set(map(_kind, values)) != {RowKind.INSERT}:
+        return values
+    return _Rows(names, list(map(_fields, values)))
+
+
+def _unpack_rows(packed: Any) -> list[Any]:
+    if packed.__class__ is _Rows:
+        names = packed.names
+        return [row_of(fields, names) for fields in packed.fields]
+    values: list[Any] = packed
+    return values

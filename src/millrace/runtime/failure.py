@@ -1,0 +1,88 @@
+"""What went wrong in a task, in a form that travels to the driver and reads well there."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+ELEMENT_LIMIT = 200
+"""Characters of an element's repr that an error shows."""
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failed task: the operator, the element, the user's line, the cause. Only text, so it always pickles."""
+
+    operator: str
+    subtask: int
+    origin: str
+    """file:line where the user made the operator"""
+    cause: str
+    """last line of the traceback: type and message"""
+    element: str | None = None
+    location: str | None = None
+    """file:line of the deepest frame in the user's code"""
+    detail: str = ""
+    """the whole traceback"""
+    during: str = ""
+    """what the operator did, if it was not handling an element"""
+
+    def render(self) -> str:
+        """The text that a user sees first."""
+        lines = [f"operator {self.operator!r} (subtask {self.subtask + 1}), made at {self.origin}, failed{self.during}"]
+        if self.element is not None:
+            lines.append(f"  element: {self.element}")
+        if self.location is not None:
+            lines.append(f"  at:      {self.location}")
+        lines.append(f"  cause:   {self.cause}")
+        return "\n".join(lines)
+
+
+class OperatorError(Exception):
+    """Raised inside a task; carries the description of the failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.render())
+        self.failure = failure
+
+
+def shorten(value: Any, limit: int = ELEMENT_LIMIT) -> str:
+    """The value's repr, cut in the middle; never raises."""
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"<{type(value).__name__} whose repr failed: {type(error).__name__}>"
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    return f"{text[:head]} ... {text[-(limit - head) :]} ({len(text)} characters)"
+
+
+def user_location(error: BaseException) -> str | None:
+    """file:line of the deepest traceback frame outside Millrace and the standard library's machinery."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_PACKAGE) and not frame.filename.startswith("<frozen")
+    ]
+    own = [frame for frame in frames if f"{os.sep}site-packages{os.sep}" not in frame.filename] or frames
+    library = os.path.dirname(os.__file__) + os.sep
+    own = [frame for frame in own if not frame.filename.startswith(library)] or own
+    if not own:
+        return None
+    last = own[-1]
+    code = f": {last.line}" if last.line else ""
+    return f"{last.filename}:{last.lineno} in {last.name}{code}"
+
+
+def describe(error: BaseException) -> str:
+    """Type and message in one line, as a traceback ends."""
+    return "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " | ")
+
+
+def full_traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))

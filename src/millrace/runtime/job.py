@@ -1,0 +1,82 @@
+"""The description of a job that is ready to run: operators, edges and stages. Pickled into every task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.operators.base import Operator
+from millrace.runtime.partitioners import Partitioner
+
+
+@dataclass(frozen=True)
+class OperatorInfo:
+    """One operator: how to make it, and where its subtasks live."""
+
+    id: int
+    uid: str
+    name: str
+    factory: type[Operator]
+    args: tuple[Any, ...]
+    parallelism: int
+    max_parallelism: int
+    stage: int
+    offset: int
+    """partition of the stage in which subtask 0 lives; subtask i lives i further"""
+    origin: str
+    """file:line where the user made it"""
+    chain: str
+    """name of the chain of operators that it runs in"""
+    output_type: TypeInformation | None = None
+    side_types: dict[str, TypeInformation | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EdgeInfo:
+    """One connection between two operators."""
+
+    index: int
+    source: int
+    target: int
+    input: int
+    tag: str | None
+    """the side output that it reads, None for the main output"""
+    partitioner: Partitioner
+    local: bool
+    """whether both ends live in the same task"""
+
+
+@dataclass(frozen=True)
+class JobGraph:
+    """A job: operators in topological order, edges, and the number of partitions of each stage."""
+
+    job_id: str
+    name: str
+    operators: tuple[OperatorInfo, ...]
+    edges: tuple[EdgeInfo, ...]
+    partitions: tuple[int, ...]
+    parameters: dict[str, str] = field(default_factory=dict)
+    """the user's global job parameters"""
+    epoch_records: int | None = None
+    """most records that one source subtask reads in an epoch; None: no limit"""
+    epoch_millis: int | None = None
+    """longest time that one source subtask reads in an epoch; None: no limit"""
+
+    @cached_property
+    def by_id(self) -> dict[int, OperatorInfo]:
+        return {info.id: info for info in self.operators}
+
+    @cached_property
+    def edge_stages(self) -> tuple[int, ...]:
+        """The stage that each edge's packets are for."""
+        return tuple(self.by_id[edge.target].stage for edge in self.edges)
+
+    def hosted(self, stage: int, partition: int) -> list[tuple[OperatorInfo, int]]:
+        """The operators with a subtask in this task, and which subtask, in topological order."""
+        return [
+            (info, partition - info.offset)
+            for info in self.operators
+            if info.stage == stage and 0 <= partition - info.offset < info.parallelism
+        ]

@@ -1,0 +1,180 @@
+"""``assign_timestamps_and_watermarks``: event time begins here.
+
+Watermarks are generated once per chunk (Flink's periodic emission, by data instead of by clock), or wherever a generator
+emits one from ``on_event``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
+from millrace.runtime.operators.base import Operator, Output, failing
+
+
+class _Marks(WatermarkOutput):
+    """Collects what a generator emits, with the position among the elements of the chunk."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.marks: list[tuple[int, int | Status]] = []
+
+    def emit_watermark(self, timestamp: int) -> None:
+        self.marks.append((self.position, timestamp))
+
+    def mark_idle(self) -> None:
+        self.marks.append((self.position, Status.IDLE))
+
+    def mark_active(self) -> None:
+        self.marks.append((self.position, Status.ACTIVE))
+
+    def take(self) -> list[tuple[int, int | Status]]:
+        marks, self.marks = self.marks, []
+        return marks
+
+
+class EventTime:
+    """Timestamps and watermarks of one stream: used by the operator and by sources."""
+
+    def __init__(
+        self, strategy: WatermarkStrategy, emit: Callable[[list[Any], list[int | None] | None], None], output: Output
+    ) -> None:
+        self._assigner = strategy.timestamp_assigner
+        self._generator = strategy.create_generator()
+        self._idle_timeout = strategy.idle_timeout_ms
+        self._emit = emit
+        self._output = output
+        self._marks = _Marks()
+        self.watermark = MIN_TIMESTAMP
+        self._idle = False
+        self._last_active: int | None = None
+
+    def elements(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> None:
+        """Stamp elements and send them on, with the watermarks that follow from them."""
+        if not values:
+            return
+        self._last_active = now
+        self._set_idle(False)
+        if self._assigner is not None:
+            timestamps = self._extract(values, timestamps)
+        generator, marks = self._generator, self._marks
+        if generator is None:
+            self._emit(values, timestamps)
+            return
+        known: list[Any] = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
+        on_batch = getattr(generator, "on_batch", None)
+        if on_batch is not None:
+            on_batch(known if None not in known else [MIN_TIMESTAMP if ts is None else ts for ts in known])
+        else:
+            for position, (value, timestamp) in enumerate(zip(values, known)):
+                marks.position = position + 1
+                generator.on_event(value, MIN_TIMESTAMP if timestamp is None else timestamp, marks)
+        marks.position = len(values)
+        generator.on_periodic_emit(marks)
+        self._send(values, timestamps)
+
+    def _extract(self, values: list[Any], timestamps: list[int | None] | None) -> list[int | None]:
+        assert self._assigner is not None
+        extract = self._assigner.extract_timestamp
+        remaining = iter(values)
+        try:
+            if timestamps is None:
+                return [extract(value, MIN_TIMESTAMP) for value in remaining]
+            return [
+                extract(value, MIN_TIMESTAMP if known is None else known)
+                for known, value in zip(timestamps, remaining)
+            ]
+        except Exception as error:
+            raise ExtractionError(failing(values, remaining)) from error
+
+    def _send(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        start = 0
+        for position, mark in self._marks.take():
+            if position > start:
+                self._emit(values[start:position], None if timestamps is None else timestamps[start:position])
+                start = position
+            self.mark(mark)
+        if start == 0:
+            self._emit(values, timestamps)
+        elif start < len(values):
+            self._emit(values[start:], None if timestamps is None else timestamps[start:])
+
+    def mark(self, mark: int | Status) -> None:
+        """Send a watermark if it advances, or a status change."""
+        if isinstance(mark, Status):
+            self._set_idle(mark is Status.IDLE)
+        elif mark > self.watermark:
+            self.watermark = mark
+            self._output.mark(mark)
+
+    def clock(self, now: int) -> None:
+        """The clock moved on without elements: generators may emit, quiet streams become idle."""
+        if self._generator is not None:
+            self._generator.on_periodic_emit(self._marks)
+            for _, mark in self._marks.take():
+                self.mark(mark)
+        if self._idle_timeout is not None:
+            if self._last_active is None:
+                self._last_active = now
+            elif now - self._last_active >= self._idle_timeout:
+                self._set_idle(True)
+
+    def end(self) -> None:
+        """Bounded input has ended."""
+        self._set_idle(False)
+        self.mark(MAX_WATERMARK)
+
+    def _set_idle(self, idle: bool) -> None:
+        if idle != self._idle:
+            self._idle = idle
+            self._output.mark(Status.IDLE if idle else Status.ACTIVE)
+
+    def snapshot(self) -> Any:
+        return (self._generator, self.watermark, self._idle, self._last_active)
+
+    def restore(self, snapshot: Any) -> None:
+        self._generator, self.watermark, self._idle, self._last_active = snapshot
+
+
+class ExtractionError(Exception):
+    """The timestamp assigner failed on an element."""
+
+    def __init__(self, element: Any) -> None:
+        super().__init__("the timestamp assigner failed")
+        self.element = element
+
+
+class AssignTimestampsOperator(Operator):
+    """Gives elements new timestamps and replaces the watermarks of its input (all but the last) by its own."""
+
+    def __init__(self, strategy: WatermarkStrategy) -> None:
+        self._strategy = strategy
+
+    def setup(self, context: Any, output: Output) -> None:
+        super().setup(context, output)
+        self._time = EventTime(self._strategy, self.emit, output)
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        try:
+            self._time.elements(chunk.values, chunk.timestamps, self.context.clock())
+        except ExtractionError as error:
+            raise self.context.error(error.__cause__ or error, error.element, " to extract a timestamp") from error
+
+    def process_watermark(self, watermark: int) -> None:
+        self.watermark = watermark
+        if watermark == MAX_WATERMARK:
+            self._time.end()
+
+    def process_status(self, status: Status) -> None:
+        """The input's status says nothing about the event time that begins here."""
+
+    def advance_processing_time(self, now: int) -> None:
+        self._time.clock(now)
+
+    def snapshot(self) -> Any:
+        return self._time.snapshot()
+
+    def restore(self, snapshot: Any) -> None:
+        self._time.restore(snapshot)

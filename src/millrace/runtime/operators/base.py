@@ -1,0 +1,150 @@
+"""The contract of an operator, and the surroundings that a task gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from millrace.common.coercion import TypeMismatchError, coercer
+from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, shorten, user_location
+
+NO_ELEMENT = object()
+
+
+class Output(Protocol):
+    """Where an operator's results go."""
+
+    def emit(self, chunk: Chunk) -> None: ...
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None: ...
+
+    def mark(self, mark: int | Status) -> None:
+        """Hand on a watermark (ms) or a status change, to all outputs."""
+
+
+class OperatorContext:
+    """One operator's subtask: who it is, its clock, its runtime context for user functions."""
+
+    def __init__(
+        self,
+        runtime: OperatorRuntimeContext,
+        name: str,
+        origin: str,
+        output_type: TypeInformation | None,
+        side_types: dict[str, TypeInformation | None],
+        clock: Callable[[], int],
+    ) -> None:
+        self.runtime = runtime
+        self.name = name
+        self.origin = origin
+        self.output_type = output_type
+        self.side_types = side_types
+        self.clock = clock
+        """processing time in ms since the epoch"""
+
+    def error(self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "") -> OperatorError:
+        """What to raise when the user's code failed; an error that says it all already passes through."""
+        if isinstance(cause, OperatorError):
+            return cause
+        return OperatorError(
+            Failure(
+                operator=self.name,
+                subtask=self.runtime.get_index_of_this_subtask(),
+                origin=self.origin,
+                cause=describe(cause),
+                element=None if element is NO_ELEMENT else shorten(element),
+                location=user_location(cause),
+                detail=full_traceback(cause),
+                during=during,
+            )
+        )
+
+
+class Operator:
+    """One physical operator in one subtask.
+
+    The life of an operator: ``setup``, restored state, ``open``, then per epoch chunks, watermarks and
+    ``end_epoch``, at last ``close``. Subclasses override what they need.
+    """
+
+    def setup(self, context: OperatorContext, output: Output) -> None:
+        self.context = context
+        self.output = output
+        self.watermark = -(2**63)
+        self._coerce = coercer(context.output_type) if context.output_type is not None else None
+        self._coerce_side = {
+            tag: coercer(side_type) for tag, side_type in context.side_types.items() if side_type is not None
+        }
+
+    def open(self) -> None:
+        """Prepare the user's function; state can be read from here on."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        """Elements of one channel of an input (0 or 1), in order."""
+        raise NotImplementedError
+
+    def process_watermark(self, watermark: int) -> None:
+        """The combined watermark of all inputs advanced (ms)."""
+        self.watermark = watermark
+        self.output.mark(watermark)
+
+    def process_status(self, status: Status) -> None:
+        """All inputs became idle, or one became active again."""
+        self.output.mark(status)
+
+    def advance_processing_time(self, now: int) -> None:
+        """The clock (ms) moved on: fire what is due."""
+
+    def end_epoch(self) -> None:
+        """Everything of this epoch has arrived: let nothing stay in flight."""
+
+    def end_input(self) -> None:
+        """Everything of this job has arrived, after MAX_WATERMARK."""
+
+    def keyed_state(self) -> Any:
+        """The ``KeyedStateBackend``, None for an operator without."""
+        return None
+
+    def snapshot(self) -> Any:
+        """The operator's own small state beyond keyed state (picklable), None without."""
+        return None
+
+    def restore(self, snapshot: Any) -> None:
+        """Go on from a ``snapshot`` of this subtask."""
+
+    def close(self) -> None:
+        """Release resources, after success and after failure."""
+
+    def emit(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        """Results to the main output, checked against the declared type."""
+        if not values:
+            return
+        if self._coerce is not None:
+            try:
+                values = self._coerce(values)
+            except TypeMismatchError as error:
+                raise self._mismatch(error, values, self.context.output_type) from error
+        self.output.emit(Chunk(values, timestamps))
+
+    def emit_side(self, tag: str, values: list[Any], timestamps: list[int | None] | None) -> None:
+        """Results to a side output, checked against the tag's type."""
+        coerce = self._coerce_side.get(tag)
+        if coerce is not None:
+            try:
+                values = coerce(values)
+            except TypeMismatchError as error:
+                raise self._mismatch(error, values, self.context.side_types[tag]) from error
+        self.output.emit_side(tag, Chunk(values, timestamps))
+
+    def _mismatch(self, error: TypeMismatchError, values: list[Any], declared: Any) -> OperatorError:
+        wrong = values[error.index] if error.index is not None else error.value
+        return self.context.error(TypeError(f"the result does not have the declared type {declared}: {error}"), wrong)
+
+
+def failing(values: list[Any], remaining: Iterator[Any]) -> Any:
+    """The element that a loop over ``remaining = iter(values)`` failed on."""
+    index = len(values) - remaining.__length_hint__() - 1  # type: ignore[attr-defined]
+    return values[index]

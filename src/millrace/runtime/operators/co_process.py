@@ -1,0 +1,25 @@
+"""``ConnectedStreams.process``: two inputs, one function, on plain and on keyed streams."""
+
+from __future__ import annotations
+
+from millrace.datastream.functions import CoProcessFunction, KeyedCoProcessFunction
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.process_base import EndingTimers, KeyedProcessBase, UnkeyedProcessBase
+
+
+class CoProcessOperator(UnkeyedProcessBase[CoProcessFunction]):
+    """A CoProcessFunction on two streams without keys."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.run(chunk, self.function.process_element2 if input else self.function.process_element1)
+
+
+class KeyedCoProcessOperator(KeyedProcessBase[KeyedCoProcessFunction]):
+    """A KeyedCoProcessFunction: both inputs share the state of a key."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.run(chunk, self.function.process_element2 if input else self.function.process_element1)
+
+
+class BatchKeyedCoProcessOperator(EndingTimers, KeyedCoProcessOperator):
+    """The same in batch mode."""

@@ -1,0 +1,53 @@
+"""Ends of a stream whose elements travel to the driver in the acknowledgement: ``print`` and ``execute_and_collect``."""
+
+from __future__ import annotations
+
+import pickle
+
+from millrace.common.text import formatter
+from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.base import Operator
+
+
+class PrintOperator(Operator):
+    """``DataStream.print``: Flink's line format, ``identifier:subtask> text``."""
+
+    def __init__(self, identifier: str | None, element_type: TypeInformation | None) -> None:
+        self._identifier = identifier
+        self._element_type = element_type
+        self._lines: list[str] = []
+
+    def open(self) -> None:
+        self._text = str if self._element_type is None else formatter(self._element_type)
+        runtime = self.context.runtime
+        parts = [self._identifier] if self._identifier else []
+        if runtime.get_number_of_parallel_subtasks() > 1:
+            parts.append(str(runtime.get_index_of_this_subtask() + 1))
+        self._prefix = ":".join(parts) + "> " if parts else ""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        prefix, text = self._prefix, self._text
+        self._lines.extend([prefix + text(value) for value in chunk.values])
+
+    def take_lines(self) -> tuple[str, ...]:
+        lines, self._lines = tuple(self._lines), []
+        return lines
+
+
+class CollectOperator(Operator):
+    """``DataStream.execute_and_collect``."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        # Pickled here, so that a value that can't travel is named with its operator and not lost in the ack.
+        try:
+            self._parts.append(pickle.dumps(chunk.values, protocol=5))
+        except Exception as error:
+            raise self.context.error(error, chunk.values[0], " to send results to the client") from error
+
+    def take_parts(self) -> tuple[bytes, ...]:
+        parts, self._parts = tuple(self._parts), []
+        return parts

@@ -1,0 +1,24 @@
+"""Keeps the elements that a predicate accepts."""
+
+from __future__ import annotations
+
+from itertools import compress
+
+from millrace.datastream.functions import FilterFunction
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.function import FunctionOperator
+
+
+class FilterOperator(FunctionOperator[FilterFunction]):
+    """``DataStream.filter``."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        remaining = iter(chunk.values)
+        try:
+            # bool() here: a result without truth value (an array) is the user's error and shall name its element
+            accepted = list(map(bool, map(self.function.filter, remaining)))
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining)) from error
+        timestamps = None if chunk.timestamps is None else list(compress(chunk.timestamps, accepted))
+        self.emit(list(compress(chunk.values, accepted)), timestamps)

@@ -1,0 +1,20 @@
+"""One element in, one element out."""
+
+from __future__ import annotations
+
+from millrace.datastream.functions import MapFunction
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.function import FunctionOperator
+
+
+class MapOperator(FunctionOperator[MapFunction]):
+    """``DataStream.map``."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        remaining = iter(chunk.values)
+        try:
+            values = list(map(self.function.map, remaining))
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining)) from error
+        self.emit(values, chunk.timestamps)

@@ -1,0 +1,25 @@
+"""``DataStream.process`` and ``KeyedStream.process``."""
+
+from __future__ import annotations
+
+from millrace.datastream.functions import KeyedProcessFunction, ProcessFunction
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.process_base import EndingTimers, KeyedProcessBase, UnkeyedProcessBase
+
+
+class ProcessOperator(UnkeyedProcessBase[ProcessFunction]):
+    """A ProcessFunction on a stream without keys."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.run(chunk, self.function.process_element)
+
+
+class KeyedProcessOperator(KeyedProcessBase[KeyedProcessFunction]):
+    """A KeyedProcessFunction: keyed state and timers."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.run(chunk, self.function.process_element)
+
+
+class BatchKeyedProcessOperator(EndingTimers, KeyedProcessOperator):
+    """The same in batch mode."""

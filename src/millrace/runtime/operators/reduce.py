@@ -1,0 +1,58 @@
+"""``KeyedStream.reduce``: folds each key's elements; emits the running result, in batch mode only the last one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millrace.datastream.functions import ReduceFunction
+from millrace.runtime.elements import MAX_WATERMARK, Chunk
+from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.function import FunctionOperator
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.tables import ValueTable
+
+STATE = "_reduce"
+
+
+class ReduceOperator(FunctionOperator[ReduceFunction]):
+    """Emits the running result with every element."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._backend = KeyedStateBackend()
+        context.runtime.keyed = self._backend
+
+    def keyed_state(self) -> KeyedStateBackend:
+        return self._backend
+
+    def fold(self, chunk: Chunk) -> list[Any]:
+        """The running result after each element; the last one of a key is its new state."""
+        table: ValueTable = self._backend.value_table(STATE)
+        rows, reduce, results = table.rows, self.function.reduce, []
+        keys = chunk.keys or []
+        remaining = iter(chunk.values)
+        try:
+            for key, value in zip(keys, remaining):
+                if key in rows:
+                    value = reduce(rows[key], value)
+                rows[key] = value
+                results.append(value)
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining)) from error
+        table.touched.update(keys)
+        return results
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.emit(self.fold(chunk), chunk.timestamps)
+
+
+class BatchReduceOperator(ReduceOperator):
+    """Emits one result per key, at the end of input."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        self.fold(chunk)
+
+    def process_watermark(self, watermark: int) -> None:
+        if watermark == MAX_WATERMARK:
+            self.emit(list(self._backend.value_table(STATE).rows.values()), None)
+        super().process_watermark(watermark)

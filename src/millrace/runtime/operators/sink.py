@@ -1,0 +1,120 @@
+"""Writes elements: the writer of a FLIP-143 sink, which prepares in the task what the driver commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.base import Operator, failing
+
+
+class _InitContext(WriterInitContext):
+    def __init__(self, operator: SinkOperator) -> None:
+        self._operator = operator
+
+    def get_index_of_subtask(self) -> int:
+        return self._operator.context.runtime.get_index_of_this_subtask()
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        return self._operator.context.runtime.get_number_of_parallel_subtasks()
+
+    def get_job_id(self) -> str:
+        return self._operator.job_id
+
+    def get_checkpoint_id(self) -> int:
+        return self._operator.epoch
+
+    def current_processing_time(self) -> int:
+        return self._operator.context.clock()
+
+
+class _WriteContext(SinkWriterContext):
+    def __init__(self, operator: SinkOperator) -> None:
+        self._operator = operator
+        self.current_timestamp: int | None = None
+
+    def timestamp(self) -> int | None:
+        return self.current_timestamp
+
+    def current_watermark(self) -> int:
+        return self._operator.watermark
+
+
+class SinkOperator(Operator):
+    """``DataStream.sink_to``. The writer lives for one epoch: workers are handed out in turn, so what it keeps between
+    epochs is what it gives to ``snapshot_state``."""
+
+    def __init__(self, sink: Sink[Any], job_id: str = "") -> None:
+        self._sink = sink
+        self.job_id = job_id
+        self.epoch = 0
+        self._writer: SinkWriter[Any] | None = None
+        self._states: list[Any] = []
+        self._committables: tuple[Any, ...] = ()
+        self._ended = False
+
+    def begin_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._committables = ()
+
+    def _open_writer(self) -> SinkWriter[Any]:
+        if self._writer is None:
+            context = _InitContext(self)
+            try:
+                if self._states:
+                    self._writer = self._sink.restore_writer(context, self._states)
+                else:
+                    self._writer = self._sink.create_writer(context)
+            except Exception as error:
+                raise self.context.error(error, during=" to create the sink writer") from error
+        return self._writer
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        write: Callable[[Any, SinkWriterContext], None] = self._open_writer().write
+        context = _WriteContext(self)
+        remaining = iter(chunk.values)
+        try:
+            for timestamp, value in zip(chunk.timestamps or repeat(None), remaining):
+                context.current_timestamp = timestamp
+                write(value, context)
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining), " to write") from error
+
+    def end_input(self) -> None:
+        self._ended = True
+
+    def end_epoch(self) -> None:
+        """First phase of the commit."""
+        if self._writer is None and not (self._states or self._ended):
+            return
+        writer = self._open_writer()
+        try:
+            ended, self._ended = self._ended, False
+            writer.flush(ended)
+            self._committables = tuple(writer.prepare_commit())
+            self._states = list(writer.snapshot_state(self.epoch))
+        except Exception as error:
+            raise self.context.error(error, during=" to flush") from error
+        finally:
+            self._close_writer()
+
+    def committables(self) -> tuple[Any, ...]:
+        """What this epoch prepared."""
+        return self._committables
+
+    def snapshot(self) -> Any:
+        return (self._states, self._ended)
+
+    def restore(self, snapshot: Any) -> None:
+        self._states, self._ended = snapshot
+
+    def _close_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    def close(self) -> None:
+        self._close_writer()

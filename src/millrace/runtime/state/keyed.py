@@ -1,0 +1,175 @@
+"""The user's state objects over the heap tables.
+
+Every object reads the address of the moment from its backend: the operator sets it once per element, the objects are
+created once per operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from millrace.datastream.functions import AggregateFunction, ReduceFunction
+from millrace.datastream.state import AggregatingState, ListState, MapState, ReducingState, ValueState
+from millrace.runtime.state.tables import ListTable, MapTable, ValueTable
+
+if TYPE_CHECKING:
+    from millrace.runtime.state.backend import KeyedStateBackend
+
+
+class HeapValueState(ValueState[Any]):
+    def __init__(self, backend: KeyedStateBackend, table: ValueTable) -> None:
+        self._backend = backend
+        self._rows = table.rows
+        self._touch = table.touched.add
+
+    def value(self) -> Any:
+        return self._rows.get(self._backend.at)
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        at = self._backend.at
+        self._rows[at] = value
+        self._touch(at)
+
+    def clear(self) -> None:
+        at = self._backend.at
+        if self._rows.pop(at, None) is not None:
+            self._touch(at)
+
+
+class HeapReducingState(ReducingState[Any]):
+    def __init__(self, backend: KeyedStateBackend, table: ValueTable, function: ReduceFunction) -> None:
+        self._backend = backend
+        self._rows = table.rows
+        self._touch = table.touched.add
+        self._reduce = function.reduce
+
+    def get(self) -> Any:
+        return self._rows.get(self._backend.at)
+
+    def add(self, value: Any) -> None:
+        at = self._backend.at
+        rows = self._rows
+        rows[at] = self._reduce(rows[at], value) if at in rows else value
+        self._touch(at)
+
+    def clear(self) -> None:
+        at = self._backend.at
+        if self._rows.pop(at, None) is not None:
+            self._touch(at)
+
+
+class HeapAggregatingState(AggregatingState[Any, Any]):
+    def __init__(self, backend: KeyedStateBackend, table: ValueTable, function: AggregateFunction) -> None:
+        self._backend = backend
+        self._rows = table.rows
+        self._touch = table.touched.add
+        self._function = function
+
+    def get(self) -> Any:
+        at = self._backend.at
+        return self._function.get_result(self._rows[at]) if at in self._rows else None
+
+    def add(self, value: Any) -> None:
+        at = self._backend.at
+        rows = self._rows
+        accumulator = rows[at] if at in rows else self._function.create_accumulator()
+        rows[at] = self._function.add(value, accumulator)
+        self._touch(at)
+
+    def clear(self) -> None:
+        at = self._backend.at
+        if self._rows.pop(at, None) is not None:
+            self._touch(at)
+
+
+class HeapListState(ListState[Any]):
+    def __init__(self, backend: KeyedStateBackend, table: ListTable) -> None:
+        self._backend = backend
+        self._table = table
+
+    def get(self) -> Iterable[Any]:
+        return iter(self._table.rows.get(self._backend.at, ()))
+
+    def add(self, value: Any) -> None:
+        table, at = self._table, self._backend.at
+        row = table.rows.get(at)
+        if row is None:
+            table.rows[at] = [value]
+            table.touched[at] = 0
+            return
+        if at not in table.touched:
+            table.touched[at] = len(row)
+        row.append(value)
+
+    def add_all(self, values: list[Any]) -> None:
+        for value in values:
+            self.add(value)
+
+    def update(self, values: list[Any]) -> None:
+        if not values:
+            self.clear()
+            return
+        table, at = self._table, self._backend.at
+        table.rows[at] = list(values)
+        table.touched[at] = 0
+
+    def clear(self) -> None:
+        table, at = self._table, self._backend.at
+        if table.rows.pop(at, None) is not None:
+            table.touched[at] = 0
+
+
+class HeapMapState(MapState[Any, Any]):
+    def __init__(self, backend: KeyedStateBackend, table: MapTable) -> None:
+        self._backend = backend
+        self._table = table
+
+    def _row(self) -> dict[Any, Any]:
+        return self._table.rows.get(self._backend.at) or {}
+
+    def get(self, key: Any) -> Any:
+        return self._row().get(key)
+
+    def put(self, key: Any, value: Any) -> None:
+        table, at = self._table, self._backend.at
+        table.rows.setdefault(at, {})[key] = value
+        table.touched.setdefault(at, set()).add(key)
+
+    def put_all(self, dict_value: dict[Any, Any]) -> None:
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        table, at = self._table, self._backend.at
+        row = table.rows.get(at)
+        if row is not None and key in row:
+            del row[key]
+            table.touched.setdefault(at, set()).add(key)
+            if not row:
+                self.clear()
+
+    def contains(self, key: Any) -> bool:
+        return key in self._row()
+
+    # Views are copies: the user may change the state while he walks over it.
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        return iter(list(self._row().items()))
+
+    def keys(self) -> Iterable[Any]:
+        return iter(list(self._row()))
+
+    def values(self) -> Iterable[Any]:
+        return iter(list(self._row().values()))
+
+    def is_empty(self) -> bool:
+        return not self._row()
+
+    def clear(self) -> None:
+        table, at = self._table, self._backend.at
+        if table.rows.pop(at, None) is not None:
+            table.touched.pop(at, None)
+            table.cleared.add(at)

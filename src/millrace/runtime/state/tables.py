@@ -1,0 +1,147 @@
+"""The tables of the heap backend: one dict per state, plus what changed since the last delta.
+
+A delta holds only touched entries, in the table's own form: ``apply`` on another copy of the table that had the same
+content gives the same content again. ``entries`` is the full content as a delta onto an empty table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from millrace.runtime.state.address import key_of
+
+
+class _Absent:
+    """Marks an entry that a delta removes."""
+
+    def __reduce__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+class Table(ABC):
+    """All entries of one named state in one subtask."""
+
+    kind: str
+
+    def __init__(self) -> None:
+        self.rows: dict[Any, Any] = {}
+
+    @abstractmethod
+    def delta(self) -> dict[Any, Any]:
+        """The changes since the last call (address -> change); forgets them."""
+
+    @abstractmethod
+    def apply(self, changes: dict[Any, Any]) -> None:
+        """Do the changes of a delta."""
+
+    @abstractmethod
+    def entries(self) -> dict[Any, Any]:
+        """Everything, as the delta onto an empty table."""
+
+    def keys(self) -> Iterator[Any]:
+        """The distinct keys that have an entry."""
+        return iter(dict.fromkeys(key_of(at) for at in self.rows))
+
+
+class ValueTable(Table):
+    """One object per address: value, reducing and aggregating state."""
+
+    kind = "value"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: set[Any] = set()
+
+    def delta(self) -> dict[Any, Any]:
+        get = self.rows.get
+        changes = {at: get(at, ABSENT) for at in self.touched}
+        self.touched.clear()
+        return changes
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        removed = [at for at, value in changes.items() if value is ABSENT]
+        self.rows.update(changes)
+        for at in removed:
+            del self.rows[at]
+
+    def entries(self) -> dict[Any, Any]:
+        return dict(self.rows)
+
+
+class ListTable(Table):
+    """A list per address. A change is (length that stays, elements to append), so appending costs what it appends."""
+
+    kind = "list"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[Any, int] = {}
+        """address -> how much of the list at the last delta is still its beginning"""
+
+    def delta(self) -> dict[Any, Any]:
+        changes = {}
+        for at, kept in self.touched.items():
+            row = self.rows.get(at)
+            changes[at] = ABSENT if row is None else (kept, row[kept:])
+        self.touched = {}
+        return changes
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        for at, change in changes.items():
+            if change is ABSENT:
+                self.rows.pop(at, None)
+            else:
+                kept, appended = change
+                self.rows.setdefault(at, [])[kept:] = appended
+
+    def entries(self) -> dict[Any, Any]:
+        return {at: (0, list(row)) for at, row in self.rows.items()}
+
+
+class MapTable(Table):
+    """A dict per address. A change is (start from empty, {user key: value or ABSENT})."""
+
+    kind = "map"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[Any, set[Any]] = {}
+        self.cleared: set[Any] = set()
+
+    def delta(self) -> dict[Any, Any]:
+        changes: dict[Any, Any] = {}
+        for at in self.cleared | self.touched.keys():
+            row = self.rows.get(at)
+            if row is None:
+                changes[at] = ABSENT
+            elif at in self.cleared:
+                changes[at] = (True, dict(row))
+            else:
+                changes[at] = (False, {key: row.get(key, ABSENT) for key in self.touched[at]})
+        self.touched, self.cleared = {}, set()
+        return changes
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        for at, change in changes.items():
+            if change is ABSENT:
+                self.rows.pop(at, None)
+                continue
+            fresh, items = change
+            row = {} if fresh else self.rows.get(at, {})
+            for key, value in items.items():
+                if value is ABSENT:
+                    row.pop(key, None)
+                else:
+                    row[key] = value
+            self.rows[at] = row
+
+    def entries(self) -> dict[Any, Any]:
+        return {at: (True, dict(row)) for at, row in self.rows.items()}
+
+
+TABLES: dict[str, type[Table]] = {table.kind: table for table in (ValueTable, ListTable, MapTable)}

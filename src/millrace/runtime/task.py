@@ -1,0 +1,294 @@
+"""One task: the operators of one partition of a stage, wired together, for one epoch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder
+from millrace.runtime.exchange import ACK, ChannelWriter, Packet, decode
+from millrace.runtime.failure import OperatorError
+from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
+from millrace.runtime.operators.base import Operator, OperatorContext
+from millrace.runtime.operators.collect import CollectOperator, PrintOperator
+from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.partitioners import PartitioningError
+from millrace.runtime.watermarks import WatermarkValve
+
+TaskDelta = dict[str, Any]
+"""operator uid -> (keyed delta or None, small state or None, gate state)"""
+
+Channel = tuple[int, int]
+"""(edge, sending subtask)"""
+
+
+class Gate:
+    """The input side of one operator: counts, combines watermarks, notices the end of input."""
+
+    def __init__(self, operator: Operator, channels: list[Channel]) -> None:
+        self.operator = operator
+        self.records = 0
+        self._valve = WatermarkValve(channels)
+        self._open = set(channels)
+
+    def chunk(self, chunk: Chunk, input: int) -> None:
+        self.records += len(chunk.values)
+        self.operator.process(chunk, input)
+
+    def mark(self, channel: Channel, mark: int | Status) -> None:
+        if mark is Status.FINISHED:
+            self._finish(channel)
+            return
+        valve = self._valve
+        was_idle = valve.idle
+        if isinstance(mark, Status):
+            advanced = valve.status(channel, mark)
+        else:
+            advanced = valve.watermark(channel, mark)
+        if advanced is not None:
+            self.operator.process_watermark(advanced)
+        if valve.idle != was_idle:
+            self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
+
+    def _finish(self, channel: Channel) -> None:
+        self._open.discard(channel)
+        if not self._open:
+            self.operator.end_input()
+            self.operator.output.mark(Status.FINISHED)
+
+    @property
+    def watermark(self) -> int:
+        return self._valve.current
+
+    def snapshot(self) -> Any:
+        return (self._valve.snapshot(), self._open)
+
+    def restore(self, snapshot: Any) -> None:
+        valve, self._open = snapshot
+        self._valve.restore(valve)
+
+
+class Fork:
+    """The output side of one operator: to gates in the same task and to channels into later ones."""
+
+    def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
+        self.records = 0
+        self._fail = fail
+        self._local: dict[str | None, list[tuple[Gate, int]]] = {}
+        self._remote: dict[str | None, list[ChannelWriter]] = {}
+        self._marked: list[tuple[Gate, Channel]] = []
+
+    def add_local(self, tag: str | None, gate: Gate, input: int, channel: Channel) -> None:
+        self._local.setdefault(tag, []).append((gate, input))
+        self._marked.append((gate, channel))
+
+    def add_remote(self, tag: str | None, writer: ChannelWriter) -> None:
+        self._remote.setdefault(tag, []).append(writer)
+
+    def emit(self, chunk: Chunk) -> None:
+        self.records += len(chunk.values)
+        self._send(None, chunk)
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None:
+        self._send(tag, chunk)
+
+    def _send(self, tag: str | None, chunk: Chunk) -> None:
+        for gate, input in self._local.get(tag, ()):
+            gate.chunk(chunk, input)
+        for writer in self._remote.get(tag, ()):
+            try:
+                writer.write(chunk)
+            except PartitioningError as error:
+                raise self._fail(error) from error
+
+    def mark(self, mark: int | Status) -> None:
+        for gate, channel in self._marked:
+            gate.mark(channel, mark)
+        for writers in self._remote.values():
+            for writer in writers:
+                writer.mark(mark)
+
+    def end_epoch(self) -> None:
+        for writers in self._remote.values():
+            for writer in writers:
+                writer.end_epoch()
+
+
+class _Member:
+    """One operator of the task with all that belongs to it."""
+
+    def __init__(self, info: OperatorInfo, subtask: int, operator: Operator, fork: Fork, gate: Gate) -> None:
+        self.info = info
+        self.subtask = subtask
+        self.operator = operator
+        self.fork = fork
+        self.gate = gate
+
+
+class StageTask:
+    """All operators of one partition of one stage."""
+
+    def __init__(self, job: JobGraph, stage: int, partition: int, clock: Callable[[], int], attempt: int = 0) -> None:
+        self.job = job
+        self.stage = stage
+        self.partition = partition
+        self._clock = clock
+        self._out: list[Packet] = []
+        self._members: dict[int, _Member] = {}
+        for info, subtask in job.hosted(stage, partition):
+            self._members[info.id] = self._member(info, subtask, attempt)
+        for edge in job.edges:
+            if edge.source in self._members:
+                self._connect(edge)
+
+    def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> _Member:
+        job = self.job
+        runtime = OperatorRuntimeContext(
+            info.chain, subtask, info.parallelism, info.max_parallelism, attempt, dict(job.parameters)
+        )
+        context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
+        operator = info.factory(*info.args)
+        fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f": {error}"))
+        operator.setup(context, fork)
+        channels = [
+            (edge.index, sender)
+            for edge in job.edges
+            if edge.target == info.id
+            for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
+        ]
+        return _Member(info, subtask, operator, fork, Gate(operator, channels))
+
+    def _connect(self, edge: EdgeInfo) -> None:
+        sender, target = self._members[edge.source], self.job.by_id[edge.target]
+        if edge.local:
+            gate = self._members[edge.target].gate
+            sender.fork.add_local(edge.tag, gate, edge.input, (edge.index, sender.subtask))
+            return
+        writer = ChannelWriter(
+            edge.index,
+            edge.partitioner,
+            sender.subtask,
+            sender.info.parallelism,
+            target.parallelism,
+            target.offset,
+            self._out.append,
+        )
+        sender.fork.add_remote(edge.tag, writer)
+
+    def restore(self, delta: TaskDelta) -> None:
+        """Do the changes of one epoch; deltas come in the order of their epochs."""
+        for member in self._members.values():
+            if member.info.uid not in delta:
+                continue
+            keyed, small, gate = delta[member.info.uid]
+            if keyed is not None:
+                member.operator.keyed_state().apply(keyed)
+            if small is not None:
+                member.operator.restore(small)
+            member.gate.restore(gate)
+
+    def open(self) -> None:
+        for member in self._members.values():
+            member.operator.open()
+
+    def run(self, order: EpochOrder, packets: Iterable[Packet]) -> Iterator[Packet]:
+        """One epoch: everything that arrives is handled, everything that follows from it is handed on."""
+        members = list(self._members.values())
+        for member in members:
+            member.gate.records = member.fork.records = 0
+            if isinstance(member.operator, SinkOperator):
+                member.operator.begin_epoch(order.epoch)
+        self._advance_time()
+        yield from self._drain()
+        for member in members:
+            if isinstance(member.operator, SourceOperator):
+                share = order.sources.get(member.info.id, {}).get(member.subtask, SourceOrder())
+                reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
+                for _ in reading:
+                    yield from self._drain()
+        yield from self._receive(packets)
+        self._advance_time()
+        for member in members:
+            member.operator.end_epoch()
+        for member in members:
+            member.fork.end_epoch()
+        yield from self._drain()
+
+    def _receive(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+        job, members = self.job, self._members
+        for packet in packets:
+            if packet.edge == ACK or job.edge_stages[packet.edge] != self.stage:
+                yield packet  # on its way to a later stage
+                continue
+            edge = job.edges[packet.edge]
+            gate = members[edge.target].gate
+            channel = (packet.edge, packet.channel)
+            for item in decode(packet.payload):
+                if item.__class__ is Chunk:
+                    gate.chunk(item, edge.input)  # type: ignore[arg-type]
+                else:
+                    gate.mark(channel, item)  # type: ignore[arg-type]
+            yield from self._drain()
+
+    def _advance_time(self) -> None:
+        now = self._clock()
+        for member in self._members.values():
+            member.operator.advance_processing_time(now)
+
+    def _drain(self) -> Iterator[Packet]:
+        if self._out:
+            yield from self._out
+            self._out.clear()
+
+    def delta(self) -> TaskDelta:
+        """The state that the epoch changed."""
+        return self._state(lambda keyed: keyed.delta())
+
+    def full(self) -> TaskDelta:
+        """The whole state."""
+        return self._state(lambda keyed: keyed.full())
+
+    def _state(self, take: Callable[[Any], Any]) -> TaskDelta:
+        state = {}
+        for member in self._members.values():
+            keyed = member.operator.keyed_state()
+            state[member.info.uid] = (
+                None if keyed is None else take(keyed),
+                member.operator.snapshot(),
+                member.gate.snapshot(),
+            )
+        return state
+
+    def reports(self) -> tuple[OperatorReport, ...]:
+        """What the epoch did, for the driver; takes printed and collected elements out."""
+        return tuple(_report(member) for member in self._members.values())
+
+    def close(self) -> None:
+        """Close all operators; the first error is raised after all had their turn."""
+        first: Exception | None = None
+        for member in self._members.values():
+            try:
+                member.operator.close()
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+
+def _report(member: _Member) -> OperatorReport:
+    operator = member.operator
+    return OperatorReport(
+        operator=member.info.id,
+        subtask=member.subtask,
+        records_in=member.gate.records,
+        records_out=member.fork.records,
+        watermark=member.gate.watermark,
+        source=operator.report() if isinstance(operator, SourceOperator) else None,
+        committables=operator.committables() if isinstance(operator, SinkOperator) else (),
+        printed=operator.take_lines() if isinstance(operator, PrintOperator) else (),
+        collected=operator.take_parts() if isinstance(operator, CollectOperator) else (),
+        metrics=operator.context.runtime.get_metrics_group().snapshot(),
+    )

@@ -1,0 +1,158 @@
+"""The worker's side of an epoch: find or rebuild the task, run it, store its changes, acknowledge.
+
+Tasks stay in the worker process between epochs. Spark hands its workers out in turn, so a task found here may be one or
+more epochs old: it then catches up from the changes that it missed, and only from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.exchange import ACK, Packet, in_order
+from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
+from millrace.runtime.job import JobGraph
+from millrace.runtime.storage import StateStorage, TaskId
+from millrace.runtime.task import StageTask
+
+INITIAL = 0
+"""The version of a task that has seen no epoch; epochs count from 1."""
+
+
+@dataclass
+class CachedTask:
+    """A task and the epoch whose end its state is at."""
+
+    task: StageTask
+    version: int
+
+
+class TaskCache:
+    """The tasks that live in this process."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[str, int, TaskId], CachedTask] = {}
+
+    def take(self, job_id: str, attempt: int, task_id: TaskId) -> CachedTask | None:
+        """Take a task out: it comes back with ``put`` only after a success, since a failure leaves half an epoch."""
+        return self._tasks.pop((job_id, attempt, task_id), None)
+
+    def put(self, job_id: str, attempt: int, task_id: TaskId, cached: CachedTask) -> None:
+        self._tasks[job_id, attempt, task_id] = cached
+
+    def drop_others(self, job_id: str, attempt: int) -> None:
+        """Close the tasks of other jobs and attempts: their time is over when a new one begins here."""
+        for key in [key for key in self._tasks if key[:2] != (job_id, attempt)]:
+            _close_quietly(self._tasks.pop(key).task)
+
+
+def run_task(
+    job: JobGraph,
+    task_id: TaskId,
+    order: EpochOrder,
+    packets: Iterable[Packet],
+    storage: StateStorage,
+    cache: TaskCache,
+    clock: Callable[[], int],
+) -> Iterator[Packet]:
+    """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
+
+    A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
+    """
+    stage, partition = task_id
+    arriving = in_order(packets)
+    try:
+        cached, replayed = _task_at(job, task_id, order, storage, cache, clock)
+        yield from cached.task.run(order, arriving)
+        ack = _finish(cached, task_id, order, replayed, storage)
+        if order.keep_state:
+            cache.put(job.job_id, order.attempt, task_id, cached)
+        else:
+            cached.task.close()
+    except OperatorError as error:
+        ack = TaskAck(order.epoch, stage, partition, failure=error.failure)
+    except Exception as error:
+        failure = Failure(
+            operator=f"stage {stage}",
+            subtask=partition,
+            origin="Millrace itself",
+            cause=describe(error),
+            detail=full_traceback(error),
+        )
+        ack = TaskAck(order.epoch, stage, partition, failure=failure)
+    if ack.failure is not None:
+        # Acknowledgements of earlier stages still have to get through: the driver looks for the first failure.
+        yield from (packet for packet in arriving if packet.edge == ACK)
+    yield Packet(partition, ACK, partition, stage, ack.encode())
+
+
+def _task_at(
+    job: JobGraph,
+    task_id: TaskId,
+    order: EpochOrder,
+    storage: StateStorage,
+    cache: TaskCache,
+    clock: Callable[[], int],
+) -> tuple[CachedTask, int]:
+    """The task with the state of the last completed epoch, and how many versions were read for it."""
+    cache.drop_others(job.job_id, order.attempt)
+    base = order.history[-1] if order.history else INITIAL
+    cached = cache.take(job.job_id, order.attempt, task_id)
+    if cached is not None:
+        replayed = _catch_up(cached, task_id, order.history, storage)
+        if replayed is not None:
+            return cached, replayed
+        _close_quietly(cached.task)
+    task = StageTask(job, *task_id, clock, order.attempt)
+    read = _rebuild(task, task_id, order.history, storage)
+    task.open()
+    return CachedTask(task, base), read
+
+
+def _catch_up(cached: CachedTask, task_id: TaskId, history: tuple[int, ...], storage: StateStorage) -> int | None:
+    """Do the epochs that this copy missed; None if it can't go on: it holds a failed epoch, or is too old."""
+    if cached.version not in history:
+        return None
+    missed = [epoch for epoch in history if epoch > cached.version]
+    try:
+        deltas = [storage.read_delta(task_id, epoch) for epoch in missed]
+    except KeyError:
+        return None
+    for epoch, delta in zip(missed, deltas):
+        cached.task.restore(delta)
+        cached.version = epoch
+    return len(missed)
+
+
+def _rebuild(task: StageTask, task_id: TaskId, history: tuple[int, ...], storage: StateStorage) -> int:
+    """Load the last whole state and the changes since."""
+    changed: list[int] = []
+    for epoch in reversed(history):
+        full = storage.read_full(task_id, epoch)
+        if full is not None:
+            task.restore(full)
+            break
+        changed.append(epoch)
+    for epoch in reversed(changed):
+        task.restore(storage.read_delta(task_id, epoch))
+    return len(history[-len(changed) - 1 :])
+
+
+def _finish(cached: CachedTask, task_id: TaskId, order: EpochOrder, replayed: int, storage: StateStorage) -> TaskAck:
+    task = cached.task
+    delta_bytes, full_bytes = 0, None
+    if order.keep_state:
+        delta_bytes = storage.write_delta(task_id, order.epoch, task.delta())
+        if task_id in order.compact:
+            full_bytes = storage.write_full(task_id, order.epoch, task.full())
+    cached.version = order.epoch
+    return TaskAck(order.epoch, *task_id, task.reports(), delta_bytes, full_bytes, replayed)
+
+
+def _close_quietly(task: StageTask) -> None:
+    try:
+        task.close()
+    except Exception:
+        # The task is gone for good and its job has long been told how it ended.
+        return

@@ -1,0 +1,1 @@
+"""PyFlink's helpers that mean something without Java: exceptions and stability marks."""

@@ -1,0 +1,40 @@
+"""One Spark session for all tests, markers by place, Hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SPARK_TESTS = Path(__file__).parent / "spark"
+
+# No deadline: the time of an example depends on what else the machine does. derandomize is spelt out because
+# Hypothesis turns it on by itself where the variable CI is set, and new examples are what CI is for.
+settings.register_profile("ci", deadline=None, derandomize=False, max_examples=50, print_blob=True)
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one local session that all tests share: starting a JVM takes longer than most of them."""
+    from millrace.spark.session import local_session
+
+    session = local_session(parallelism=2)
+    yield session
+    session.stop()
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers for -m
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as ``spark`` what lies under tests/spark/ or takes the ``spark`` fixture."""
+    for item in items:
+        if item.path.is_relative_to(_SPARK_TESTS) or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")

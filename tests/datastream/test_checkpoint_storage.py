@@ -1,0 +1,69 @@
+"""Where checkpoints go; sizes and limits were read off PyFlink 2.3."""
+
+from __future__ import annotations
+
+import pytest
+
+from millrace.datastream.checkpoint_storage import (
+    CheckpointStorage,
+    CustomCheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+
+
+def test_job_manager_storage() -> None:
+    storage = JobManagerCheckpointStorage()
+    assert isinstance(storage, CheckpointStorage)
+    assert (storage.get_checkpoint_path(), storage.get_savepoint_path()) == (None, None)
+    assert storage.get_max_state_size() == 5 * 1024 * 1024
+    assert JobManagerCheckpointStorage("file:///tmp/x", 100).get_checkpoint_path() == "file:///tmp/x"
+    with pytest.raises(ValueError, match="maxStateSize must be > 0"):
+        JobManagerCheckpointStorage(None, 0)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "buffer", "expected"),
+    [
+        (None, -1, (20480, 20480)),
+        (100, -1, (100, 4096)),
+        (100, 50, (100, 50)),
+        (10_000, 5000, (10_000, 5000)),
+        (0, 0, (0, 0)),
+    ],
+)
+def test_file_system_storage_sizes(threshold: int | None, buffer: int, expected: tuple[int, int]) -> None:
+    storage = FileSystemCheckpointStorage("file:///tmp/x", threshold, buffer)
+    assert (storage.get_min_file_size_threshold(), storage.get_write_buffer_size()) == expected
+
+
+@pytest.mark.parametrize("path", ["file:///tmp/x", "hdfs://name/dir", "/tmp/x"])
+def test_paths_that_driver_and_tasks_agree_on(path: str) -> None:
+    assert FileSystemCheckpointStorage(path).get_checkpoint_path() == path
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (None, "must not be None"),
+        ("", "must not be empty"),
+        ("rel/x", "must be absolute or have a scheme"),
+        ("file:///", "Cannot use the root directory"),
+        ("/", "Cannot use the root directory"),
+    ],
+)
+def test_other_paths_are_refused(path: str | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FileSystemCheckpointStorage(path)
+
+
+def test_sizes_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be in \[-1, 1048576\]"):
+        FileSystemCheckpointStorage("/tmp/x", 1024 * 1024 + 1)
+    with pytest.raises(ValueError, match="must not be less than -1"):
+        FileSystemCheckpointStorage("/tmp/x", None, -7)
+
+
+def test_a_java_storage_cannot_be_wrapped() -> None:
+    with pytest.raises(NotImplementedError, match="nearest: FileSystemCheckpointStorage"):
+        CustomCheckpointStorage(object())
