@@ -209,6 +209,11 @@ def test_mismatches(type_info: TypeInformation, value: Any, path: str, message: 
     assert str(pickle.loads(pickle.dumps(error))) == message
 
 
+def test_a_value_without_a_text_form() -> None:
+    with pytest.raises(TypeMismatchError, match="got int \\(without a text form\\): out of range"):
+        coerce(INT, [10**5000])
+
+
 def test_a_missing_attribute_is_named() -> None:
     with pytest.raises(TypeMismatchError, match="no attribute 'b'"):
         coerce(PAIR, [Bean(a=1)])

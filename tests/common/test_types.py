@@ -40,7 +40,7 @@ def test_writes_by_position_and_name() -> None:
 
 def test_attributes_can_not_be_set() -> None:
     with pytest.raises(AttributeError):
-        Row(a=1).a = 2
+        Row(a=1).a = 2  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("row", [Row(1), Row(b=1)])

@@ -57,15 +57,22 @@ class TypeMismatchError(TypeError):
         self.index = index
         self.path = path
         self.reason = reason
-        shown = repr(value)
-        if len(shown) > 80:
-            shown = f"{shown[:77]}..."
+        shown = _shown(value)
         got = "None" if value is None else f"{type(value).__name__} {shown}"
         where = f" (field {path})" if path else ""
         super().__init__(f"expected {expected}, got {got}{reason and ': ' + reason}{where}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TypeMismatchError, (self.value, self.expected, self.index, self.path, self.reason)
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        # The user's own __repr__, or an int with more digits than Python likes to write.
+        return "(without a text form)"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def coercer(type_info: TypeInformation) -> Callable[[Values], Values] | None:

@@ -95,7 +95,10 @@ class ConfigOptions:
 
         def default_value(self, value: T) -> ConfigOption[T]:
             """Raises ``ValueError`` when the default is not of the option's type."""
-            return ConfigOption(self._key, self._convert, self._convert(value))
+            try:
+                return ConfigOption(self._key, self._convert, self._convert(value))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"wrong default {value!r} for key {self._key!r}: {error}") from None
 
         def no_default_value(self) -> ConfigOption[T]:
             return ConfigOption(self._key, self._convert)

@@ -38,8 +38,7 @@ class Configuration:
 
     def set(self, option: ConfigOption[T], value: T) -> Configuration:
         """Raises ``ValueError`` when the value is not of the option's type."""
-        self._values[option.key] = option.convert(value)
-        return self
+        return self._set(option.key, value, option.convert)
 
     def get_string(self, key: str, default_value: str) -> str:
         return self._get(key, default_value, config_values.to_text)

@@ -619,7 +619,8 @@ def type_from_hint(annotation: Any) -> TypeInformation | None:
         return annotation
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is tuple and Ellipsis not in arguments:
-        return Types.TUPLE([_part_from_hint(part) for part in arguments])
+        # On Python 3.10 typing.Tuple[()] has one argument, the empty tuple.
+        return Types.TUPLE([_part_from_hint(part) for part in arguments if part != ()])
     if origin is list:
         return Types.LIST(_part_from_hint(arguments[0]))
     if origin is dict:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -30,7 +29,9 @@ class CsvText:
     def __init__(self, schema: CsvSchema) -> None:
         self._names = schema.names
         self._formatters = [field_formatter(column, schema.dialect) for column in schema.columns]
-        self._options = {**reader_options(schema.dialect), "lineterminator": schema.dialect.line_separator}
+        # Python before 3.13 quotes a line end in a field only if it is part of the line terminator.
+        self._options = {**reader_options(schema.dialect), "lineterminator": "\r\n"}
+        self._line_separator = schema.dialect.line_separator
 
     def lines(self, rows: Iterable[Sequence[Any]]) -> str:
         """The lines of rows given as sequences of values, each with the line separator at its end."""
@@ -41,6 +42,13 @@ class CsvText:
         return self._join([self._names])
 
     def _join(self, records: list[list[str]]) -> str:
-        buffer = io.StringIO(newline="")
-        csv.writer(buffer, **self._options).writerows(records)
-        return buffer.getvalue()
+        lines: list[str] = []
+        csv.writer(_Lines(lines), **self._options).writerows(records)
+        return "".join([line[:-2] + self._line_separator for line in lines])
+
+
+class _Lines:
+    """A file whose writes, one a record, go to a list."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.write = lines.append

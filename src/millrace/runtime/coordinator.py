@@ -15,7 +15,7 @@ from millrace.runtime.failure import Failure
 from millrace.runtime.job import JobGraph, OperatorInfo
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.storage import TaskId
+from millrace.runtime.storage import StateStorage, TaskId
 
 COMPACT_BYTES = 4 * 1024 * 1024
 """Changes below this size are not worth a compaction."""
@@ -124,9 +124,9 @@ class _TaskVersions:
 class Coordinator:
     """Runs a job epoch by epoch: ``plan`` gives the order, ``complete`` takes the acknowledgements."""
 
-    def __init__(self, job: JobGraph, clock: Callable[[], int], discard: Callable[[TaskId, int], None]) -> None:
+    def __init__(self, job: JobGraph, clock: Callable[[], int], storage: StateStorage | None = None) -> None:
         self.job = job
-        self._discard = discard
+        self._storage = storage
         self._sources = [
             _SourceState(info, clock) for info in job.operators if issubclass(info.factory, SourceOperator)
         ]
@@ -150,6 +150,15 @@ class Coordinator:
     def finished(self) -> bool:
         """Whether all sources have ended and their last elements are through."""
         return all(source.done() for source in self._sources)
+
+    def use_storage(self, storage: StateStorage) -> None:
+        """Where tasks write their state: old versions are deleted there."""
+        self._storage = storage
+
+    def find_splits(self) -> None:
+        """Let the sources look for their splits: what is missing shows before anything runs."""
+        for source in self._sources:
+            source.ask_for_splits()
 
     def stop(self) -> None:
         """Let the sources end with the next epoch."""
@@ -228,7 +237,8 @@ class Coordinator:
             versions.deltas += 1
             if ack.full_bytes is not None:
                 self._tasks[task_id] = _TaskVersions(first=order.epoch, full_bytes=ack.full_bytes)
-                self._discard(task_id, order.epoch)
+                if self._storage is not None:
+                    self._storage.discard(task_id, order.epoch)
         oldest = min((versions.first for versions in self._tasks.values()), default=0)
         self._history = [epoch for epoch in self._history if epoch >= oldest]
 

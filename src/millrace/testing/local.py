@@ -48,7 +48,7 @@ class LocalEngine:
         self.storage = MemoryStorage()
         self._workers = [TaskCache() for _ in range(workers)]
         self._pick = pick or (lambda count: 0)
-        self.coordinator = Coordinator(self.job, clock, self.storage.discard)
+        self.coordinator = Coordinator(self.job, clock, self.storage)
 
     def run_epoch(self, order: EpochOrder) -> EpochResult:
         """One epoch through all stages."""

@@ -30,6 +30,7 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
     A part is written under a hidden name (``.<name>.inprogress.<token>``) and renamed when the epoch that finishes it
     is recorded. On local disks a part of a row format may grow over several epochs, as the rolling policy says; on
     other file systems, and in bulk formats, each epoch finishes its parts. At the end of the input all are finished.
+    A killed task or an aborted epoch may leave hidden files behind, which nothing reads.
 
     Make one with ``FileSink.for_row_format(...)`` or ``FileSink.for_bulk_format(...)``.
     """

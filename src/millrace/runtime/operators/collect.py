@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from millrace.common.text import formatter
+from millrace.common.text import printer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator
@@ -19,7 +19,7 @@ class PrintOperator(Operator):
         self._lines: list[str] = []
 
     def open(self) -> None:
-        self._text = str if self._element_type is None else formatter(self._element_type)
+        self._text = str if self._element_type is None else printer(self._element_type)
         runtime = self.context.runtime
         parts = [self._identifier] if self._identifier else []
         if runtime.get_number_of_parallel_subtasks() > 1:

@@ -1,0 +1,73 @@
+"""Who is told what a running job does: the terminal of ``millrace run``, and anybody else who registers."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+from millrace.common.job_status import JobStatus
+from millrace.runtime.coordinator import EpochResult
+
+
+@dataclass(frozen=True)
+class JobStarted:
+    """A job begins to run."""
+
+    job_id: str
+    name: str
+    dashboard: str | None
+    """address of Spark's dashboard"""
+    log_file: str | None
+
+
+@dataclass(frozen=True)
+class EpochDone:
+    """An epoch is complete and committed."""
+
+    result: EpochResult
+    duration_ms: int
+    events_per_second: float
+
+
+class JobListener(Protocol):
+    """Called on the thread that drives the job, so answers must be quick."""
+
+    def started(self, job: JobStarted) -> None: ...
+
+    def epoch(self, epoch: EpochDone) -> None: ...
+
+    def printed(self, lines: tuple[str, ...]) -> None:
+        """Lines of ``print()`` sinks, once their epoch is complete."""
+
+    def ended(self, status: JobStatus) -> None: ...
+
+
+class PlainListener:
+    """Prints what the program prints, nothing else."""
+
+    def started(self, job: JobStarted) -> None:
+        """A plain program says nothing when it starts."""
+
+    def epoch(self, epoch: EpochDone) -> None:
+        """A plain program shows no progress."""
+
+    def printed(self, lines: tuple[str, ...]) -> None:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+
+    def ended(self, status: JobStatus) -> None:
+        """``execute`` returns or raises: that says it."""
+
+
+_listener: JobListener = PlainListener()
+
+
+def set_listener(listener: JobListener) -> None:
+    """Replace the listener of all jobs that start from now on."""
+    global _listener
+    _listener = listener
+
+
+def get_listener() -> JobListener:
+    return _listener

@@ -1,0 +1,49 @@
+"""Where the noise goes: a log file for the JVM, so that the terminal shows the program and its errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+
+_LOG4J = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+"""
+
+
+def new_log_file() -> str:
+    """The path of a fresh log file in the temporary directory."""
+    handle, path = tempfile.mkstemp(prefix="millrace-", suffix=".log")
+    os.close(handle)
+    return path
+
+
+def log4j_configuration(log_file: str, level: str = "warn") -> str:
+    """Write a log4j2 configuration beside the log file that sends everything there; returns its path."""
+    path = log_file.removesuffix(".log") + ".log4j2.properties"
+    with open(path, "w") as file:
+        file.write(_LOG4J.format(level=level, path=log_file))
+    return path
+
+
+@contextlib.contextmanager
+def stderr_to(log_file: str) -> Iterator[None]:
+    """Processes started inside get the log file as their standard error, for life; this one keeps its own."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with open(log_file, "ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(saved, 2)
+        os.close(saved)

@@ -1,0 +1,223 @@
+"""Drives a job: epoch after epoch, bounded ones by batch queries, unbounded ones by Structured Streaming."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from millrace.common.job_status import JobStatus
+from millrace.datastream import options
+from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.failure import Failure, describe, full_traceback
+from millrace.runtime.job import JobGraph
+from millrace.spark.listeners import EpochDone, JobStarted, get_listener
+from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
+from millrace.spark.session import Workplace
+from millrace.spark.stage import ORDER_PROPERTY
+from millrace.spark.storage import FileStorage
+
+if TYPE_CHECKING:
+    from millrace.spark.submit import JobSettings
+
+COLLECT_AHEAD = 256
+"""Parts of collected elements that wait for a slow reader before the job waits too."""
+
+
+class JobCancelledError(Exception):
+    """The job was cancelled before its end."""
+
+
+class JobRunner:
+    """One job from its first epoch to its last."""
+
+    def __init__(self, job: JobGraph, payload: bytes, settings: JobSettings, coordinator: Coordinator) -> None:
+        self.job = job
+        self.coordinator = coordinator
+        self.status = JobStatus.CREATED
+        self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
+        self._payload = payload
+        self._settings = settings
+        self._cancelled = threading.Event()
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+        self._records = 0
+        self._listener = get_listener()
+
+    def begin(self, place: Workplace) -> None:
+        """Take over a session; after this ``run`` can go."""
+        self._place = place
+        self._session = place.session
+        self._context = place.session.sparkContext
+        for path in self._settings.python_files:
+            self._context.addPyFile(path)
+        for path in self._settings.archives:
+            self._context.addArchive(path)
+        configured = self._settings.configuration.get(options.STATE_DIRECTORY.key)
+        self._own_directory = configured is None
+        if configured is None and not place.local and not self._one_epoch():
+            raise ValueError(
+                f"a job that runs in several epochs on {self._context.master} keeps its state in files that all workers "
+                f"reach: set {options.STATE_DIRECTORY.key} to such a directory"
+            )
+        base = configured or tempfile.mkdtemp(prefix="millrace-")
+        self._directory = os.path.join(base, f"job-{self.job.job_id}")
+        os.makedirs(self._directory, exist_ok=True)
+        self._base = base
+        self.coordinator.use_storage(FileStorage(self._directory))
+
+    def _one_epoch(self) -> bool:
+        return self._settings.batch
+
+    def run(self) -> None:
+        """Run to the end. Raises ``JobFailedError`` or ``JobCancelledError``."""
+        self.status = JobStatus.RUNNING
+        self._listener.started(
+            JobStarted(self.job.job_id, self.job.name, self._context.uiWebUrl, self._place.log_file)
+        )
+        try:
+            if self._settings.bounded:
+                self._run_bounded()
+            else:
+                self._run_unbounded()
+        except BaseException as error:
+            if self._cancelled.is_set():
+                self.status = JobStatus.CANCELED
+                raise JobCancelledError(f"job {self.job.name!r} ({self.job.job_id}) was cancelled") from None
+            self.status = JobStatus.FAILED
+            raise self._named(error) from None
+        else:
+            self.status = JobStatus.FINISHED
+        finally:
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        with contextlib.suppress(Exception):
+            self.coordinator.close()
+        shutil.rmtree(self._base if self._own_directory else self._directory, ignore_errors=True)
+        self._listener.ended(self.status)
+
+    def cancel(self) -> None:
+        """Stop at once."""
+        if self.status.is_globally_terminal_state():
+            return
+        self.status = JobStatus.CANCELLING
+        self._cancelled.set()
+        self._ended.set()
+        with contextlib.suppress(Exception):
+            self._context.cancelJobGroup(self.job.job_id)
+
+    def accumulators(self) -> dict[str, Any]:
+        """Counters of the whole job."""
+        return {"millrace.records-read": self._records}
+
+    # -- bounded --------------------------------------------------------------------------------------------------
+
+    def _run_bounded(self) -> None:
+        self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
+        while not self.coordinator.finished:
+            self._check_cancelled()
+            frame = self._plan(bounded_input(self._session, self.job))
+            self._epoch(frame, keep_state=not self._settings.batch)
+
+    # -- unbounded ------------------------------------------------------------------------------------------------
+
+    def _run_unbounded(self) -> None:
+        interval = self._settings.checkpoint_interval_ms
+        if interval <= 0:
+            interval = int(self._settings.configuration.get(options.EPOCH_INTERVAL.key, 0)) or 100
+        frame = self._plan(unbounded_input(self._session, self.job))
+        writer = frame.writeStream.foreachBatch(self._micro_batch).queryName(f"{self.job.name} {self.job.job_id[:8]}")
+        writer = writer.option("checkpointLocation", os.path.join(self._directory, "clock"))
+        query = writer.trigger(processingTime=f"{interval} milliseconds").start()
+        try:
+            while not self._ended.wait(1.0):
+                if not query.isActive:
+                    error = query.exception()
+                    raise RuntimeError(f"the streaming query ended by itself: {error}")
+        finally:
+            # Spark would search the text of an interrupted callback with a pattern that overflows its stack: let the
+            # running epoch come to its end first, cancelled or not.
+            with contextlib.suppress(Exception):
+                query.stop()
+        self._check_cancelled()
+        if self._error is not None:
+            raise self._error
+
+    def _micro_batch(self, frame: DataFrame, batch: int) -> None:
+        # No error leaves this callback: Spark would wrap it into pages of Java. The waiting thread raises it.
+        if self._ended.is_set():
+            return
+        try:
+            self._context.setLocalProperty("spark.job.description", self.job.name)
+            self._epoch(frame, keep_state=True)
+            if self.coordinator.finished:
+                self._ended.set()
+        except BaseException as error:
+            self._error = error
+            self._ended.set()
+
+    # -- both -----------------------------------------------------------------------------------------------------
+
+    def _plan(self, source: DataFrame) -> DataFrame:
+        paths = self._settings.paths if self._place.local else ()
+        return job_plan(source, self.job, self._payload, self._directory, paths)
+
+    def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
+        began = time.monotonic()
+        order = self.coordinator.plan(keep_state)
+        result = self.coordinator.complete(order, self._run_tasks(frame, order))
+        self._deliver(result)
+        elapsed = time.monotonic() - began
+        self._records += result.records
+        self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
+
+    def _run_tasks(self, frame: DataFrame, order: EpochOrder) -> list[TaskAck]:
+        self._context.setLocalProperty(ORDER_PROPERTY, order.encode())
+        try:
+            return run_plan(frame)
+        finally:
+            self._context.setLocalProperty(ORDER_PROPERTY, None)  # type: ignore[arg-type]  # None unsets it
+
+    def _deliver(self, result: EpochResult) -> None:
+        if result.printed:
+            self._listener.printed(result.printed)
+        for part in result.collected:
+            while not self._cancelled.is_set():
+                with contextlib.suppress(queue.Full):
+                    self.collected.put(part, timeout=0.1)
+                    break
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise JobCancelledError
+
+    def _named(self, error: BaseException) -> BaseException:
+        """The error that the user sees; the pages behind it go to the log file."""
+        if isinstance(error, JobFailedError):
+            self._log(error.failure.detail)
+            return error
+        if not type(error).__module__.startswith(("py4j", "pyspark")):
+            return error
+        first = next((line for line in str(error).splitlines() if line.strip()), describe(error))
+        log = self._log(full_traceback(error))
+        where = f"; details: {log}" if log else ""
+        failure = Failure(
+            operator=self.job.name, subtask=0, origin="Spark", cause=f"{first.strip()[:500]}{where}", detail=str(error)
+        )
+        return JobFailedError(failure)
+
+    def _log(self, text: str) -> str | None:
+        path = self._place.log_file
+        if path is not None:
+            with open(path, "a") as file:
+                file.write(text + "\n")
+        return path

@@ -1,0 +1,145 @@
+"""The Spark session: the user's own, or one that Millrace makes."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from millrace.datastream import options
+from millrace.spark.java import require_java
+from millrace.spark.logs import log4j_configuration, new_log_file, stderr_to
+
+CHECKPOINT_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A session of our own on the user's Spark, and what we know about it."""
+
+    session: SparkSession
+    local: bool
+    """whether workers run on this machine"""
+    log_file: str | None
+    """where the JVM of a session that we made logs to"""
+
+
+_log_files: dict[str, str] = {}
+"""Spark application id -> log file, for the sessions that Millrace made."""
+
+
+@dataclass(frozen=True)
+class SessionWishes:
+    """What a job wants of a session that has to be made."""
+
+    parallelism: int
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    jars: tuple[str, ...] = ()
+    python_executable: str | None = None
+
+
+def local_session(parallelism: int = 2) -> SparkSession:
+    """A quiet session on this machine with so many cores."""
+    return make_session(SessionWishes(parallelism))
+
+
+def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
+    """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
+    parent = given or SparkSession.getActiveSession() or make_session(wishes)
+    session = parent.newSession()
+    for key, value in _query_settings(session).items():
+        session.conf.set(key, value)
+    context = session.sparkContext
+    local = context.master.startswith("local")
+    return Workplace(session, local, _log_files.get(context.applicationId))
+
+
+def make_session(wishes: SessionWishes) -> SparkSession:
+    """A new session. Raises ``JavaNotFoundError`` with one line of advice before anything starts."""
+    require_java()
+    configuration = dict(wishes.configuration)
+    master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
+    # Workers must run what this process runs; Spark would take any python3.
+    os.environ["PYSPARK_PYTHON"] = wishes.python_executable or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    log_file = new_log_file()
+    settings = {
+        **_session_settings(master, log_file, wishes.jars),
+        **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
+    }
+    builder: Any = SparkSession.builder.master(master).appName(configuration.get("pipeline.name", "millrace"))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with stderr_to(log_file):
+        session: SparkSession = builder.getOrCreate()
+    _log_files[session.sparkContext.applicationId] = log_file
+    if not master.startswith("local"):
+        session.sparkContext.addPyFile(_package_archive(log_file))
+    # Without this the JVM of a program that ends in an error prints the wreck of its sockets.
+    atexit.register(_stop_quietly, session)
+    return session
+
+
+def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict[str, str]:
+    java = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": java,
+        "spark.log.level": "WARN",
+        "spark.sql.streaming.numRecentProgressUpdates": "10",
+    }
+    if master.startswith("local"):
+        settings |= {
+            # Data passes through the JVM in large buffers and nothing stays there: a small heap and a simple collector.
+            "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC -XX:TieredStopAtLevel=4",
+            "spark.driver.memory": "768m",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.host": "127.0.0.1",
+        }
+    if jars:
+        settings["spark.jars"] = ",".join(jars)
+    return settings
+
+
+def _query_settings(session: SparkSession) -> dict[str, str]:
+    settings = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+        "spark.sql.streaming.minBatchesToRetain": "2",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.pollingDelay": "5ms",
+    }
+    if session.sparkContext.master.startswith("local"):
+        # Renames on a local disk are atomic; the default manager asks the file system five times as often.
+        settings["spark.sql.streaming.checkpointFileManagerClass"] = CHECKPOINT_FILES
+    return settings
+
+
+def _package_archive(log_file: str) -> str:
+    """Millrace itself as a zip file, for executors where it isn't installed."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = log_file.removesuffix(".log") + "-package.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for folder, _, names in os.walk(package):
+            for name in sorted(names):
+                if name.endswith((".py", ".typed")):
+                    full = os.path.join(folder, name)
+                    archive.write(full, os.path.join("millrace", os.path.relpath(full, package)))
+    return path
+
+
+def _stop_quietly(session: SparkSession) -> None:
+    try:
+        session.stop()
+    except Exception:
+        # The JVM is gone already, and so is what it should have stopped.
+        return

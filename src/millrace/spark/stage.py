@@ -1,0 +1,109 @@
+"""The function of a stage's ``mapInArrow``: the thin shell between Spark's Arrow batches and the runtime's packets."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.runtime.epoch import EpochOrder
+from millrace.runtime.exchange import Packet
+from millrace.runtime.job import JobGraph
+from millrace.runtime.worker import TaskCache, run_task
+from millrace.spark.storage import FileStorage
+
+ORDER_PROPERTY = "millrace.epoch"
+"""Local property of Spark's job that carries the order of the epoch to its tasks."""
+
+SCHEMA = pa.schema(
+    [
+        ("target", pa.int32()),
+        ("edge", pa.int32()),
+        ("channel", pa.int32()),
+        ("number", pa.int32()),
+        ("payload", pa.binary()),
+    ]
+)
+SPARK_SCHEMA = "target int, edge int, channel int, number int, payload binary"
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Payload that is gathered for one Arrow batch to the JVM."""
+
+# What lives in this worker process between epochs. The stage function finds it through this module: anything that it
+# captured itself would arrive as a copy with every task.
+_cache = TaskCache()
+_jobs: dict[str, JobGraph] = {}
+
+
+class StageFunction:
+    """One stage of a job; an instance is pickled into the plan."""
+
+    def __init__(self, job_id: str, payload: bytes, stage: int, directory: str, paths: tuple[str, ...] = ()) -> None:
+        self.job_id = job_id
+        self.payload = payload
+        self.stage = stage
+        self.directory = directory
+        self.paths = paths
+        """the driver's import path, for workers on the same machine"""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None, "a stage runs inside a Spark task"
+        order = EpochOrder.decode(context.getLocalProperty(ORDER_PROPERTY) or "")
+        # Epochs make many objects and hardly any cycle: the default thresholds would walk over all state every moment.
+        gc.set_threshold(100_000, 50, 50)
+        packets = _packets(batches) if self.stage else _consume(batches)
+        task = (self.stage, context.partitionId())
+        produced = run_task(self._job(), task, order, packets, FileStorage(self.directory), _cache, now_millis)
+        yield from _batches(produced)
+
+    def _job(self) -> JobGraph:
+        job = _jobs.get(self.job_id)
+        if job is None:
+            sys.path.extend(path for path in self.paths if path not in sys.path)
+            job = pickle.loads(self.payload)
+            _jobs.clear()
+            _jobs[self.job_id] = job
+        return job
+
+
+def now_millis() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _consume(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
+    """Stage 0 has no packets: its rows only make Spark run it."""
+    for _ in batches:
+        pass
+    return iter(())
+
+
+def _packets(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
+    for batch in batches:
+        columns: list[list[Any]] = [column.to_pylist() for column in batch.columns]
+        yield from map(Packet._make, zip(*columns))
+
+
+def _batches(packets: Iterable[Packet]) -> Iterator[pa.RecordBatch]:
+    group: list[Packet] = []
+    size = 0
+    for packet in packets:
+        group.append(packet)
+        size += len(packet.payload)
+        if size >= BATCH_BYTES:
+            yield _batch(group)
+            group, size = [], 0
+    if group:
+        yield _batch(group)
+
+
+def _batch(packets: list[Packet]) -> pa.RecordBatch:
+    arrays = [pa.array(column, type=field.type) for column, field in zip(zip(*packets), SCHEMA)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
