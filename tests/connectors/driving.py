@@ -208,7 +208,9 @@ class SinkRun:
         states: list[list[Any]] = []
         try:
             for subtask in range(self.parallelism):
-                committables, state = self.task(subtask, list(elements)[subtask :: self.parallelism], end, crash == "write")
+                committables, state = self.task(
+                    subtask, list(elements)[subtask :: self.parallelism], end, crash == "write"
+                )
                 prepared.extend(committables)
                 states.append(state)
         except TaskFailure:

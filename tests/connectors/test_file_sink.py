@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Clock, SinkRun
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import Clock, SinkRun
 
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.typeinfo import Types
@@ -172,7 +172,7 @@ class RollOnMarker(RollingPolicy):
         assert part.get_size() > 0
         assert part.get_bucket_id() == ""
         assert part.get_creation_time() <= part.get_last_update_time()
-        return element == "new"
+        return bool(element == "new")
 
     def should_roll_on_processing_time(self, part: PartFileInfo, current_time: int) -> bool:
         return False
@@ -215,7 +215,7 @@ def test_going_on_with_a_missing_or_short_part_is_an_error(tmp_path: Path) -> No
     run.epoch(["content"])
     (part,) = hidden(tmp_path)
     part.write_text("x")
-    with pytest.raises(OSError, match="has 1 bytes, but the checkpoint says that 8 were written"):
+    with pytest.raises(OSError, match=r"has 1 bytes, but the checkpoint says that 8 were written"):
         run.epoch(["more"])
     part.unlink()
     with pytest.raises(FileNotFoundError, match="restore from a later checkpoint"):
@@ -231,7 +231,7 @@ def test_the_committer_is_idempotent(tmp_path: Path) -> None:
     committer.commit([pending])
     assert target.read_text() == "x"
     target.unlink()
-    with pytest.raises(FileNotFoundError, match="can't commit .*/a: it does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"can't commit .*/a: it does not exist"):
         committer.commit([pending])
     committer.abort([pending])
 
@@ -305,7 +305,7 @@ def test_the_old_name(tmp_path: Path) -> None:
 
 
 def test_compaction_says_what_to_do_instead(tmp_path: Path) -> None:
-    calls = (
+    calls: tuple[Any, ...] = (
         FileCompactStrategy.builder,
         FileCompactor.concat_file_compactor,
         FileCompactor.identical_file_compactor,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from driving import Clock, SourceRun, read_all
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import Clock, SourceRun, read_all
 
 from millrace.common.source import Boundedness
 from millrace.common.time import Duration
@@ -196,11 +196,13 @@ def test_monitoring_finds_new_files_in_the_order_of_time(tmp_path: Path) -> None
     restored.epoch()
     assert run.records()[0][2:] == restored.records()[0] == ["later"]
     assert not run.ended
-    assert read_all(builder.process_static_file_set().build()) == sorted(["new", "newest", "old", "older-than-new", "later"])
+    assert read_all(builder.process_static_file_set().build()) == sorted(
+        ["new", "newest", "old", "older-than-new", "later"]
+    )
 
 
 def test_monitoring_lists_again_only_after_the_interval(tmp_path: Path) -> None:
-    from driving import EnumeratorContext
+    from tests.connectors.driving import EnumeratorContext
 
     clock = Clock()
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))

@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 import pytest
-from driving import Collected, ReaderContext, SinkRun, SourceRun, read_all
-from driving import Clock as DrivingClock
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import Clock as DrivingClock
+from tests.connectors.driving import Collected, ReaderContext, SinkRun, SourceRun, read_all
 
 from millrace.common.source import Boundedness, InputStatus
 from millrace.common.typeinfo import Types
@@ -109,7 +109,9 @@ LOG: list[Any] = []
 
 class Logging(SinkFunction[Any]):
     def open(self, runtime_context: Any) -> None:
-        LOG.append(("open", runtime_context.get_index_of_this_subtask(), runtime_context.get_number_of_parallel_subtasks()))
+        LOG.append(
+            ("open", runtime_context.get_index_of_this_subtask(), runtime_context.get_number_of_parallel_subtasks())
+        )
 
     def invoke(self, value: Any, context: Any) -> None:
         LOG.append((value, context.timestamp(), context.current_watermark(), context.current_processing_time()))
@@ -131,13 +133,13 @@ def test_a_sink_function_sees_elements_times_and_the_end() -> None:
     run = SinkRun(SinkFunctionSink(Logging()))
     now = run.clock.now
     run.epoch(["a"])
-    assert LOG == [("open", 0, 1), ("a", 7, 5, now), "close"]
+    assert [("open", 0, 1), ("a", 7, 5, now), "close"] == LOG
     LOG.clear()
     run.epoch(["b"], end=True)
-    assert LOG == [("open", 0, 1), ("b", 7, 5, now), "finish", "close"]
+    assert [("open", 0, 1), ("b", 7, 5, now), "finish", "close"] == LOG
     LOG.clear()
     run.epoch(["c"], crash="write")
-    assert LOG == [("open", 0, 1), ("c", 7, 5, now), "close"]
+    assert [("open", 0, 1), ("c", 7, 5, now), "close"] == LOG
 
 
 def test_a_sink_function_may_leave_out_the_context() -> None:

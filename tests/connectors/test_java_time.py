@@ -37,7 +37,15 @@ def test_patterns_that_are_not_understood(pattern: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("zone", "hours"),
-    [("Z", 0.0), ("UTC", 0.0), ("GMT-08:00", -8.0), ("+01:30", 1.5), ("UTC+8", 8.0), ("-0530", -5.5), ("Asia/Tokyo", 9)],
+    [
+        ("Z", 0.0),
+        ("UTC", 0.0),
+        ("GMT-08:00", -8.0),
+        ("+01:30", 1.5),
+        ("UTC+8", 8.0),
+        ("-0530", -5.5),
+        ("Asia/Tokyo", 9),
+    ],
 )
 def test_zones(zone: str, hours: float) -> None:
     offset = MOMENT.replace(tzinfo=java_zone(zone)).utcoffset()

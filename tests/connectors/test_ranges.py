@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from driving import Clock, SourceRun, read_all
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import Clock, SourceRun, read_all
 
 from millrace.common.source import Boundedness
 from millrace.common.typeinfo import Types
@@ -38,7 +38,9 @@ def test_ranges_are_contiguous_and_even(start: int, size: int, parts: int) -> No
 
 
 @given(st.integers(-100, 100), st.integers(0, 120), st.integers(1, 5), budgets)
-def test_number_sequence_reads_each_number_once(start: int, size: int, parallelism: int, cuts: list[int | None]) -> None:
+def test_number_sequence_reads_each_number_once(
+    start: int, size: int, parallelism: int, cuts: list[int | None]
+) -> None:
     run = SourceRun(NumberSequenceSource(start, start + size), parallelism)
     by_subtask = run.to_end(iter(cuts))
     # Subtasks hold neighbouring ranges, so put behind each other they are the sequence.

@@ -6,7 +6,6 @@ import csv
 import datetime as dt
 import io
 import pickle
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import Collected, SinkRun, SourceRun, read_all
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
@@ -29,9 +29,6 @@ from millrace.datastream.formats.csv import (
     CsvSchema,
 )
 from millrace.formats import csv as csv_module
-
-sys.path.append(str(Path(__file__).parents[1] / "connectors"))
-from driving import Collected, SinkRun, SourceRun, read_all  # noqa: E402
 
 
 def source(path: Path, format: CsvReaderFormat) -> FileSource[Row]:
@@ -76,7 +73,9 @@ def test_the_example_of_pyflink(tmp_path: Path) -> None:
 
 
 def test_types(tmp_path: Path) -> None:
-    builder = CsvSchema.builder().add_boolean_column("flag").add_number_column("big").add_number_column("f", Types.DOUBLE())
+    builder = (
+        CsvSchema.builder().add_boolean_column("flag").add_number_column("big").add_number_column("f", Types.DOUBLE())
+    )
     builder.add_number_column("dec", Types.BIG_DEC()).add_number_column("day", Types.SQL_DATE())
     builder.add_number_column("time", Types.SQL_TIME()).add_number_column("at", Types.SQL_TIMESTAMP())
     builder.add_number_column("moment", Types.INSTANT()).add_array_column("n", element_type=Types.INT())
@@ -132,7 +131,9 @@ def test_malformed_records_name_their_line(tmp_path: Path, line: str, reason: st
 def test_ignored_records_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"1,a\nx,b\n2\n3,\xff\n4,d\n" + b'5,"e"e\n6,f\n')
-    reader: FileSourceReader[Row] = FileSourceReader(CsvReaderFormat.for_schema(id_name().build()).with_ignore_parse_errors())
+    reader: FileSourceReader[Row] = FileSourceReader(
+        CsvReaderFormat.for_schema(id_name().build()).with_ignore_parse_errors()
+    )
     run = SourceRun(source(path, CsvReaderFormat.for_schema(id_name().build())))
     run.plan()
     reader.add_splits(run.splits[0])
@@ -214,7 +215,9 @@ def test_written_rows_come_back_however_reading_is_cut(
 
 
 def test_the_written_text(tmp_path: Path) -> None:
-    schema = id_name().add_array_column("l").add_boolean_column("b").set_line_separator("\r\n").set_null_value("-").build()
+    schema = (
+        id_name().add_array_column("l").add_boolean_column("b").set_line_separator("\r\n").set_null_value("-").build()
+    )
     writer = pickle.loads(pickle.dumps(CsvBulkWriters.for_schema(schema))).create(stream := io.BytesIO())
     writer.add_element(Row(1, 'a"b', ["x", "y"], True))
     writer.add_element({"id": 2, "name": "c,d", "l": None, "b": False})
@@ -230,7 +233,13 @@ ROW = Types.ROW_NAMED(["id", "name", "tags"], [Types.INT(), Types.STRING(), Type
 
 
 def test_messages_both_ways() -> None:
-    write = CsvRowSerializationSchema.Builder(ROW).set_field_delimiter("|").set_line_delimiter("").set_null_literal("n/a").build()
+    write = (
+        CsvRowSerializationSchema.Builder(ROW)
+        .set_field_delimiter("|")
+        .set_line_delimiter("")
+        .set_null_literal("n/a")
+        .build()
+    )
     read_ = CsvRowDeserializationSchema.Builder(ROW).set_field_delimiter("|").set_null_literal("n/a").build()
     write, read_ = pickle.loads(pickle.dumps((write, read_)))
     row = Row(id=1, name='x|"y"\nz', tags=["a", "b"])
@@ -261,3 +270,13 @@ def test_message_options() -> None:
         CsvRowSerializationSchema.Builder(None)
     with pytest.raises(TypeError, match="a row type is needed"):
         CsvRowSerializationSchema.Builder(Types.INT())
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"\xef\xbb\xbfid,name\n1,a\nx,b\n")
+    schema = id_name().set_use_header().set_strict_headers().build()
+    with pytest.raises(ValueError, match=r"x\.csv, line 3 \(byte 15\)"):
+        read(path, schema)
+    path.write_bytes(b"\xef\xbb\xbfid,name\n1,a\n")
+    assert read(path, schema, 1) == [[1, "a"]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import pickle
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import SinkRun, SourceRun, read_all
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
@@ -26,11 +26,8 @@ from millrace.datastream.formats.json import (
     JsonRowSerializationSchema,
 )
 
-sys.path.append(str(Path(__file__).parents[1] / "connectors"))
-from driving import SinkRun, SourceRun, read_all  # noqa: E402
-
 ALL = {
-    "s": (Types.STRING(), "ü\"\n"),
+    "s": (Types.STRING(), 'ü"\n'),
     "b": (Types.BOOLEAN(), True),
     "i": (Types.INT(), -5),
     "l": (Types.LONG(), 2**63 - 1),
@@ -65,7 +62,9 @@ def test_every_type_both_ways() -> None:
     assert read.deserialize(message) == ROW
     assert read.get_produced_type() == TYPE
     text = message.decode()
-    assert text.startswith('{"s":"ü\\"\\n","b":true,"i":-5,"l":9223372036854775807,"f":0.1,"d":12345678901234567890.123456789')
+    assert text.startswith(
+        '{"s":"ü\\"\\n","b":true,"i":-5,"l":9223372036854775807,"f":0.1,"d":12345678901234567890.123456789'
+    )
     assert '"at":"2024-02-29T01:02:03.004Z","moment":"1970-01-01T00:00:01.500Z","bytes":"AP8="' in text
     assert json.loads(text)["row"] == {"x": 1, "y": None}
 
@@ -164,7 +163,9 @@ json_values = st.recursive(
 )
 
 
-@given(st.lists(json_values, max_size=20), st.integers(1, 40), st.integers(1, 3), st.lists(st.integers(1, 5), max_size=8))
+@given(
+    st.lists(json_values, max_size=20), st.integers(1, 40), st.integers(1, 3), st.lists(st.integers(1, 5), max_size=8)
+)
 def test_lines_come_back_however_they_are_cut(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any], split_size: int, parallelism: int, cuts: list[int]
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.connectors.driving import SinkRun, SourceRun, read_all
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
@@ -26,9 +26,6 @@ from millrace.datastream.formats.parquet import (
     ParquetColumnarRowInputFormat,
 )
 from millrace.formats.types import arrow_schema, arrow_type, row_type_info
-
-sys.path.append(str(Path(__file__).parents[1] / "connectors"))
-from driving import SinkRun, SourceRun, read_all  # noqa: E402
 
 
 def source(path: Path, row_type: Any = None, split_size: int | None = None, **options: Any) -> FileSource[Row]:
@@ -108,7 +105,9 @@ def test_rows_are_read_once_however_they_are_cut(
 
 
 def test_projection(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"A": [1, 2], "b": ["x", "y"], "ns": pa.array([1, None], pa.timestamp("ns"))}), tmp_path / "x")
+    pq.write_table(
+        pa.table({"A": [1, 2], "b": ["x", "y"], "ns": pa.array([1, None], pa.timestamp("ns"))}), tmp_path / "x"
+    )
     row_type = Types.ROW_NAMED(["b", "missing", "a"], [Types.STRING(), Types.INT(), Types.DOUBLE()])
     assert read_all(source(tmp_path, row_type))[0] == Row(b="x", missing=None, a=None)
     rows = read_all(source(tmp_path, row_type, is_case_sensitive=False))

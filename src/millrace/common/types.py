@@ -122,9 +122,13 @@ class Row:
 
     def __getitem__(self, item: int | slice | str) -> Any:
         """By position, slice (a list) or name; raises ``ValueError`` for an unknown name."""
-        if isinstance(item, (int, slice)):
-            return self._values[item]
-        return self._values[self._index(item)]
+        # Positions are what hot loops use, and asking first would double their price.
+        try:
+            return self._values[item]  # type: ignore[index]
+        except TypeError:
+            if isinstance(item, str):
+                return self._values[self._index(item)]
+            raise
 
     def __setitem__(self, item: int | slice | str, value: Any) -> None:
         if isinstance(item, (int, slice)):

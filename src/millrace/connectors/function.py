@@ -64,9 +64,8 @@ def _takes_context(invoke: Any) -> bool:
     """Whether ``invoke`` takes (value, context); a plain ``invoke(value)`` is fine too."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(invoke).parameters.values()
-    return (
-        sum(p.kind in kinds for p in parameters) >= 2
-        or any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    return sum(p.kind in kinds for p in parameters) >= 2 or any(
+        p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
@@ -21,7 +22,7 @@ from millrace.datastream import options
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream, Port
-from millrace.datastream.defaults import get_defaults
+from millrace.datastream.defaults import Submission, get_defaults, get_submitter
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.functions import SourceFunction
 from millrace.datastream.not_yet import not_yet
@@ -47,6 +48,9 @@ _PARALLELISM = "parallelism.default"
 _MAX_PARALLELISM = "pipeline.max-parallelism"
 _MODE = "execution.runtime-mode"
 _CHAINING = "pipeline.operator-chaining.enabled"
+_PYTHON_FILES = "python.files"
+_PYTHON_ARCHIVES = "python.archives"
+_PYTHON_EXECUTABLE = "python.executable"
 
 
 class StreamExecutionEnvironment:
@@ -76,6 +80,7 @@ class StreamExecutionEnvironment:
         self._archives: list[str] = []
         self._jars: list[str] = []
         self._python_executable: str | None = None
+        self._take_python_options(self._configuration)
 
     @staticmethod
     def get_execution_environment(
@@ -96,6 +101,7 @@ class StreamExecutionEnvironment:
         """Take over all options of ``configuration``."""
         self._configuration.add_all(configuration)
         self._checkpoint_config.configure(configuration)
+        self._take_python_options(configuration)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
         """How many subtasks operators have that don't say otherwise."""
@@ -228,6 +234,15 @@ class StreamExecutionEnvironment:
         """The same as ``add_jars``: Spark ships jars to its executors itself."""
         self.add_jars(*classpaths)
 
+    def _take_python_options(self, configuration: Configuration) -> None:
+        """Flink's configuration keys for what the workers need; files and archives are separated by commas."""
+        for path in filter(None, configuration.get_string(_PYTHON_FILES, "").split(",")):
+            self.add_python_file(path)
+        for archive in filter(None, configuration.get_string(_PYTHON_ARCHIVES, "").split(",")):
+            path, _, target = archive.partition("#")
+            self.add_python_archive(path, target or None)
+        self._python_executable = configuration.get_string(_PYTHON_EXECUTABLE, "") or self._python_executable
+
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
         raise not_yet(
             "pyflink.datastream.StreamExecutionEnvironment.set_python_requirements",
@@ -355,6 +370,10 @@ class StreamExecutionEnvironment:
         return self._configuration.get(option)
 
     def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
+        start = partial(self._start, job_name)
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting=collect is not None))
+
+    def _start(self, job_name: str | None) -> SparkJobClient:
         from millrace.spark.submit import JobSettings, submit
 
         settings = JobSettings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from typing import Any
@@ -81,7 +82,10 @@ class _CsvRecords(SplitRecords[Row]):
         comments = self._dialect.allow_comments
         while (block := self._blocks.next_block()) is not None:
             for line in block.splitlines(True):
+                at_file_start = not self._offset
                 self._offset += len(line)
+                if at_file_start:
+                    line = line.removeprefix(BOM_UTF8)
                 if comments and self._at_record_start and line.startswith(b"#"):
                     continue
                 self._at_record_start = False
@@ -131,7 +135,7 @@ class _CsvRecords(SplitRecords[Row]):
         if not records:
             return None if self._offset == start else []
         width = len(self._names)
-        if all(len(record) == width for record in records):
+        if set(map(len, records)) == {width}:
             try:
                 columns = [parse(texts) for parse, texts in zip(self._columns, zip(*records, strict=True), strict=True)]
                 return list(map(row_of, map(list, zip(*columns, strict=True)), repeat(self._names)))

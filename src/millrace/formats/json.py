@@ -89,9 +89,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
                 raise TypeError("Typeinfo should be set.")
             if self._fail_on_missing_field and self._ignore_parse_errors:
                 raise ValueError("JSON format doesn't support failOnMissingField and ignoreParseErrors both enabled.")
-            return JsonRowDeserializationSchema(
-                self._type_info, self._fail_on_missing_field, self._ignore_parse_errors
-            )
+            return JsonRowDeserializationSchema(self._type_info, self._fail_on_missing_field, self._ignore_parse_errors)
 
 
 class JsonRowSerializationSchema(SerializationSchema):

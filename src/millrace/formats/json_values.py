@@ -188,9 +188,13 @@ def _formatter(type_: Any) -> Callable[[Any], str]:
     if is_.is_struct(type_):
         names = [field.name for field in type_]
         fields = [(_to_json(field.name), json_formatter(field.type)) for field in type_]
-        return lambda value: "{" + ",".join(
-            [f"{name}:{f(part)}" for (name, f), part in zip(fields, values_of_row(value, names), strict=True)]
-        ) + "}"
+        return lambda value: (
+            "{"
+            + ",".join(
+                [f"{name}:{f(part)}" for (name, f), part in zip(fields, values_of_row(value, names), strict=True)]
+            )
+            + "}"
+        )
     raise TypeError(f"JSON has no form for values of {type_}")
 
 

@@ -134,17 +134,17 @@ def _bounded(strategy: WatermarkStrategy) -> WatermarkStrategy:
 
 def chain_names(graph: Graph) -> dict[int, str]:
     """id of a chain's head -> the chain's name, in Flink's form ``A -> B`` or ``A -> (B, C)``."""
-    by_id = graph.by_id()
     readers = graph.outputs()
-
-    def name(node: Node) -> str:
-        lower = [n for n, _ in readers[node.id] if n.id != node.id and graph.chains[n.id] == graph.chains[node.id]]
+    names: dict[int, str] = {}
+    for node in reversed(graph.nodes):  # readers come first, so their names are there
+        lower = [names[n.id] for n, _ in readers[node.id] if graph.chains[n.id] == graph.chains[node.id]]
         if not lower:
-            return node.name
-        texts = [name(n) for n in lower]
-        return f"{node.name} -> {texts[0]}" if len(texts) == 1 else f"{node.name} -> ({', '.join(texts)})"
-
-    return {head: name(by_id[head]) for head in set(graph.chains.values())}
+            names[node.id] = node.name
+        elif len(lower) == 1:
+            names[node.id] = f"{node.name} -> {lower[0]}"
+        else:
+            names[node.id] = f"{node.name} -> ({', '.join(lower)})"
+    return {head: names[head] for head in set(graph.chains.values())}
 
 
 def with_limits(job: JobGraph, records: int | None, millis: int | None, parameters: dict[str, str]) -> JobGraph:

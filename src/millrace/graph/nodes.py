@@ -80,6 +80,7 @@ class Settings:
     parallelism: int
     max_parallelism: int | None = None
     chaining: bool = True
+    chain_different_max_parallelism: bool = True
     batch: bool = False
     job_id: str = ""
     auto_uids: bool = True

@@ -9,9 +9,10 @@ from millrace.graph.nodes import Edge, Graph, Node
 
 
 def plan_json(graph: Graph) -> str:
-    """The plan of a graph after its passes; node ids count from 1."""
+    """The plan of a graph after its passes; node ids count from 1 in the order of creation, sinks stand at the end."""
     numbers = {node.id: index for index, node in enumerate(graph.nodes, start=1)}
-    return json.dumps({"nodes": [_node(node, numbers) for node in graph.nodes]}, indent=2)
+    nodes = sorted(graph.nodes, key=lambda node: node.is_sink)
+    return json.dumps({"nodes": [_node(node, numbers) for node in nodes]}, indent=2)
 
 
 def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
@@ -35,4 +36,5 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
 
 def _predecessor(edge: Edge, numbers: dict[int, int]) -> dict[str, Any]:
     strategy = edge.partitioner.ship_strategy if edge.partitioner is not None else ""
+    # Flink says "second" of every predecessor, also of the first.
     return {"id": numbers[edge.source], "ship_strategy": strategy, "side": "second"}

@@ -6,21 +6,15 @@ the elements. Packets of a channel are numbered, so the receiver notices when on
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
 from typing import Any, NamedTuple
 
-from millrace.common.types import Row, RowKind, row_of
-from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.codec import Mark, encode
+from millrace.runtime.elements import Chunk
 from millrace.runtime.partitioners import Partitioner
 
 ACK = -1
 """The edge number of packets that are acknowledgements on their way to the driver."""
-
-Mark = int | Status
-"""A watermark (ms) or a status change."""
-
 
 class Packet(NamedTuple):
     """One row of the exchange."""
@@ -166,62 +160,3 @@ class ChannelWriter:
         self._emit(Packet(self._offset + target, self._edge, self._subtask, buffer.number, payload))
         buffer.number += 1
         buffer.reset()
-
-
-def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
-    """One pickle for everything: keys that are parts of the values are stored once."""
-    return pickle.dumps((_pack_rows(chunk.values), chunk.timestamps, chunk.keys, marks), protocol=5)
-
-
-def decode(payload: bytes) -> Iterator[Chunk | Mark]:
-    """The chunks and marks of a packet, in order. Only for packets that ``encode`` of the same job made."""
-    packed, timestamps, keys, marks = pickle.loads(payload)
-    values = _unpack_rows(packed)
-    start = 0
-    for position, mark in marks:
-        if position > start:
-            yield _cut(values, timestamps, keys, start, position)
-        yield mark
-        start = position
-    if start < len(values):
-        yield _cut(values, timestamps, keys, start, len(values))
-
-
-def _cut(values: list[Any], timestamps: Any, keys: Any, start: int, end: int) -> Chunk:
-    if start == 0 and end == len(values):
-        return Chunk(values, timestamps, keys)
-    return Chunk(
-        values[start:end],
-        None if timestamps is None else timestamps[start:end],
-        None if keys is None else keys[start:end],
-    )
-
-
-class _Rows(NamedTuple):
-    """Inserted Rows with the same field names as plain lists: pickles several times faster than objects."""
-
-    names: Any
-    fields: list[Any]
-
-
-_fields = attrgetter("_values")
-_kind = attrgetter("_row_kind")
-
-
-def _pack_rows(values: list[Any]) -> Any:
-    if not values or values[0].__class__ is not Row or set(map(type, values)) != {Row}:
-        return values
-    names = values[0]._fields
-    if any(row._fields is not names and row._fields != names for row in values):
-        return values
-    if set(map(_kind, values)) != {RowKind.INSERT}:
-        return values
-    return _Rows(names, list(map(_fields, values)))
-
-
-def _unpack_rows(packed: Any) -> list[Any]:
-    if packed.__class__ is _Rows:
-        names = packed.names
-        return [row_of(fields, names) for fields in packed.fields]
-    values: list[Any] = packed
-    return values

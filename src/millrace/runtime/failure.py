@@ -30,10 +30,16 @@ class Failure:
     """the whole traceback"""
     during: str = ""
     """what the operator did, if it was not handling an element"""
+    step: str = ""
+    """what failed behind the operator, with the user's file:line: ``key_by() at job.py:12``"""
 
     def render(self) -> str:
         """The text that a user sees first."""
-        lines = [f"operator {self.operator!r} (subtask {self.subtask + 1}), made at {self.origin}, failed{self.during}"]
+        operator = f"operator {self.operator!r} (subtask {self.subtask + 1})"
+        if self.step:
+            lines = [f"{self.step}, behind {operator}, failed{self.during}"]
+        else:
+            lines = [f"{operator}, made at {self.origin}, failed{self.during}"]
         if self.element is not None:
             lines.append(f"  element: {self.element}")
         if self.location is not None:
@@ -81,6 +87,8 @@ def user_location(error: BaseException) -> str | None:
 
 def describe(error: BaseException) -> str:
     """Type and message in one line, as a traceback ends."""
+    if type(error).__module__.startswith("millrace."):
+        return f"{type(error).__name__}: {error}".replace("\n", " | ")
     return "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " | ")
 
 

@@ -80,6 +80,17 @@ def _hash_other(key: Any) -> int:
     )
 
 
+def unhashable(key: Any, error: Exception) -> Exception:
+    """What to say when a key has no hash at all; other errors (of the user's own hash function) stay as they are."""
+    try:
+        hash(key)
+    except TypeError:
+        return UnstableKeyError(f"{error}: a key of type {type(key).__name__} can't be a key; use a tuple of its parts")
+    except Exception:
+        return error
+    return error
+
+
 def _combine(values: tuple[Any, ...], seed: int) -> int:
     result = seed
     for value in values:

@@ -10,22 +10,28 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
+from functools import partial
+from itertools import compress
+from operator import index, itemgetter, length_hint
 from typing import Any
 
 from millrace.runtime.elements import Chunk
-from millrace.runtime.keygroups import KeyTargets
+from millrace.runtime.keygroups import KeyTargets, UnstableKeyError, unhashable
 
 Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
 """Splits a chunk into (target subtask, its part), elements in order within a part."""
 
 
 class PartitioningError(Exception):
-    """The user's key selector or partitioner failed on an element."""
+    """The user's key selector or partitioner failed on an element; the text says which: ``in the key selector``.
 
-    def __init__(self, element: Any, what: str) -> None:
+    ``origin`` is the user's call with its file:line, if it is known.
+    """
+
+    def __init__(self, element: Any, what: str, origin: str = "") -> None:
         super().__init__(what)
         self.element = element
+        self.origin = origin
 
 
 @dataclass(frozen=True)
@@ -131,17 +137,19 @@ class Custom(Partitioner):
 
     partition: Callable[[Any, int], int]
     key_selector: Callable[[Any], Any]
+    origin: str = ""
+    """the user's call of partition_custom, with its file:line"""
     ship_strategy = "CUSTOM"
 
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         def target_of(value: Any) -> int:
             target = self.partition(self.key_selector(value), receivers)
-            if not 0 <= target < receivers:
-                raise ValueError(f"the partitioner answered {target!r}, which is not in 0..{receivers - 1}")
-            return target
+            if not hasattr(target, "__index__") or not 0 <= target < receivers:
+                raise ValueError(f"the partitioner answered {target!r}, which is not an int in 0..{receivers - 1}")
+            return index(target)
 
         def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            targets = each(target_of, chunk.values, "the partitioner of partition_custom failed")
+            targets = each(target_of, chunk.values, "in the partitioner", self.origin)
             return _split_by_target(chunk, targets, receivers)
 
         return split
@@ -153,38 +161,56 @@ class Hash(Partitioner):
 
     key_selector: Callable[[Any], Any]
     max_parallelism: int = 128
+    origin: str = ""
+    """the user's call of key_by, with its file:line"""
     ship_strategy = "HASH"
 
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         target_of = KeyTargets(self.max_parallelism, receivers)
+        origin = self.origin
 
         def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            keys = each(self.key_selector, chunk.values, "the key selector failed")
+            keys = each(self.key_selector, chunk.values, "in the key selector", origin)
             keyed = Chunk(chunk.values, chunk.timestamps, keys)
             if receivers == 1:
                 # A key without a stable hash must not work here and fail after a rescale.
-                each(target_of.__getitem__, keys[:1], "the key can't be hashed")
+                _targets(target_of, keys[:1], chunk.values, origin)
                 return iter([(0, keyed)])
-            return _split_by_target(keyed, each(target_of.__getitem__, keys, "the key can't be hashed"), receivers)
+            return _split_by_target(keyed, _targets(target_of, keys, chunk.values, origin), receivers)
 
         return split
 
 
-def each(function: Callable[[Any], Any], values: list[Any], what: str) -> list[Any]:
+def each(function: Callable[[Any], Any], values: list[Any], what: str, origin: str = "") -> list[Any]:
     """``[function(v) for v in values]``, with the failing element in the error."""
     remaining = iter(values)
     try:
         return list(map(function, remaining))
     except Exception as error:
-        element = values[len(values) - remaining.__length_hint__() - 1]
-        raise PartitioningError(element, what) from error
+        element = values[len(values) - length_hint(remaining) - 1]
+        raise PartitioningError(element, what, origin) from error
+
+
+def _targets(target_of: KeyTargets, keys: list[Any], values: list[Any], origin: str) -> list[int]:
+    """The subtask of every key; an error shows the element, not only its key."""
+    remaining = iter(keys)
+    try:
+        return list(map(target_of.__getitem__, remaining))
+    except Exception as error:
+        position = len(keys) - length_hint(remaining) - 1
+        cause = error if isinstance(error, UnstableKeyError) else unhashable(keys[position], error)
+        raise PartitioningError(values[position], "to hash the key", origin) from cause
 
 
 def _split_by_target(chunk: Chunk, targets: list[int], receivers: int) -> Iterator[tuple[int, Chunk]]:
     for target in range(receivers):
         chosen = list(map(target.__eq__, targets))
         if True in chosen:
-            yield target, _select(chunk, lambda column, chosen=chosen: list(compress(column, chosen)))
+            yield target, _select(chunk, partial(_chosen, chosen))
+
+
+def _chosen(selectors: list[bool], column: list[Any]) -> list[Any]:
+    return list(compress(column, selectors))
 
 
 def _round_robin(targets: Sequence[int], start: int) -> Router:
@@ -194,10 +220,10 @@ def _round_robin(targets: Sequence[int], start: int) -> Router:
         nonlocal position
         count = len(targets)
         first, position = position, (position + len(chunk.values)) % count
-        for index, target in enumerate(targets):
-            offset = (index - first) % count
+        for place, target in enumerate(targets):
+            offset = (place - first) % count
             if offset < len(chunk.values):
-                yield target, _select(chunk, lambda column, offset=offset: column[offset::count])
+                yield target, _select(chunk, itemgetter(slice(offset, None, count)))
 
     return split
 
@@ -208,8 +234,3 @@ def _select(chunk: Chunk, pick: Callable[[list[Any]], list[Any]]) -> Chunk:
         None if chunk.timestamps is None else pick(chunk.timestamps),
         None if chunk.keys is None else pick(chunk.keys),
     )
-
-
-def no_timestamps() -> Iterator[None]:
-    """Stands in for the timestamps of a chunk without any."""
-    return repeat(None)

@@ -8,7 +8,8 @@ from typing import Any
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder
-from millrace.runtime.exchange import ACK, ChannelWriter, Packet, decode
+from millrace.runtime.codec import decode
+from millrace.runtime.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
 from millrace.runtime.operators.base import Operator, OperatorContext
@@ -151,7 +152,7 @@ class StageTask:
         )
         context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
         operator = info.factory(*info.args)
-        fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f": {error}"))
+        fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin))
         operator.setup(context, fork)
         channels = [
             (edge.index, sender)
@@ -228,7 +229,7 @@ class StageTask:
             channel = (packet.edge, packet.channel)
             for item in decode(packet.payload):
                 if item.__class__ is Chunk:
-                    gate.chunk(item, edge.input)  # type: ignore[arg-type]
+                    gate.chunk(item, edge.input)
                 else:
                     gate.mark(channel, item)  # type: ignore[arg-type]
             yield from self._drain()

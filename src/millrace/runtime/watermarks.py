@@ -16,7 +16,7 @@ class WatermarkValve:
     """
 
     def __init__(self, channels: Iterable[Hashable]) -> None:
-        self._marks: dict[Hashable, int] = {channel: MIN_TIMESTAMP for channel in channels}
+        self._marks: dict[Hashable, int] = dict.fromkeys(channels, MIN_TIMESTAMP)
         self._idle: set[Hashable] = set()
         self.current = MIN_TIMESTAMP
 

@@ -48,7 +48,8 @@ class TaskCache:
 
 
 def run_task(
-    job: JobGraph,
+    job_id: str,
+    load_job: Callable[[], JobGraph],
     task_id: TaskId,
     order: EpochOrder,
     packets: Iterable[Packet],
@@ -58,16 +59,18 @@ def run_task(
 ) -> Iterator[Packet]:
     """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
 
+    ``load_job`` makes a fresh copy of the job: the user's functions have attributes, so no two tasks may share them.
+
     A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
     """
     stage, partition = task_id
     arriving = in_order(packets)
     try:
-        cached, replayed = _task_at(job, task_id, order, storage, cache, clock)
+        cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
         yield from cached.task.run(order, arriving)
         ack = _finish(cached, task_id, order, replayed, storage)
         if order.keep_state:
-            cache.put(job.job_id, order.attempt, task_id, cached)
+            cache.put(job_id, order.attempt, task_id, cached)
         else:
             cached.task.close()
     except OperatorError as error:
@@ -88,7 +91,8 @@ def run_task(
 
 
 def _task_at(
-    job: JobGraph,
+    job_id: str,
+    load_job: Callable[[], JobGraph],
     task_id: TaskId,
     order: EpochOrder,
     storage: StateStorage,
@@ -96,15 +100,15 @@ def _task_at(
     clock: Callable[[], int],
 ) -> tuple[CachedTask, int]:
     """The task with the state of the last completed epoch, and how many versions were read for it."""
-    cache.drop_others(job.job_id, order.attempt)
+    cache.drop_others(job_id, order.attempt)
     base = order.history[-1] if order.history else INITIAL
-    cached = cache.take(job.job_id, order.attempt, task_id)
+    cached = cache.take(job_id, order.attempt, task_id)
     if cached is not None:
         replayed = _catch_up(cached, task_id, order.history, storage)
         if replayed is not None:
             return cached, replayed
         _close_quietly(cached.task)
-    task = StageTask(job, *task_id, clock, order.attempt)
+    task = StageTask(load_job(), *task_id, clock, order.attempt)
     read = _rebuild(task, task_id, order.history, storage)
     task.open()
     return CachedTask(task, base), read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,14 +61,20 @@ class PlainListener:
         """``execute`` returns or raises: that says it."""
 
 
-_listener: JobListener = PlainListener()
+_make_listener: Callable[[], JobListener] = PlainListener
 
 
 def set_listener(listener: JobListener) -> None:
     """Replace the listener of all jobs that start from now on."""
-    global _listener
-    _listener = listener
+    set_listener_factory(lambda: listener)
+
+
+def set_listener_factory(factory: Callable[[], JobListener]) -> None:
+    """Give every job that starts from now on a listener of its own."""
+    global _make_listener
+    _make_listener = factory
 
 
 def get_listener() -> JobListener:
-    return _listener
+    """The listener for one job."""
+    return _make_listener()

@@ -30,7 +30,7 @@ def job_plan(source: DataFrame, job: JobGraph, payload: bytes, directory: str, p
         function = StageFunction(job.job_id, payload, stage, directory, paths)
         if stage:
             frame = frame.repartitionById(width, "target")
-        frame = frame.mapInArrow(function, SPARK_SCHEMA)  # type: ignore[arg-type]  # a callable object, not a function
+        frame = frame.mapInArrow(function, SPARK_SCHEMA)
     return frame.select("edge", "payload")
 
 

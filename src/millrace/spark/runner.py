@@ -185,7 +185,7 @@ class JobRunner:
         try:
             return run_plan(frame)
         finally:
-            self._context.setLocalProperty(ORDER_PROPERTY, None)  # type: ignore[arg-type]  # None unsets it
+            self._context.setLocalProperty(ORDER_PROPERTY, None)  # None unsets it
 
     def _deliver(self, result: EpochResult) -> None:
         if result.printed:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.activate import activate, is_active
 from millrace.runtime.epoch import EpochOrder
 from millrace.runtime.exchange import Packet
 from millrace.runtime.job import JobGraph
@@ -37,7 +38,6 @@ BATCH_BYTES = 4 * 1024 * 1024
 # What lives in this worker process between epochs. The stage function finds it through this module: anything that it
 # captured itself would arrive as a copy with every task.
 _cache = TaskCache()
-_jobs: dict[str, JobGraph] = {}
 
 
 class StageFunction:
@@ -50,6 +50,8 @@ class StageFunction:
         self.directory = directory
         self.paths = paths
         """the driver's import path, for workers on the same machine"""
+        self.pyflink = is_active()
+        """whether the modules of the program import ``pyflink`` and mean Millrace"""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -58,19 +60,17 @@ class StageFunction:
         assert context is not None, "a stage runs inside a Spark task"
         order = EpochOrder.decode(context.getLocalProperty(ORDER_PROPERTY) or "")
         # Epochs make many objects and hardly any cycle: the default thresholds would walk over all state every moment.
-        gc.set_threshold(100_000, 50, 50)
+        gc.set_threshold(200_000, 50, 1_000)
         packets = _packets(batches) if self.stage else _consume(batches)
         task = (self.stage, context.partitionId())
-        produced = run_task(self._job(), task, order, packets, FileStorage(self.directory), _cache, now_millis)
-        yield from _batches(produced)
+        storage = FileStorage(self.directory)
+        yield from _batches(run_task(self.job_id, self._load, task, order, packets, storage, _cache, now_millis))
 
-    def _job(self) -> JobGraph:
-        job = _jobs.get(self.job_id)
-        if job is None:
-            sys.path.extend(path for path in self.paths if path not in sys.path)
-            job = pickle.loads(self.payload)
-            _jobs.clear()
-            _jobs[self.job_id] = job
+    def _load(self) -> JobGraph:
+        sys.path.extend(path for path in self.paths if path not in sys.path)
+        if self.pyflink:
+            activate()
+        job: JobGraph = pickle.loads(self.payload)
         return job
 
 

@@ -43,12 +43,17 @@ class LocalEngine:
         self, job: JobGraph, clock: Callable[[], int], workers: int = 1, pick: Callable[[int], int] | None = None
     ) -> None:
         # Through the same pickle as on Spark: nothing is shared with the user's objects.
-        self.job: JobGraph = pickle.loads(cloudpickle.dumps(job))
+        self._payload = cloudpickle.dumps(job)
+        self.job = self._load()
         self._clock = clock
         self.storage = MemoryStorage()
         self._workers = [TaskCache() for _ in range(workers)]
         self._pick = pick or (lambda count: 0)
         self.coordinator = Coordinator(self.job, clock, self.storage)
+
+    def _load(self) -> JobGraph:
+        job: JobGraph = pickle.loads(self._payload)
+        return job
 
     def run_epoch(self, order: EpochOrder) -> EpochResult:
         """One epoch through all stages."""
@@ -60,7 +65,7 @@ class LocalEngine:
                 cache = self._workers[self._pick(len(self._workers))]
                 arriving = iter(packets.get(partition, []))
                 produced += run_task(
-                    self.job, (stage, partition), order, arriving, self.storage, cache, self._clock
+                    self.job.job_id, self._load, (stage, partition), order, arriving, self.storage, cache, self._clock
                 )
             packets = {}
             last = stage + 1 == len(self.job.partitions)

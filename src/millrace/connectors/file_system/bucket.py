@@ -45,9 +45,7 @@ class BucketAssigner(ABC):
         return BasePathBucketAssigner()
 
     @staticmethod
-    def date_time_bucket_assigner(
-        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
-    ) -> BucketAssigner:
+    def date_time_bucket_assigner(format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> BucketAssigner:
         """Buckets by the processing time.
 
         :param format_str: a pattern of Java's ``DateTimeFormatter``.

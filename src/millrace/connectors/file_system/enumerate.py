@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from millrace.connectors.file_system.format import FileFormat
 from millrace.connectors.file_system.listing import FoundFile, list_files
@@ -43,7 +44,7 @@ class FileEnumeratorProvider:
         found = {file.key: file for path in paths for file in list_files(path)}
         return sorted(found.values(), key=lambda file: (file.modified_ns if by_time else 0, file.root, file.path))
 
-    def splits(self, file: FoundFile, format: FileFormat[object], parallelism: int) -> list[FileSplit]:
+    def splits(self, file: FoundFile, format: FileFormat[Any], parallelism: int) -> list[FileSplit]:
         """The splits of a file, in its order."""
         size = self.split_size or min(max(-(-file.size // parallelism), MIN_SPLIT_SIZE), MAX_SPLIT_SIZE)
         if not self.splittable or file.size <= size or not format.is_splittable(file.path):

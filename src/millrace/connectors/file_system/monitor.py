@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from millrace.common.source import SplitEnumerator, SplitEnumeratorContext
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
@@ -32,7 +33,7 @@ class MonitoringEnumerator(SplitEnumerator[FileSplit]):
         self,
         context: SplitEnumeratorContext[FileSplit],
         provider: FileEnumeratorProvider,
-        format: FileFormat[object],
+        format: FileFormat[Any],
         paths: tuple[str, ...],
         interval_ms: int,
         state: MonitoringState | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumerator, SplitEnumeratorContext
 from millrace.common.time import Duration
@@ -60,13 +60,13 @@ class FileSource(Source[T, FileSplit], Generic[T]):
         context: SplitEnumeratorContext[FileSplit],
         checkpoint: MonitoringState | Sequence[FileSplit] | None = None,
     ) -> SplitEnumerator[FileSplit]:
-        format = cast("FileFormat[object]", self._format)
         if self._discovery_interval_ms is None:
             # A state of a monitoring run holds its unread splits as well.
             splits = checkpoint.pending if isinstance(checkpoint, MonitoringState) else checkpoint
-            return StaticEnumerator(context, self._provider, format, self._paths, splits)
+            return StaticEnumerator(context, self._provider, self._format, self._paths, splits)
         state = checkpoint if checkpoint is None or isinstance(checkpoint, MonitoringState) else None
-        return MonitoringEnumerator(context, self._provider, format, self._paths, self._discovery_interval_ms, state)
+        interval = self._discovery_interval_ms
+        return MonitoringEnumerator(context, self._provider, self._format, self._paths, interval, state)
 
     def create_reader(self, context: SourceReaderContext) -> FileSourceReader[T]:
         return FileSourceReader(self._format)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from millrace.common.source import SplitEnumeratorContext
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
@@ -20,7 +21,7 @@ class StaticEnumerator(QueueEnumerator[FileSplit]):
         self,
         context: SplitEnumeratorContext[FileSplit],
         provider: FileEnumeratorProvider,
-        format: FileFormat[object],
+        format: FileFormat[Any],
         paths: tuple[str, ...],
         restored: Sequence[FileSplit] | None,
     ) -> None:

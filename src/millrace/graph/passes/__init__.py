@@ -9,8 +9,8 @@ from millrace.graph.passes.assign_parallelism import assign_parallelism
 from millrace.graph.passes.assign_stages import assign_stages
 from millrace.graph.passes.assign_uids import assign_uids
 from millrace.graph.passes.chain_operators import chain_operators
-from millrace.graph.passes.choose_exchanges import choose_exchanges
 from millrace.graph.passes.check_types import check_types
+from millrace.graph.passes.choose_exchanges import choose_exchanges
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     assign_parallelism,

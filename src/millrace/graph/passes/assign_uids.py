@@ -9,6 +9,7 @@ import hashlib
 from dataclasses import replace
 
 from millrace.graph.nodes import Graph, GraphError, Node
+from millrace.graph.specs import Collect
 
 
 def assign_uids(graph: Graph) -> Graph:
@@ -17,13 +18,13 @@ def assign_uids(graph: Graph) -> Graph:
     taken: dict[str, Node] = {}
     nodes = []
     for node in graph.nodes:
-        if node.uid is None and node.uid_hash is None and not graph.settings.auto_uids:
+        if node.uid is None and node.uid_hash is None and not graph.settings.auto_uids and not _is_ours(node):
             raise GraphError(f"{node.described} has no uid, and derived uids are disabled; call uid() on it")
         derived[node.id] = _derive(node, derived, taken)
         uid = node.uid or node.uid_hash or derived[node.id]
         if uid in taken:
             raise GraphError(
-                f"two operators have the uid {uid!r}: {taken[uid].described} and {node.described}; "
+                f"{node.described} has the uid {uid!r}, which {taken[uid].described} has already; "
                 f"a uid must be unique in a job"
             )
         taken[uid] = node
@@ -31,9 +32,14 @@ def assign_uids(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
+def _is_ours(node: Node) -> bool:
+    """Whether the user has no handle on the node and so can't give it a uid."""
+    return isinstance(node.spec, Collect)
+
+
 def _derive(node: Node, derived: dict[int, str], taken: dict[str, Node]) -> str:
     inputs = [f"{edge.input}:{edge.tag}:{derived[edge.source]}" for edge in node.edges]
-    text = "|".join([type(node.spec).__name__, node.name, node.uid or "", *inputs])
+    text = "|".join([type(node.spec).__name__, node.name, node.uid or node.uid_hash or "", *inputs])
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
     twin = 0
     candidate = digest

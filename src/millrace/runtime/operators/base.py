@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import length_hint
 from typing import Any, Protocol
 
 from millrace.common.coercion import TypeMismatchError, coercer
@@ -45,7 +46,9 @@ class OperatorContext:
         self.clock = clock
         """processing time in ms since the epoch"""
 
-    def error(self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "") -> OperatorError:
+    def error(
+        self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "", step: str = ""
+    ) -> OperatorError:
         """What to raise when the user's code failed; an error that says it all already passes through."""
         if isinstance(cause, OperatorError):
             return cause
@@ -59,6 +62,7 @@ class OperatorContext:
                 location=user_location(cause),
                 detail=full_traceback(cause),
                 during=during,
+                step=step,
             )
         )
 
@@ -146,5 +150,4 @@ class Operator:
 
 def failing(values: list[Any], remaining: Iterator[Any]) -> Any:
     """The element that a loop over ``remaining = iter(values)`` failed on."""
-    index = len(values) - remaining.__length_hint__() - 1  # type: ignore[attr-defined]
-    return values[index]
+    return values[len(values) - length_hint(remaining) - 1]

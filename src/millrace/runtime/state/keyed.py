@@ -92,7 +92,8 @@ class HeapListState(ListState[Any]):
         self._table = table
 
     def get(self) -> Iterable[Any]:
-        return iter(self._table.rows.get(self._backend.at, ()))
+        row: list[Any] = self._table.rows.get(self._backend.at, [])
+        return iter(row)
 
     def add(self, value: Any) -> None:
         table, at = self._table, self._backend.at

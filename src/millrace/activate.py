@@ -1,0 +1,110 @@
+"""``import pyflink`` that resolves to Millrace, so that PyFlink programs run unchanged."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["activate", "deactivate", "is_active"]
+
+PYFLINK_VERSION = "2.3.0"
+"""The PyFlink whose API Millrace has: what programs read in ``pyflink.version``."""
+
+_PYFLINK = "pyflink"
+_VERSION = "pyflink.version"
+# Millrace has more packages than these, but they are nobody's PyFlink.
+_PACKAGES = frozenset({"common", "datastream", "metrics", "table", "util"})
+_NEAREST = {"table": "the DataStream API (pyflink.datastream)"}
+
+
+class PyFlinkFinder(MetaPathFinder):
+    """Finds ``pyflink.x.y`` as ``millrace.x.y``: the same module object under a second name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == _PYFLINK:
+            return ModuleSpec(fullname, _OwnLoader(), is_package=True)
+        if fullname == _VERSION:
+            return ModuleSpec(fullname, _OwnLoader())
+        if not fullname.startswith(f"{_PYFLINK}."):
+            return None
+        ours = _our_name(fullname)
+        return ModuleSpec(fullname, _AliasLoader(ours))
+
+
+class _OwnLoader(Loader):
+    """The modules that Millrace has no counterpart of: ``pyflink`` itself and ``pyflink.version``."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__version__"] = PYFLINK_VERSION
+
+
+class _AliasLoader(Loader):
+    """Puts a module of Millrace into ``sys.modules`` under its PyFlink name."""
+
+    def __init__(self, ours: str) -> None:
+        self._ours = ours
+        self._spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self._ours)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just written the spec of the alias into the module, which keeps its own.
+        module.__spec__ = self._spec
+
+
+def _our_name(fullname: str) -> str:
+    """Millrace's name of a PyFlink module. Raises ``ModuleNotFoundError`` naming both if there is none."""
+    rest = fullname.removeprefix(f"{_PYFLINK}.")
+    package = rest.partition(".")[0]
+    ours = f"millrace.{rest}"
+    if package in _PACKAGES and importlib.util.find_spec(ours) is not None:
+        return ours
+    if package in _NEAREST:
+        text = f"{fullname} is not in Millrace yet; nearest: {_NEAREST[package]}"
+    elif package in _PACKAGES:
+        text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}"
+    else:
+        have = ", ".join(f"pyflink.{name}" for name in sorted(_PACKAGES - set(_NEAREST)))
+        text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}, only {have}"
+    raise ModuleNotFoundError(text, name=fullname)
+
+
+def activate() -> None:
+    """Make ``import pyflink`` and all that is below it resolve to Millrace, here and in the workers.
+
+    Can be called again. Raises ``RuntimeError`` when the real PyFlink has been imported already.
+    """
+    if is_active():
+        return
+    real = sys.modules.get(_PYFLINK)
+    if real is not None:
+        where = getattr(real, "__file__", None) or "unknown place"
+        raise RuntimeError(
+            f"PyFlink itself is already imported ({where}): call millrace.activate() before the first import of pyflink"
+        )
+    # In front of the finders of installed packages: PyFlink may be installed too.
+    sys.meta_path.insert(0, PyFlinkFinder())
+
+
+def deactivate() -> None:
+    """Undo ``activate``; what has been imported from ``pyflink`` stays usable."""
+    if not is_active():
+        return
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, PyFlinkFinder)]
+    for name in [name for name in sys.modules if name == _PYFLINK or name.startswith(f"{_PYFLINK}.")]:
+        del sys.modules[name]
+
+
+def is_active() -> bool:
+    """Whether ``pyflink`` is Millrace in this process."""
+    return any(isinstance(finder, PyFlinkFinder) for finder in sys.meta_path)

@@ -1,0 +1,27 @@
+"""The ``millrace`` command: one file for each of its commands."""
+
+from __future__ import annotations
+
+import click
+
+from millrace.cli.info import info
+from millrace.cli.run import run
+from millrace.cli.versions import show_versions
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    "-v",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=show_versions,
+    help="Show the versions of Millrace and of what it runs on.",
+)
+def main() -> None:
+    """Flink programs on Spark."""
+
+
+main.add_command(run)
+main.add_command(info)

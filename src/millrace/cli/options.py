@@ -1,0 +1,106 @@
+"""The options of commands that run a program, shared by ``millrace run`` and ``millrace info``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+"""Type of a command's function."""
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """What a command line says about a program and its surroundings."""
+
+    words: tuple[str, ...]
+    python: str | None
+    module: str | None
+    parallelism: int | None
+    properties: tuple[tuple[str, str], ...]
+    master: str | None
+    files: tuple[str, ...]
+    archives: tuple[str, ...]
+    executable: str | None
+    pyflink: bool
+    ship_folder: bool
+
+
+def _property(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key.strip():
+            raise click.BadParameter(f"{value!r} is not key=value, as in -D pipeline.max-parallelism=128")
+        pairs.append((key.strip(), text))
+    return tuple(pairs)
+
+
+def _comma_list(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+
+
+_OPTIONS: tuple[Callable[[F], F], ...] = (
+    click.argument("words", metavar="PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED),
+    click.option("-p", "--parallelism", type=click.IntRange(1), metavar="N", help="Subtasks of each operator."),
+    click.option(
+        "-D",
+        "properties",
+        multiple=True,
+        callback=_property,
+        metavar="KEY=VALUE",
+        help="Set any configuration key of Flink, Millrace or Spark (spark.*). May be repeated.",
+    ),
+    click.option(
+        "--master",
+        metavar="URL",
+        help="Spark to run on: local[*], spark://..., yarn, k8s://...  [default: local[parallelism]]",
+    ),
+    click.option("-py", "--python", metavar="FILE", help="The program, if not given as an argument."),
+    click.option("-pym", "--pyModule", "module", metavar="NAME", help="A module to run as the program."),
+    click.option(
+        "-pyfs",
+        "--pyFiles",
+        "files",
+        callback=_comma_list,
+        metavar="A,B",
+        help=".py, .zip, .whl files and folders that the program and the workers import from.",
+    ),
+    click.option(
+        "-pyarch",
+        "--pyArchives",
+        "archives",
+        callback=_comma_list,
+        metavar="A,B#DIR",
+        help="Archives to unpack on every worker.",
+    ),
+    click.option("-pyexec", "--pyExecutable", "executable", metavar="PATH", help="Python of the workers."),
+    click.option("--pyflink", is_flag=True, help="Let `import pyflink` in the program mean Millrace."),
+    click.option(
+        "--ship-folder/--no-ship-folder",
+        default=True,
+        help="Send the Python files beside the program to the workers of a cluster.  [default: yes]",
+    ),
+)
+
+
+def program_options(command: F) -> F:
+    """Add the options; they arrive as one ``ProgramOptions`` in the argument ``program``."""
+    names = tuple(ProgramOptions.__dataclass_fields__)
+
+    def collected(**values: Any) -> Any:
+        chosen = ProgramOptions(**{name: values.pop(name) for name in names})
+        return command(program=chosen, **values)
+
+    collected.__doc__ = command.__doc__
+    collected.__name__ = command.__name__
+    # Options that the command itself added below this decorator.
+    collected.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
+    decorated: Any = collected
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    result: F = decorated
+    return result
