@@ -84,6 +84,8 @@ _OPTIONS: tuple[Callable[[F], F], ...] = (
         default=True,
         help="Send the Python files beside the program to the workers of a cluster.  [default: yes]",
     ),
+    # Taken without effect: the job always ends with this command, which is what it asks for.
+    click.option("-sae", "--shutdownOnAttachedExit", is_flag=True, hidden=True, expose_value=False),
 )
 
 

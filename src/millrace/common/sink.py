@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from millrace.common.typeinfo import TypeInformation
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -86,6 +89,10 @@ class Committer(ABC, Generic[CommT]):
 
 class Sink(ABC, Generic[T]):
     """A sink of elements; see the module docstring. Instances are pickled into every task."""
+
+    def for_input_type(self, type_info: TypeInformation) -> Sink[T]:
+        """This sink for a stream of that element type, for sinks that write typed values in another form."""
+        return self
 
     @abstractmethod
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]: ...

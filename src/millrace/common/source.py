@@ -153,6 +153,10 @@ class Source(ABC, Generic[T, SplitT]):
     @abstractmethod
     def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]: ...
 
+    def for_readers(self) -> Source[T, SplitT]:
+        """What the tasks need of this source: a copy without what only the enumerator uses."""
+        return self
+
     def get_produced_type(self) -> Any:
         """The elements' ``TypeInformation``, or None when the source does not know it."""
         return None

@@ -26,9 +26,10 @@ class FieldReduce(ReduceFunction):
         if isinstance(value1, Row):
             return _with_row_field(value1, at, self._combine(value1[at], value2[at]))
         if isinstance(value1, (tuple, list)):
+            index = _index(value1, at)
             fields = list(value1)
-            fields[at] = self._combine(value1[at], value2[at])  # type: ignore[index, call-overload]
-            return type(value1)(fields) if type(value1) in (tuple, list) else _like(value1, fields)
+            fields[index] = self._combine(value1[index], value2[index])
+            return _like(value1, fields)
         _only_field(at)
         return self._combine(value1, value2)
 
@@ -42,8 +43,10 @@ class FieldChoice(ReduceFunction):
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         at = self._position
+        if isinstance(value1, (tuple, list)):
+            at = _index(value1, at)
         if isinstance(value1, (Row, tuple, list)):
-            return value2 if self._wins(value2[at], value1[at]) else value1
+            return value2 if self._wins(value2[at], value1[at]) else value1  # type: ignore[index]
         _only_field(at)
         return value2 if self._wins(value2, value1) else value1
 
@@ -78,6 +81,16 @@ def check_position(position: Any) -> Position:
     return position
 
 
+def _index(value: tuple[Any, ...] | list[Any], position: Position) -> int:
+    """The position of a field; tuples have names only if they are named tuples."""
+    if isinstance(position, int):
+        return position
+    names: tuple[str, ...] = getattr(value, "_fields", ())
+    if position not in names:
+        raise TypeError(f"a {type(value).__name__} has no field {position!r}; name its position")
+    return names.index(position)
+
+
 def _only_field(position: Position) -> None:
     if position != 0:
         raise TypeError(f"a value that is no tuple, list or Row has only position 0, not {position!r}")
@@ -90,5 +103,7 @@ def _with_row_field(row: Row, position: Position, value: Any) -> Row:
 
 
 def _like(value: Any, fields: list[Any]) -> Any:
+    if isinstance(value, list):
+        return fields
     make = getattr(value, "_make", None)  # named tuples
-    return make(fields) if make is not None else tuple(fields)
+    return tuple(fields) if make is None else make(fields)

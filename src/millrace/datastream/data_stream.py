@@ -50,6 +50,7 @@ from millrace.datastream.keyed_adapters import (
     CoMap,
     KeyedCoFlatMap,
     KeyedCoMap,
+    KeyedCoProcess,
     KeyedFilter,
     KeyedFlatMap,
     KeyedMap,
@@ -88,44 +89,47 @@ class _NodeHandle:
 
     _env: StreamExecutionEnvironment
 
-    def _node(self) -> Node:
+    def _node(self, method: str) -> Node:
+        """The operator; an error says that ``method`` needs one."""
         raise NotImplementedError
 
-    def _change(self, **changes: Any) -> None:
-        self._env._program.change(self._node().id, **changes)
+    def _change(self, method: str, **changes: Any) -> None:
+        self._env._program.change(self._node(method).id, **changes)
 
     def get_name(self) -> str:
-        """The operator's name."""
-        return self._node().name
+        """The operator's name, without the ``Source: `` and ``Sink: `` that plan and errors put in front."""
+        node = self._node("get_name")
+        return node.name.removeprefix(node.kind)
 
     def _set_name(self, name: str) -> None:
-        self._change(name=name)
+        kind = self._node("name").kind
+        self._change("name", name=kind + name.removeprefix(kind))
 
     def _set_parallelism(self, parallelism: int) -> None:
+        node = self._node("set_parallelism")
         if parallelism < 1:
-            raise ValueError(f"the parallelism of an operator must be at least 1, not {parallelism}")
-        node = self._node()
+            raise GraphError(f"{node.described}: its parallelism must be at least 1, not {parallelism}")
         if node.non_parallel and parallelism != 1:
-            raise GraphError(f"{node.described} can only have parallelism 1, not {parallelism}")
-        self._change(parallelism=parallelism)
+            raise GraphError(f"{node.described} runs in one subtask only: its parallelism can't be {parallelism}")
+        self._change("set_parallelism", parallelism=parallelism)
 
     def _set_uid_hash(self, uid_hash: str) -> None:
         if len(uid_hash) != 32 or not all(digit in "0123456789abcdef" for digit in uid_hash.lower()):
             raise ValueError(f"a uid hash has 32 hexadecimal digits, got {uid_hash!r}")
-        self._change(uid_hash=uid_hash.lower())
+        self._change("set_uid_hash", uid_hash=uid_hash.lower())
 
     def _set_slot_sharing_group(self, group: str | SlotSharingGroup) -> None:
         if isinstance(group, SlotSharingGroup):
             self._env.register_slot_sharing_group(group)
             group = group.get_name()
-        self._change(slot_sharing_group=group)
+        self._change("slot_sharing_group", slot_sharing_group=group)
 
 
 class DataStream(_NodeHandle):
     """A stream of elements; every transformation gives a new one.
 
-    Elements are Python objects. Where a type is declared (``output_type``), results are checked and converted as PyFlink's
-    serializers would; without one they travel as they are.
+    Elements are Python objects. Where a type is declared (``output_type``), results are checked and converted as
+    PyFlink's serializers would; without one they travel as they are.
     """
 
     def __init__(
@@ -137,14 +141,22 @@ class DataStream(_NodeHandle):
 
     # -- the operator behind the handle ---------------------------------------------------------------------------
 
-    def _node(self) -> Node:
-        port = self._ports[0]
-        if len(self._ports) != 1 or port.partitioner is not None or port.tag is not None:
+    def _node(self, method: str) -> Node:
+        kind = self._kind()
+        if kind is not None:
             raise GraphError(
-                f"this stream at {user_origin()} is not the main output of one operator (but a union, a side output or "
-                f"a partitioned stream), so it has no name, uid or parallelism of its own; call this on the operator"
+                f"{method}() at {user_origin()}: {kind} is no operator of its own; call {method}() on the operator "
+                f"before or behind it"
             )
-        return self._env._program.node(port.node)
+        return self._env._program.node(self._ports[0].node)
+
+    def _kind(self) -> str | None:
+        """What the stream is if not the main output of one operator."""
+        if len(self._ports) != 1:
+            return "a union"
+        if self._ports[0].partitioner is not None:
+            return "a partitioned stream"
+        return None if self._ports[0].tag is None else "a side output"
 
     def name(self, name: str) -> DataStream:
         """Name the operator; names are for people: plan, metrics, errors."""
@@ -153,7 +165,7 @@ class DataStream(_NodeHandle):
 
     def uid(self, uid: str) -> DataStream:
         """Identify the operator's state across versions of the program. Must be unique in the job."""
-        self._change(uid=uid)
+        self._change("uid", uid=uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStream:
@@ -172,34 +184,34 @@ class DataStream(_NodeHandle):
             raise ValueError(
                 f"the maximum parallelism must be in 1..{UPPER_BOUND_MAX_PARALLELISM}, not {max_parallelism}"
             )
-        self._change(max_parallelism=max_parallelism)
+        self._change("set_max_parallelism", max_parallelism=max_parallelism)
         return self
 
     def force_non_parallel(self) -> DataStream:
         """Fix the parallelism at 1."""
-        self._change(non_parallel=True, parallelism=1)
+        self._change("force_non_parallel", non_parallel=True, parallelism=1)
         return self
 
     def set_description(self, description: str) -> DataStream:
         """A longer text than the name, for the plan."""
-        self._change(description=description)
+        self._change("set_description", description=description)
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
         """Accepted for compatibility: buffers are flushed at the end of every epoch."""
         if timeout_millis < -1:
             raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
-        self._change(buffer_timeout=timeout_millis)
+        self._change("set_buffer_timeout", buffer_timeout=timeout_millis)
         return self
 
     def start_new_chain(self) -> DataStream:
         """Begin a new chain with this operator."""
-        self._change(chaining=Chaining.HEAD)
+        self._change("start_new_chain", chaining=Chaining.HEAD)
         return self
 
     def disable_chaining(self) -> DataStream:
         """Never chain this operator with its neighbours."""
-        self._change(chaining=Chaining.NEVER)
+        self._change("disable_chaining", chaining=Chaining.NEVER)
         return self
 
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
@@ -222,8 +234,8 @@ class DataStream(_NodeHandle):
     def _edges(self, input: int = 0) -> tuple[Edge, ...]:
         return tuple(port.edge(input) for port in self._ports)
 
-    def _add(self, name: str, spec: specs.Spec, output_type: TypeInformation | None, **settings: Any) -> DataStream:
-        node = self._env._program.add(name, spec, self._edges(), output_type, **settings)
+    def _add(self, name: str, spec: specs.Spec, output_type: TypeInformation | None) -> DataStream:
+        node = self._env._program.add(name, spec, self._edges(), checked_type(output_type))
         return DataStream(self._env, (Port(node.id),), output_type)
 
     def map(
@@ -244,7 +256,7 @@ class DataStream(_NodeHandle):
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Run a ProcessFunction: any number of results, side outputs, access to time."""
-        _expect(func, ProcessFunction, "process() on a stream that is not keyed")
+        expect(func, ProcessFunction, "process() on a stream that is not keyed")
         return self._add("PROCESS", specs.Process(func), output_type)
 
     def project(self, *field_indexes: int) -> DataStream:
@@ -266,7 +278,7 @@ class DataStream(_NodeHandle):
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Begin event time here: the strategy's timestamps and watermarks replace those of the input."""
-        _expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
+        expect(watermark_strategy, WatermarkStrategy, "assign_timestamps_and_watermarks()")
         return self._add("Timestamps/Watermarks", specs.AssignTimestamps(watermark_strategy), self._type)
 
     def key_by(
@@ -276,18 +288,19 @@ class DataStream(_NodeHandle):
     ) -> KeyedStream:
         """Partition by key: a function, or the name or position of a field (our addition).
 
-        Keys must be hashable and of a type with a hash that is the same in every process: str, int, float, bytes, tuple,
-        Row, date, Enum, dataclass, or one with ``__stable_hash__``.
+        Keys must be hashable and of a type with a hash that is the same in every process: str, int, float, bytes,
+        tuple, Row, date, Enum, dataclass, or one with ``__stable_hash__``.
         """
         selector = _key_function(key_selector)
-        ports = tuple(replace(port, partitioner=partitioners.Hash(selector)) for port in self._ports)
+        hashed = partitioners.Hash(selector, origin=f"key_by() at {user_origin()}")
+        ports = tuple(replace(port, partitioner=hashed) for port in self._ports)
         return KeyedStream(self._env, ports, self._type, self, selector, key_type)
 
     def union(self, *streams: DataStream) -> DataStream:
         """All elements of this stream and the others, which must have the same type."""
         ports = list(self._ports)
         for stream in streams:
-            _expect(stream, DataStream, "union()")
+            expect(stream, DataStream, "union()")
             if stream._env is not self._env:
                 raise GraphError(f"union() at {user_origin()}: the streams belong to different environments")
             if stream.get_type() != self.get_type():
@@ -295,7 +308,8 @@ class DataStream(_NodeHandle):
                     f"union() at {user_origin()}: cannot union streams of different types: "
                     f"{self.get_type()} and {stream.get_type()}"
                 )
-            ports.extend(stream._ports)
+            # The keys of a keyed stream mean nothing to what reads the union.
+            ports.extend((stream._origin_stream if isinstance(stream, KeyedStream) else stream)._ports)
         return DataStream(self._env, tuple(ports), self._type)
 
     def connect(self, ds: DataStream) -> ConnectedStreams:
@@ -306,42 +320,48 @@ class DataStream(_NodeHandle):
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """The elements that the operator's function yielded as ``output_tag, value``."""
-        _expect(output_tag, OutputTag, "get_side_output()")
-        node = self._node()
+        expect(output_tag, OutputTag, "get_side_output()")
+        node = self._node("get_side_output")
+        known = node.side_types.get(output_tag.tag_id, output_tag.type_info)
+        if known != output_tag.type_info:
+            raise GraphError(
+                f"get_side_output() at {user_origin()}: {node.described} has a side output {output_tag.tag_id!r} of "
+                f"another type already: {known}, not {output_tag.type_info}"
+            )
         self._env._program.add_side_type(node.id, output_tag.tag_id, output_tag.type_info)
         return DataStream(self._env, (Port(node.id, output_tag.tag_id),), output_tag.type_info)
 
     # -- partitioning ---------------------------------------------------------------------------------------------
 
-    def _partitioned(self, partitioner: partitioners.Partitioner) -> DataStream:
+    def _partitioned(self, method: str, partitioner: partitioners.Partitioner) -> DataStream:
         ports = tuple(replace(port, partitioner=partitioner) for port in self._ports)
         return DataStream(self._env, ports, self._type)
 
     def forward(self) -> DataStream:
         """Subtask i to subtask i; both sides need the same parallelism."""
-        return self._partitioned(partitioners.Forward())
+        return self._partitioned("forward", partitioners.Forward())
 
     def rebalance(self) -> DataStream:
         """Round robin over all subtasks."""
-        return self._partitioned(partitioners.Rebalance())
+        return self._partitioned("rebalance", partitioners.Rebalance())
 
     def rescale(self) -> DataStream:
         """Round robin over a part of the subtasks."""
-        return self._partitioned(partitioners.Rescale())
+        return self._partitioned("rescale", partitioners.Rescale())
 
     def shuffle(self) -> DataStream:
         """To subtasks drawn at random."""
-        return self._partitioned(partitioners.Shuffle())
+        return self._partitioned("shuffle", partitioners.Shuffle())
 
     def broadcast(self, broadcast_state_descriptor: Any = None, *other_broadcast_state_descriptors: Any) -> DataStream:
         """Every element to every subtask."""
         if broadcast_state_descriptor is not None:
             raise not_yet("pyflink.datastream.BroadcastStream", "broadcast() without state descriptors")
-        return self._partitioned(partitioners.Broadcast())
+        return self._partitioned("broadcast", partitioners.Broadcast())
 
     def global_(self) -> DataStream:
         """Everything to subtask 0 (Flink's ``global()``, which PyFlink lacks)."""
-        return self._partitioned(partitioners.Global())
+        return self._partitioned("global_", partitioners.Global())
 
     def partition_custom(
         self,
@@ -349,9 +369,9 @@ class DataStream(_NodeHandle):
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
         """To the subtask that ``partitioner(key, number of subtasks)`` names."""
-        return self._partitioned(
-            partitioners.Custom(as_partitioner(partitioner).partition, as_key_selector(key_selector).get_key)
-        )
+        partition, get_key = as_partitioner(partitioner).partition, _key_function(key_selector)
+        origin = f"partition_custom() at {user_origin()}"
+        return self._partitioned("partition_custom", partitioners.Custom(partition, get_key, origin))
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
@@ -361,14 +381,14 @@ class DataStream(_NodeHandle):
 
     def sink_to(self, sink: Sink[Any]) -> DataStreamSink:
         """Write to a sink."""
-        _expect(sink, Sink, "sink_to()")
-        return self._end(f"Sink: {type(sink).__name__}", specs.Sink(sink))
+        expect(sink, Sink, "sink_to()")
+        return self._end(f"Sink: {type(sink).__name__}", specs.Sink(sink.for_input_type(self.get_type())))
 
-    def add_sink(self, sink_func: SinkFunction | Sink[Any]) -> DataStreamSink:
+    def add_sink(self, sink_func: SinkFunction[Any] | Sink[Any]) -> DataStreamSink:
         """Write with a SinkFunction."""
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
-        _expect(sink_func, SinkFunction, "add_sink()")
+        expect(sink_func, SinkFunction, "add_sink()")
         return self._end(f"Sink: {type(sink_func).__name__}", specs.Sink(SinkFunctionSink(sink_func)))
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
@@ -382,7 +402,10 @@ class DataStream(_NodeHandle):
         if limit is not None and limit <= 0:
             raise ValueError(f"the limit must be greater than 0, not {limit}")
         node = self._env._program.add("Sink: Collect", specs.Collect(), self._edges(), None)
-        client = self._env._submit(job_execution_name, collect=node.id)
+        try:
+            client = self._env._submit(job_execution_name, collect=node.id)
+        finally:
+            self._env._program.remove(node.id)
         iterator = CloseableIterator(client.collected(), client.discard)
         if limit is None:
             return iterator
@@ -441,7 +464,7 @@ class KeyedStream(DataStream):
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Run a KeyedProcessFunction: state, timers, side outputs."""
-        _expect(func, KeyedProcessFunction, "process() on a keyed stream")
+        expect(func, KeyedProcessFunction, "process() on a keyed stream")
         return self._add("KEYED PROCESS", specs.KeyedProcess(func), output_type)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
@@ -476,11 +499,15 @@ class KeyedStream(DataStream):
         return self._origin_stream.key_by(key_selector, key_type)
 
     def union(self, *streams: DataStream) -> DataStream:
-        return self._origin_stream.union(*[s._origin_stream if isinstance(s, KeyedStream) else s for s in streams])
+        return self._origin_stream.union(*streams)
 
-    def _partitioned(self, partitioner: partitioners.Partitioner) -> DataStream:
+    def _kind(self) -> str | None:
+        return "a keyed stream"
+
+    def _partitioned(self, method: str, partitioner: partitioners.Partitioner) -> DataStream:
         raise GraphError(
-            f"cannot override the partitioning of a keyed stream at {user_origin()}: apply the partitioner before key_by()"
+            f"{method}() at {user_origin()}: a keyed stream can't be partitioned in another way; call {method}() "
+            f"before key_by()"
         )
 
     def window(self, window_assigner: Any) -> Any:
@@ -510,29 +537,32 @@ class ConnectedStreams:
             self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
         )
 
-    def _is_keyed(self) -> bool:
+    def _is_keyed(self, method: str) -> bool:
         keyed = [isinstance(stream, KeyedStream) for stream in (self.stream1, self.stream2)]
         if any(keyed) and not all(keyed):
-            raise GraphError(f"connect() at {user_origin()}: either both streams are keyed or none")
+            raise GraphError(
+                f"{method}() at {user_origin()}: only the {'first' if keyed[0] else 'second'} of the connected streams "
+                f"is keyed; key both or none, for example with connect(...).key_by(...)"
+            )
         return all(keyed)
 
     def _add(self, name: str, spec: specs.Spec, output_type: TypeInformation | None) -> DataStream:
         env = self.stream1._env
         edges = (*self.stream1._edges(0), *self.stream2._edges(1))
-        node = env._program.add(name, spec, edges, output_type)
+        node = env._program.add(name, spec, edges, checked_type(output_type))
         return DataStream(env, (Port(node.id),), output_type)
 
     def map(self, func: CoMapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """map1 for elements of the first stream, map2 for those of the second; None emits nothing."""
-        _expect(func, CoMapFunction, "map() on connected streams")
-        if self._is_keyed():
+        expect(func, CoMapFunction, "map() on connected streams")
+        if self._is_keyed("map"):
             return self._add("Co-Map", specs.KeyedCoProcess(KeyedCoMap(func)), output_type)
         return self._add("Co-Map", specs.CoProcess(CoMap(func)), output_type)
 
     def flat_map(self, func: CoFlatMapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """flat_map1 for elements of the first stream, flat_map2 for those of the second."""
-        _expect(func, CoFlatMapFunction, "flat_map() on connected streams")
-        if self._is_keyed():
+        expect(func, CoFlatMapFunction, "flat_map() on connected streams")
+        if self._is_keyed("flat_map"):
             return self._add("Co-Flat Map", specs.KeyedCoProcess(KeyedCoFlatMap(func)), output_type)
         return self._add("Co-Flat Map", specs.CoProcess(CoFlatMap(func)), output_type)
 
@@ -540,12 +570,12 @@ class ConnectedStreams:
         self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """A KeyedCoProcessFunction (or CoProcessFunction) on keyed streams, a CoProcessFunction on others."""
-        if self._is_keyed():
+        if self._is_keyed("process"):
             if isinstance(func, CoProcessFunction):
-                return self._add("Co-Process", specs.CoProcess(func), output_type)
-            _expect(func, KeyedCoProcessFunction, "process() on keyed connected streams")
+                func = KeyedCoProcess(func)
+            expect(func, KeyedCoProcessFunction, "process() on keyed connected streams")
             return self._add("Keyed Co-Process", specs.KeyedCoProcess(func), output_type)
-        _expect(func, CoProcessFunction, "process() on connected streams that are not keyed")
+        expect(func, CoProcessFunction, "process() on connected streams that are not keyed")
         return self._add("Co-Process", specs.CoProcess(func), output_type)  # type: ignore[arg-type]
 
 
@@ -556,7 +586,7 @@ class DataStreamSink(_NodeHandle):
         self._env = env
         self._id = node_id
 
-    def _node(self) -> Node:
+    def _node(self, method: str) -> Node:
         return self._env._program.node(self._id)
 
     def name(self, name: str) -> DataStreamSink:
@@ -564,7 +594,7 @@ class DataStreamSink(_NodeHandle):
         return self
 
     def uid(self, uid: str) -> DataStreamSink:
-        self._change(uid=uid)
+        self._change("uid", uid=uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
@@ -576,11 +606,11 @@ class DataStreamSink(_NodeHandle):
         return self
 
     def set_description(self, description: str) -> DataStreamSink:
-        self._change(description=description)
+        self._change("set_description", description=description)
         return self
 
     def disable_chaining(self) -> DataStreamSink:
-        self._change(chaining=Chaining.NEVER)
+        self._change("disable_chaining", chaining=Chaining.NEVER)
         return self
 
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
@@ -615,10 +645,24 @@ class CloseableIterator(Iterator[Any]):
         self.close()
 
 
-def _expect(value: Any, expected: type, where: str) -> None:
-    if not isinstance(value, expected):
-        what = value.__name__ if isinstance(value, type) else type(value).__name__
-        raise TypeError(f"{where} at {user_origin()} takes a {expected.__name__}, not {what}")
+def expect(value: Any, expected: type, where: str) -> None:
+    """Raises a ``TypeError`` with the user's line if ``value`` is no ``expected``."""
+    if isinstance(value, expected):
+        return
+    what = f"not {type(value).__name__}"
+    if isinstance(value, type):
+        what = f"not the class {value.__name__}"
+        if issubclass(value, expected):
+            what += f": did you mean {value.__name__}()?"
+    article = "an" if expected.__name__[0] in "AEIOU" else "a"
+    raise TypeError(f"{where} at {user_origin()} takes {article} {expected.__name__}, {what}")
+
+
+def checked_type(declared: Any) -> TypeInformation | None:
+    """The type that the user declared, None for none. A Python type here would only fail in a task."""
+    if declared is not None and not isinstance(declared, TypeInformation):
+        raise TypeError(f"the type at {user_origin()} must be a TypeInformation such as Types.INT(), not {declared!r}")
+    return declared
 
 
 def _key_function(key_selector: Any) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Process-wide settings of ``millrace run`` and ``millrace info``: defaults of new environments, what becomes of jobs."""
+"""Process-wide settings of ``millrace run`` and ``info``: defaults of new environments, and who submits jobs."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from millrace.datastream.functions import (
     CoFlatMapFunction,
@@ -97,6 +97,23 @@ class KeyedCoFlatMap(_Adapter, KeyedCoProcessFunction):
 
     def process_element2(self, value: Any, ctx: Any) -> Iterable[Any] | None:
         return self.function.flat_map2(value)
+
+
+class KeyedCoProcess(_Adapter, KeyedCoProcessFunction):
+    """A CoProcessFunction on keyed streams has keyed state and timers, too; it just need not have ``on_timer``."""
+
+    def __init__(self, function: CoProcessFunction) -> None:
+        self.function: CoProcessFunction = function
+
+    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.process_element1(value, ctx)
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any] | None:
+        return self.function.process_element2(value, ctx)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Any] | None:
+        on_timer = getattr(self.function, "on_timer", None)
+        return None if on_timer is None else cast("Iterable[Any] | None", on_timer(timestamp, ctx))
 
 
 def _none_is_nothing(result: Any) -> Iterable[Any]:

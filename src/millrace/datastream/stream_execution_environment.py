@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.job_client import JobClient
 from millrace.common.job_execution_result import JobExecutionResult
 from millrace.common.job_id import JobID
 from millrace.common.source import Boundedness, Source
+from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.collection import CollectionSource
@@ -21,7 +23,7 @@ from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.datastream import options
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
-from millrace.datastream.data_stream import DataStream, Port
+from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
 from millrace.datastream.defaults import Submission, get_defaults, get_submitter
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.functions import SourceFunction
@@ -29,12 +31,13 @@ from millrace.datastream.not_yet import not_yet
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.graph import specs
 from millrace.graph.lowering import lower, with_limits
-from millrace.graph.nodes import Graph, Settings
+from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.origin import user_origin
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.graph.program import Program
 from millrace.runtime.job import JobGraph
+from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,10 +47,13 @@ if TYPE_CHECKING:
 __all__ = ["StreamExecutionEnvironment"]
 
 DEFAULT_JOB_NAME = "Flink Streaming Job"
-_PARALLELISM = "parallelism.default"
-_MAX_PARALLELISM = "pipeline.max-parallelism"
 _MODE = "execution.runtime-mode"
 _CHAINING = "pipeline.operator-chaining.enabled"
+_CHAINING_DIFFERENT = "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
+_BUFFER_TIMEOUT = (
+    ConfigOptions.key("execution.buffer-timeout.interval").duration_type().default_value(Duration.of_millis(100))
+)
+_SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
 _PYTHON_FILES = "python.files"
 _PYTHON_ARCHIVES = "python.archives"
 _PYTHON_EXECUTABLE = "python.executable"
@@ -69,12 +75,6 @@ class StreamExecutionEnvironment:
         self._program = Program()
         self._config = ExecutionConfig(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
-        self._parallelism: int | None = None
-        self._max_parallelism: int | None = None
-        self._mode: RuntimeExecutionMode | None = None
-        self._chaining: bool | None = None
-        self._buffer_timeout = 100
-        self._savepoint_directory: str | None = None
         self._slot_groups: dict[str, SlotSharingGroup] = {}
         self._python_files: list[str] = []
         self._archives: list[str] = []
@@ -86,7 +86,7 @@ class StreamExecutionEnvironment:
     def get_execution_environment(
         configuration: Configuration | None = None, spark: SparkSession | None = None
     ) -> StreamExecutionEnvironment:
-        """A new environment. ``spark`` is our addition: the session to run on; default: the active one, else a new one."""
+        """A new environment. ``spark`` is our addition: the session to run on; default: the active one or a new one."""
         return StreamExecutionEnvironment(configuration, spark)
 
     # -- settings -------------------------------------------------------------------------------------------------
@@ -105,26 +105,25 @@ class StreamExecutionEnvironment:
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
         """How many subtasks operators have that don't say otherwise."""
-        if parallelism < 1:
-            raise ValueError(f"the parallelism must be at least 1, not {parallelism}")
-        self._parallelism = parallelism
         self._config.set_parallelism(parallelism)
         return self
 
     def get_parallelism(self) -> int:
-        configured = self._configuration.get_integer(_PARALLELISM, self._default_local_parallelism)
-        return self._parallelism or configured
+        configured = self._config.get_parallelism()
+        return configured if configured > 0 else self._default_local_parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """The number of key groups of operators that don't say otherwise (1..32768)."""
-        if not 1 <= max_parallelism <= 32768:
-            raise ValueError(f"the maximum parallelism must be in 1..32768, not {max_parallelism}")
-        self._max_parallelism = max_parallelism
+        if not 1 <= max_parallelism <= UPPER_BOUND_MAX_PARALLELISM:
+            raise ValueError(
+                f"the maximum parallelism must be in 1..{UPPER_BOUND_MAX_PARALLELISM}, not {max_parallelism}"
+            )
         self._config.set_max_parallelism(max_parallelism)
         return self
 
     def get_max_parallelism(self) -> int:
-        return self._max_parallelism or self._configuration.get_integer(_MAX_PARALLELISM, -1)
+        """-1 when nobody set it."""
+        return self._config.get_max_parallelism()
 
     def get_default_local_parallelism(self) -> int:
         return self._default_local_parallelism
@@ -135,31 +134,33 @@ class StreamExecutionEnvironment:
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """STREAMING (default), BATCH (bounded sources only; final results only) or AUTOMATIC."""
-        self._mode = execution_mode
+        expect(execution_mode, RuntimeExecutionMode, "set_runtime_mode()")
+        self._configuration.set_string(_MODE, execution_mode.name)
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
         """Accepted for compatibility: buffers are flushed at the end of every epoch."""
         if timeout_millis < -1:
             raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
-        self._buffer_timeout = timeout_millis
+        self._configuration.set(_BUFFER_TIMEOUT, Duration.of_millis(timeout_millis))
         return self
 
     def get_buffer_timeout(self) -> int:
-        return self._buffer_timeout
+        """ms"""
+        timeout = self._configuration.get(_BUFFER_TIMEOUT)
+        assert timeout is not None, "it has a default"
+        return timeout.to_millis()
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
         """Every operator is a task of its own."""
-        self._chaining = False
+        self._configuration.set_boolean(_CHAINING, False)
         return self
 
     def is_chaining_enabled(self) -> bool:
-        return self._configuration.get_boolean(_CHAINING, True) if self._chaining is None else self._chaining
+        return self._configuration.get_boolean(_CHAINING, True)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
-        return self._configuration.get_boolean(
-            "pipeline.operator-chaining.chain-operators-with-different-max-parallelism", True
-        )
+        return self._configuration.get_boolean(_CHAINING_DIFFERENT, True)
 
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None
@@ -196,11 +197,11 @@ class StreamExecutionEnvironment:
         return self._configuration.get_boolean(key, False) if self._configuration.contains_key(key) else None
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
-        self._savepoint_directory = directory
+        self._configuration.set_string(_SAVEPOINT_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        return self._savepoint_directory
+        return self._configuration.get_string(_SAVEPOINT_DIRECTORY, "") or None
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
         self._slot_groups[slot_sharing_group.get_name()] = slot_sharing_group
@@ -262,11 +263,8 @@ class StreamExecutionEnvironment:
         type_info: TypeInformation | None = None,
     ) -> DataStream:
         """Read a source; the strategy gives its elements timestamps and watermarks."""
-        if not isinstance(source, Source):
-            raise TypeError(f"from_source() at {user_origin()} takes a Source, not {type(source).__name__}")
-        if not isinstance(watermark_strategy, WatermarkStrategy):
-            what = type(watermark_strategy).__name__
-            raise TypeError(f"from_source() at {user_origin()} takes a WatermarkStrategy, not {what}")
+        expect(source, Source, "from_source()")
+        expect(watermark_strategy, WatermarkStrategy, "from_source()")
         return self._read(source, watermark_strategy, source_name, type_info)
 
     def _read(
@@ -277,7 +275,8 @@ class StreamExecutionEnvironment:
         type_info: TypeInformation | None,
         non_parallel: bool = False,
     ) -> DataStream:
-        produced = type_info if type_info is not None else source.get_produced_type()
+        declared = checked_type(type_info)
+        produced = declared if declared is not None else source.get_produced_type()
         node = self._program.add(
             f"Source: {name}", specs.Source(source, strategy), output_type=produced, non_parallel=non_parallel
         )
@@ -303,13 +302,12 @@ class StreamExecutionEnvironment:
         return self._read(source, WatermarkStrategy.no_watermarks(), "Text File Source", Types.STRING())
 
     def add_source(
-        self, source_func: SourceFunction, source_name: str = "Custom Source", type_info: TypeInformation | None = None
+        self, source_func: SourceFunction[Any], source_name: str = "Custom Source", type_info: TypeInformation | None = None
     ) -> DataStream:
         """Read a SourceFunction, in one subtask."""
         if isinstance(source_func, Source):
             return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
-        if not isinstance(source_func, SourceFunction):
-            raise TypeError(f"add_source() at {user_origin()} takes a SourceFunction, not {type(source_func).__name__}")
+        expect(source_func, SourceFunction, "add_source()")
         source = SourceFunctionSource(source_func)
         return self._read(source, WatermarkStrategy.no_watermarks(), source_name, type_info, non_parallel=True)
 
@@ -328,6 +326,7 @@ class StreamExecutionEnvironment:
             parallelism=self.get_parallelism(),
             max_parallelism=maximum if maximum > 0 else None,
             chaining=self.is_chaining_enabled(),
+            chain_different_max_parallelism=self.is_chaining_of_operators_with_different_max_parallelism_enabled(),
             batch=self._is_batch(),
             job_id=job_id,
             auto_uids=self._config.has_auto_generated_uids_enabled(),
@@ -339,21 +338,27 @@ class StreamExecutionEnvironment:
             raise RuntimeError("No operators defined in streaming topology. Cannot execute.")
         return run_passes(graph)
 
+    def _unbounded_source(self) -> Node | None:
+        """A source of the program that never ends."""
+        for node in self._program.graph(Settings(1)).nodes:
+            if isinstance(node.spec, specs.Source):
+                if node.spec.source.get_boundedness() is Boundedness.CONTINUOUS_UNBOUNDED:
+                    return node
+        return None
+
     def _bounded(self) -> bool:
-        graph = self._program.graph(Settings(1))
-        return all(
-            node.spec.source.get_boundedness() is Boundedness.BOUNDED
-            for node in graph.nodes
-            if isinstance(node.spec, specs.Source)
-        )
+        return self._unbounded_source() is None
 
     def _is_batch(self) -> bool:
-        mode = self._mode
-        if mode is None:
-            mode = RuntimeExecutionMode[self._configuration.get_string(_MODE, "STREAMING").upper()]
-        if mode is RuntimeExecutionMode.BATCH and not self._bounded():
-            raise ValueError(
-                "BATCH mode needs bounded sources, but one of this program never ends; use STREAMING or AUTOMATIC"
+        wanted = self._configuration.get_string(_MODE, "STREAMING").upper()
+        if wanted not in RuntimeExecutionMode.__members__:
+            modes = ", ".join(RuntimeExecutionMode.__members__)
+            raise ValueError(f"{_MODE} must be one of {modes}, not {wanted!r}")
+        mode = RuntimeExecutionMode[wanted]
+        endless = self._unbounded_source()
+        if mode is RuntimeExecutionMode.BATCH and endless is not None:
+            raise GraphError(
+                f"{endless.described} never ends, but BATCH mode needs bounded sources; use STREAMING or AUTOMATIC"
             )
         return mode is RuntimeExecutionMode.BATCH or (mode is RuntimeExecutionMode.AUTOMATIC and self._bounded())
 
@@ -371,7 +376,8 @@ class StreamExecutionEnvironment:
 
     def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
         start = partial(self._start, job_name)
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting=collect is not None))
+        collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting))
 
     def _start(self, job_name: str | None) -> SparkJobClient:
         from millrace.spark.submit import JobSettings, submit

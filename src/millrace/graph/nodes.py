@@ -68,6 +68,13 @@ class Node:
         return isinstance(self.spec, (Sink, Print, Collect))
 
     @property
+    def kind(self) -> str:
+        """What stands before the name that the user gave, as in Flink."""
+        if self.is_source:
+            return "Source: "
+        return "Sink: " if self.is_sink else ""
+
+    @property
     def described(self) -> str:
         """How errors name the node."""
         return f"operator {self.name!r} at {self.origin}"

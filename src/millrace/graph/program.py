@@ -17,6 +17,7 @@ class Program:
     def __init__(self) -> None:
         self._nodes: dict[int, Node] = {}
         self._next = 1
+        self._begin = 1
 
     def add(
         self,
@@ -51,14 +52,22 @@ class Program:
     def add_side_type(self, id: int, tag: str, side_type: TypeInformation | None) -> None:
         self.change(id, side_types={**self._nodes[id].side_types, tag: side_type})
 
+    def remove(self, id: int) -> None:
+        """Take back a node that nobody reads."""
+        self._nodes.pop(id, None)
+
     def clear(self) -> None:
-        """Forget the program: it was submitted. Ids go on, so old handles can't be confused with new nodes."""
-        self._nodes = {}
+        """Begin a new program: this one was submitted. Its nodes stay for handles that the new one goes on from."""
+        self._begin = self._next
 
     def graph(self, settings: Settings) -> Graph:
-        """The program as it is now; sources that nobody reads are left out, as in Flink."""
-        read = {edge.source for node in self._nodes.values() for edge in node.edges}
-        nodes = tuple(
-            node for node in self._nodes.values() if node.id in read or not isinstance(node.spec, Source)
-        )
-        return Graph(nodes, settings)
+        """The program as it is now: what was added since it began, and all that this reads, be it older.
+
+        Sources that nobody reads are left out, as in Flink.
+        """
+        wanted: set[int] = set()
+        for node in reversed(self._nodes.values()):
+            if node.id in wanted or (node.id >= self._begin and not isinstance(node.spec, Source)):
+                wanted.add(node.id)
+                wanted.update(edge.source for edge in node.edges)
+        return Graph(tuple(node for node in self._nodes.values() if node.id in wanted), settings)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import cloudpickle
 
+from millrace.connectors.collection import CollectionSource
 from millrace.graph.nodes import GraphError
-from millrace.runtime.job import JobGraph, OperatorInfo
+from millrace.runtime.failure import describe
+from millrace.runtime.job import JobGraph
+
+DEPTH = 6
+"""How many steps into the user's objects the search for the culprit goes."""
 
 
 def serialize(job: JobGraph) -> bytes:
@@ -23,86 +30,114 @@ def serialize(job: JobGraph) -> bytes:
 
 def _explain(job: JobGraph, error: Exception) -> GraphError:
     for info in job.operators:
-        if not _pickles(info.args):
-            return GraphError(_text(info.name, info.origin, _owner(info), error, _culprits(_user_objects(info))))
+        for value in info.args:
+            if not pickles(value):
+                return GraphError(_text(f"operator {info.name!r} at {info.origin}", value, error))
     for edge in job.edges:
-        if not _pickles(edge.partitioner):
-            info = job.by_id[edge.target]
-            parts = [getattr(edge.partitioner, name) for name in edge.partitioner.__dataclass_fields__]
-            what = "the key selector or partitioner in front of it"
-            return GraphError(_text(info.name, info.origin, what, error, _culprits(parts)))
-    return GraphError(f"the job {job.name!r} can't be serialized: {error}")
+        reader = job.by_id[edge.target]
+        for name in edge.partitioner.__dataclass_fields__:
+            value = getattr(edge.partitioner, name)
+            if not pickles(value):
+                where = getattr(edge.partitioner, "origin", "") or f"operator {reader.name!r} at {reader.origin}"
+                return GraphError(_text(where, value, error))
+    return GraphError(f"the job {job.name!r} can't be serialized: {describe(error)}")
 
 
-def _text(name: str, origin: str, what: str, error: Exception, culprits: list[str]) -> str:
-    named = f"; it holds {' and '.join(culprits)}, which can't be pickled" if culprits else ""
+def _text(where: str, value: Any, error: Exception) -> str:
+    value = _unwrap(value)
+    culprits = list(dict.fromkeys(_culprits(value)))[:3]
+    holds = f": it holds {' and '.join(culprits)}" if culprits else ""
     return (
-        f"operator {name!r} at {origin}: {what} can't be sent to the workers{named}. Create such objects in open() instead, "
-        f"or pass what is needed to make them. Cause: {type(error).__name__}: {error}"
+        f"{where}: {_called(value)} can't be sent to the workers{holds}\n"
+        f"  cause:   {describe(error)}\n"
+        f"  instead: make such an object in open() of a function class, or in the function itself"
     )
 
 
-def _owner(info: OperatorInfo) -> str:
-    for value in _user_objects(info):
-        code = getattr(value, "__code__", None)
-        if code is not None:
-            return f"the function {value.__qualname__!r}"
-        return f"{type(value).__name__}"
-    return "its function"
-
-
-def _user_objects(info: OperatorInfo) -> list[Any]:
-    """The user's own objects inside an operator's arguments: what adapters wrap, else the arguments."""
-    return [_unwrap(value) for value in info.args if not _pickles(value)]
-
-
 def _unwrap(value: Any) -> Any:
-    for attribute in ("function", "func"):
-        inner = getattr(value, attribute, None)
-        if inner is not None and type(value).__module__.startswith("millrace."):
-            return _unwrap(inner)
-    return getattr(value, "__self__", value) if type(value).__module__.startswith("millrace.") else value
+    """The user's own object behind the adapters and bound methods that the handles make."""
+    while True:
+        inner = None
+        if type(value).__module__.startswith("millrace."):
+            inner = getattr(value, "function", None) or getattr(value, "func", None)
+        elif inspect.ismethod(value):
+            inner = value.__self__
+        if inner is None:
+            return value
+        value = inner
 
 
-def _culprits(values: list[Any]) -> list[str]:
-    found = []
-    for value in values:
-        found.extend(_inside(_unwrap(value), depth=0))
-    return found[:3]
+def _called(value: Any) -> str:
+    if isinstance(value, CollectionSource):
+        return "its collection"
+    name = getattr(value, "__name__", None)
+    if name == "<lambda>":
+        return "its lambda"
+    if name is not None:
+        return f"its function {name}"
+    return f"its {type(value).__name__}"
 
 
-def _inside(value: Any, depth: int) -> list[str]:
-    """Names of the variables inside ``value`` that can't be pickled, the deepest that can be named."""
-    if depth > 4 or _pickles(value):
-        return []
-    found = []
-    for name, part in _parts(value):
-        if not _pickles(part):
-            deeper = _inside(part, depth + 1)
-            found.extend(deeper or [f"{name} ({type(part).__name__})"])
-    return found
+def _culprits(value: Any) -> Iterator[str]:
+    for what, path, part in _roots(value):
+        if not pickles(part):
+            yield from _inside(what, path, part, DEPTH)
+
+
+def _inside(what: str, path: str, value: Any, depth: int) -> Iterator[str]:
+    """The parts of an unpicklable ``value`` that are to blame, as deep as they can be named."""
+    found = False
+    if depth:
+        if inspect.isroutine(value):
+            parts = [(inner, f"{name} of {path}", part) for inner, name, part in _roots(value)]
+        else:
+            parts = [(what, path + step, part) for step, part in _parts(value)]
+        for inner, longer, part in parts:
+            if not pickles(part):
+                found = True
+                yield from _inside(inner, longer, part, depth - 1)
+    if not found:
+        yield f"{what} {path} (of type {type(value).__name__})"
+
+
+def _roots(value: Any) -> list[tuple[str, str, Any]]:
+    """What a function or function object holds: (kind of name, name, value)."""
+    value = _unwrap(value)
+    if isinstance(value, CollectionSource):
+        return [("the element", f"[{index}]", part) for index, part in enumerate(value._values or ())]
+    if isinstance(value, functools.partial):
+        parts = [("the argument", f"{index}", part) for index, part in enumerate(value.args)]
+        parts += [("the argument", name, part) for name, part in value.keywords.items()]
+        return parts + _roots(value.func)
+    if inspect.isfunction(value):
+        variables = inspect.getclosurevars(value)
+        return [
+            *(("the variable", name, part) for name, part in variables.nonlocals.items()),
+            *(("the global", name, part) for name, part in variables.globals.items()),
+            *(("the default", str(index), part) for index, part in enumerate(value.__defaults__ or ())),
+        ]
+    return [("the attribute", f"{type(value).__name__}{step}", part) for step, part in _parts(value)]
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    function = getattr(value, "__func__", value)
-    parts: list[tuple[str, Any]] = []
-    if inspect.isfunction(function):
-        variables = inspect.getclosurevars(function)
-        parts += [(f"the variable {name!r}", part) for name, part in variables.nonlocals.items()]
-        parts += [(f"the global {name!r}", part) for name, part in variables.globals.items()]
-    bound = getattr(value, "__self__", None)
-    if bound is not None:
-        parts.append((f"the {type(bound).__name__} it belongs to", bound))
-    if hasattr(value, "__dict__") and not inspect.isfunction(value):
-        parts += [(f"the attribute {type(value).__name__}.{name}", part) for name, part in vars(value).items()]
+    """(step to a part as Python would write it, the part)."""
     if isinstance(value, dict):
-        parts += [(f"the entry {name!r}", part) for name, part in value.items()]
-    if isinstance(value, (list, tuple, set)):
-        parts += [(f"the element {index}", part) for index, part in enumerate(value)]
-    return parts
+        return [(f"[{key!r}]", part) for key, part in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [(f"[{index}]", part) for index, part in enumerate(value)]
+    if _refuses(value) or isinstance(value, type) or inspect.ismodule(value):
+        return []
+    return [(f".{name}", part) for name, part in getattr(value, "__dict__", {}).items()]
 
 
-def _pickles(value: Any) -> bool:
+def _refuses(value: Any) -> bool:
+    """Whether the class has its own say in pickling: then it is the culprit, not what it is made of."""
+    own = type(value).__mro__[:-1]
+    return any(name in kind.__dict__ for kind in own for name in ("__reduce__", "__reduce_ex__", "__getstate__"))
+
+
+def pickles(value: Any) -> bool:
+    """Whether a value can be sent to the workers."""
     try:
         cloudpickle.dumps(value)
     except Exception:

@@ -21,6 +21,7 @@ Mark = int | Status
 _PICKLE, _MARSHAL = b"P", b"M"
 _MARSHAL_VERSION = 4
 _PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
+_TIMES = frozenset({int, type(None)})
 _LIST, _ROWS = 0, 1
 
 
@@ -44,7 +45,7 @@ def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
     else:
         plain = _plain_values(values)
         form, content = _LIST, values
-    if plain and _plain_values(chunk.keys or ()):
+    if plain and _plain_values(chunk.keys or ()) and _TIMES.issuperset(map(type, chunk.timestamps or ())):
         statuses = [(position, mark.value if isinstance(mark, Status) else mark) for position, mark in marks]
         body = (form, content, chunk.timestamps, chunk.keys, statuses)
         return _MARSHAL + marshal.dumps(body, _MARSHAL_VERSION)

@@ -11,7 +11,7 @@ from millrace.common.source import SplitEnumerator, SplitEnumeratorContext
 from millrace.common.watermark_strategy import WatermarkAlignment
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder, SourceReport, TaskAck
-from millrace.runtime.failure import Failure
+from millrace.runtime.failure import Failure, describe, full_traceback, user_location
 from millrace.runtime.job import JobGraph, OperatorInfo
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
@@ -29,6 +29,21 @@ class JobFailedError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.render())
         self.failure = failure
+
+
+def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFailedError:
+    """What to raise when the driver's side of an operator (enumerator, committer) failed."""
+    return JobFailedError(
+        Failure(
+            operator=info.name,
+            subtask=-1,
+            origin=info.origin,
+            cause=describe(cause),
+            location=user_location(cause),
+            detail=full_traceback(cause),
+            during=during,
+        )
+    )
 
 
 class ProtocolError(Exception):
@@ -68,6 +83,12 @@ class _SourceState(SplitEnumeratorContext[Any]):
 
     def ask_for_splits(self) -> None:
         """Offer every reader in turn, until nobody gets anything."""
+        try:
+            self._ask_for_splits()
+        except Exception as error:
+            raise failed_on_driver(self.info, error, " to find its splits") from error
+
+    def _ask_for_splits(self) -> None:
         if self.enumerator is None:
             self.enumerator = self.info.args[0].create_enumerator(self)
             self.enumerator.start()
@@ -246,7 +267,10 @@ class Coordinator:
         for operator, committer in self._committers.items():
             committables = _committables(acks, operator)
             if committables:
-                committer.commit(committables)
+                try:
+                    committer.commit(committables)
+                except Exception as error:
+                    raise failed_on_driver(self.job.by_id[operator], error, " to commit") from error
 
     def abort(self, acks: Sequence[TaskAck]) -> None:
         """Take back what the tasks of a failed epoch prepared."""

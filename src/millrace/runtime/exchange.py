@@ -46,23 +46,31 @@ def in_order(packets: Iterable[Packet]) -> Iterator[Packet]:
 
     Spark fetches the outputs of the senders in any order. A fixed order makes small epochs repeatable.
     """
-    expected: dict[tuple[int, int], int] = {}
-    early: dict[tuple[int, int, int], Packet] = {}
+    expected: dict[tuple[int, int, int], int] = {}
+    early: dict[tuple[int, int, int, int], Packet] = {}
     for group in _groups(packets):
-        for packet in sorted(group, key=lambda packet: packet[1:4]):
+        for packet in sorted(group, key=_place):
             if packet.edge == ACK:
                 yield packet
                 continue
-            early[packet.edge, packet.channel, packet.number] = packet
-            channel = (packet.edge, packet.channel)
+            early[_place(packet)] = packet
+            # Packets on their way to a later stage may be for several targets, each numbered on its own.
+            channel = (packet.edge, packet.channel, packet.target)
             number = expected.get(channel, 0)
             while (ready := early.pop((*channel, number), None)) is not None:
                 yield ready
                 number += 1
             expected[channel] = number
     if early:
-        edge, channel_number, number = min(early)
-        raise LostPacketError(f"packets of edge {edge}, channel {channel_number} before number {number} are missing")
+        edge, channel_number, target, number = min(early)
+        raise LostPacketError(
+            f"packets of edge {edge}, channel {channel_number} to target {target} are missing before number {number}, "
+            f"or one came twice"
+        )
+
+
+def _place(packet: Packet) -> tuple[int, int, int, int]:
+    return (packet.edge, packet.channel, packet.target, packet.number)
 
 
 def _groups(packets: Iterable[Packet]) -> Iterator[list[Packet]]:

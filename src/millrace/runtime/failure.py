@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ class Failure:
 
     operator: str
     subtask: int
+    """-1 for what the operator does on the driver"""
     origin: str
     """file:line where the user made the operator"""
     cause: str
@@ -35,7 +37,7 @@ class Failure:
 
     def render(self) -> str:
         """The text that a user sees first."""
-        operator = f"operator {self.operator!r} (subtask {self.subtask + 1})"
+        operator = f"operator {self.operator!r}" + (f" (subtask {self.subtask + 1})" if self.subtask >= 0 else "")
         if self.step:
             lines = [f"{self.step}, behind {operator}, failed{self.during}"]
         else:
@@ -83,6 +85,12 @@ def user_location(error: BaseException) -> str | None:
     last = own[-1]
     code = f": {last.line}" if last.line else ""
     return f"{last.filename}:{last.lineno} in {last.name}{code}"
+
+
+def check_complete(results: Sized, values: Sized) -> None:
+    """Raise if ``list(map(function, values))`` ended early: to ``list`` a StopIteration of the user's code is an end."""
+    if len(results) < len(values):
+        raise RuntimeError("the function raised StopIteration")
 
 
 def describe(error: BaseException) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from millrace.common.source import Source
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.partitioners import Partitioner
@@ -64,6 +65,10 @@ class JobGraph:
     epoch_millis: int | None = None
     """longest time that one source subtask reads in an epoch; None: no limit"""
 
+    def for_tasks(self) -> JobGraph:
+        """The job as tasks need it: sources leave at home what only their enumerators use."""
+        return replace(self, operators=tuple(_for_tasks(info) for info in self.operators))
+
     @cached_property
     def by_id(self) -> dict[int, OperatorInfo]:
         return {info.id: info for info in self.operators}
@@ -80,3 +85,9 @@ class JobGraph:
             for info in self.operators
             if info.stage == stage and 0 <= partition - info.offset < info.parallelism
         ]
+
+
+def _for_tasks(info: OperatorInfo) -> OperatorInfo:
+    if info.args and isinstance(info.args[0], Source):
+        return replace(info, args=(info.args[0].for_readers(), *info.args[1:]))
+    return info

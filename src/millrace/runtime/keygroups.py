@@ -38,14 +38,12 @@ def stable_hash(key: Any) -> int:
 
     Raises ``UnstableKeyError`` for values without one (sets, dicts, functions, objects that aren't dataclasses).
     """
-    if isinstance(key, str) and not isinstance(key, enum.Enum):
+    if isinstance(key, str):  # also an enum of strings, which equals its value
         return zlib.crc32(key.encode("utf-8", "surrogatepass"))
-    if isinstance(key, enum.Enum):
-        return zlib.crc32(f"{type(key).__qualname__}.{key.name}".encode())
     if isinstance(key, int):
         return _hash_int(int(key))
     if isinstance(key, float):
-        return _hash_int(int(key)) if key.is_integer() else zlib.crc32(struct.pack(">d", key))
+        return _hash_int(int(key)) if key.is_integer() else _hash_fraction(key)
     if key is None:
         return 0x6E756C6C
     return _hash_other(key)
@@ -55,7 +53,20 @@ def _hash_int(value: int) -> int:
     return zlib.crc32(value.to_bytes((value.bit_length() + 8) // 8 or 1, "big", signed=True))
 
 
+def _hash_fraction(value: float) -> int:
+    return zlib.crc32(struct.pack(">d", value))
+
+
+def _hash_decimal(value: decimal.Decimal) -> int:
+    if value.is_finite() and value == value.to_integral_value():
+        return _hash_int(int(value))
+    nearest = float(value)
+    return _hash_fraction(nearest) if nearest == value else zlib.crc32(str(value.normalize()).encode(), 5)
+
+
 def _hash_other(key: Any) -> int:
+    if isinstance(key, enum.Enum):
+        return zlib.crc32(f"{type(key).__qualname__}.{key.name}".encode())
     if isinstance(key, (bytes, bytearray)):
         return zlib.crc32(key, 1)
     if isinstance(key, tuple):
@@ -63,7 +74,7 @@ def _hash_other(key: Any) -> int:
     if isinstance(key, Row):
         return _combine(tuple(key), 4)
     if isinstance(key, decimal.Decimal):
-        return _hash_int(int(key)) if key == key.to_integral_value() else zlib.crc32(str(key.normalize()).encode(), 5)
+        return _hash_decimal(key)
     if isinstance(key, datetime.datetime) and key.tzinfo is not None:
         return zlib.crc32(key.astimezone(datetime.timezone.utc).isoformat().encode(), 6)
     if isinstance(key, (datetime.date, datetime.time, datetime.timedelta, uuid.UUID)):

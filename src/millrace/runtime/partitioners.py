@@ -16,6 +16,7 @@ from operator import index, itemgetter, length_hint
 from typing import Any
 
 from millrace.runtime.elements import Chunk
+from millrace.runtime.failure import check_complete
 from millrace.runtime.keygroups import KeyTargets, UnstableKeyError, unhashable
 
 Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
@@ -185,7 +186,9 @@ def each(function: Callable[[Any], Any], values: list[Any], what: str, origin: s
     """``[function(v) for v in values]``, with the failing element in the error."""
     remaining = iter(values)
     try:
-        return list(map(function, remaining))
+        results = list(map(function, remaining))
+        check_complete(results, values)
+        return results
     except Exception as error:
         element = values[len(values) - length_hint(remaining) - 1]
         raise PartitioningError(element, what, origin) from error

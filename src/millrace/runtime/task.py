@@ -70,6 +70,7 @@ class Gate:
     def restore(self, snapshot: Any) -> None:
         valve, self._open = snapshot
         self._valve.restore(valve)
+        self.operator.watermark = self._valve.current
 
 
 class Fork:

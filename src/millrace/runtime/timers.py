@@ -23,13 +23,15 @@ class TimerQueue:
         self._pushed = 0
         self._next = 0
         self._dirty: set[TimerId] = set()
+        self.closed = False
+        """whether new timers are ignored"""
 
     def __len__(self) -> int:
         return len(self._order)
 
     def register(self, timestamp: int, at: Any) -> None:
         timer = (timestamp, at)
-        if timer in self._order:
+        if timer in self._order or self.closed:
             return
         self._add(timer, self._next)
         self._dirty.add(timer)

@@ -41,6 +41,18 @@ class TaskCache:
     def put(self, job_id: str, attempt: int, task_id: TaskId, cached: CachedTask) -> None:
         self._tasks[job_id, attempt, task_id] = cached
 
+    def close(self) -> None:
+        """Close all tasks; the first error is raised after all had their turn."""
+        tasks, self._tasks = list(self._tasks.values()), {}
+        errors: list[Exception] = []
+        for cached in tasks:
+            try:
+                cached.task.close()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
     def drop_others(self, job_id: str, attempt: int) -> None:
         """Close the tasks of other jobs and attempts: their time is over when a new one begins here."""
         for key in [key for key in self._tasks if key[:2] != (job_id, attempt)]:
@@ -65,6 +77,7 @@ def run_task(
     """
     stage, partition = task_id
     arriving = in_order(packets)
+    cached: CachedTask | None = None
     try:
         cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
         yield from cached.task.run(order, arriving)
@@ -85,6 +98,8 @@ def run_task(
         )
         ack = TaskAck(order.epoch, stage, partition, failure=failure)
     if ack.failure is not None:
+        if cached is not None:
+            _close_quietly(cached.task)
         # Acknowledgements of earlier stages still have to get through: the driver looks for the first failure.
         yield from (packet for packet in arriving if packet.edge == ACK)
     yield Packet(partition, ACK, partition, stage, ack.encode())
@@ -110,7 +125,11 @@ def _task_at(
         _close_quietly(cached.task)
     task = StageTask(load_job(), *task_id, clock, order.attempt)
     read = _rebuild(task, task_id, order.history, storage)
-    task.open()
+    try:
+        task.open()
+    except BaseException:
+        _close_quietly(task)  # functions that were opened already
+        raise
     return CachedTask(task, base), read
 
 

@@ -123,10 +123,11 @@ class JobRunner:
 
     def _run_bounded(self) -> None:
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
+        frame = self._plan(bounded_input(self._session, self.job))
         while not self.coordinator.finished:
             self._check_cancelled()
-            frame = self._plan(bounded_input(self._session, self.job))
-            self._epoch(frame, keep_state=not self._settings.batch)
+            # A new query over the analysed plan: run twice, one query would answer from the shuffle files of the first.
+            self._epoch(frame.select("edge", "payload"), keep_state=not self._settings.batch)
 
     # -- unbounded ------------------------------------------------------------------------------------------------
 

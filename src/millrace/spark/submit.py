@@ -50,7 +50,7 @@ class JobSettings:
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
-    payload = serialize(job)
+    payload = serialize(job.for_tasks())
     runner = JobRunner(job, payload, settings, Coordinator(job, now_millis))
     runner.coordinator.find_splits()
     wishes = SessionWishes(

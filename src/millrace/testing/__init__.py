@@ -2,6 +2,39 @@
 
 from __future__ import annotations
 
+from millrace.testing.harness import OperatorHarness
 from millrace.testing.local import LocalRun, run_locally
+from millrace.testing.records import Record, Status, Watermark
+from millrace.testing.script import (
+    Element,
+    EndInput,
+    EpochEnd,
+    ProcessingTime,
+    StatusStep,
+    Step,
+    WatermarkStep,
+    steps,
+)
+from millrace.testing.snapshot import Snapshot
+from millrace.testing.variants import Outcome, check_variants, run_script
 
-__all__ = ["LocalRun", "run_locally"]
+__all__ = [
+    "Element",
+    "EndInput",
+    "EpochEnd",
+    "LocalRun",
+    "OperatorHarness",
+    "Outcome",
+    "ProcessingTime",
+    "Record",
+    "Snapshot",
+    "Status",
+    "StatusStep",
+    "Step",
+    "Watermark",
+    "WatermarkStep",
+    "check_variants",
+    "run_locally",
+    "run_script",
+    "steps",
+]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
-
-from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.graph.serialize import serialize
+from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.exchange import ACK, Packet
+from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import JobGraph
 from millrace.runtime.storage import MemoryStorage
 from millrace.runtime.worker import TaskCache, run_task
@@ -43,7 +43,7 @@ class LocalEngine:
         self, job: JobGraph, clock: Callable[[], int], workers: int = 1, pick: Callable[[int], int] | None = None
     ) -> None:
         # Through the same pickle as on Spark: nothing is shared with the user's objects.
-        self._payload = cloudpickle.dumps(job)
+        self._payload = serialize(job.for_tasks())
         self.job = self._load()
         self._clock = clock
         self.storage = MemoryStorage()
@@ -77,9 +77,15 @@ class LocalEngine:
 
     def epochs(self) -> Iterator[EpochResult]:
         """Run to the end of a bounded job."""
-        while not self.coordinator.finished:
-            yield self.run_epoch(self.coordinator.plan())
-        self.coordinator.close()
+        try:
+            while not self.coordinator.finished:
+                yield self.run_epoch(self.coordinator.plan())
+            for cache in self._workers:
+                cache.close()
+        except OperatorError as error:
+            raise JobFailedError(error.failure) from error
+        finally:
+            self.coordinator.close()
 
 
 def run_locally(
@@ -101,10 +107,14 @@ def run_locally(
 
     if isinstance(program, DataStream):
         env = program.get_execution_environment()
-        env._program.add("Sink: Collect", specs.Collect(), program._edges(), None)
+        collect = env._program.add("Sink: Collect", specs.Collect(), program._edges(), None)
+        try:
+            job = env.job_graph()
+        finally:
+            env._program.remove(collect.id)
     else:
         env = program
-    job = env.job_graph()
+        job = env.job_graph()
     env._program.clear()
     if epoch_records is not None:
         job = replace(job, epoch_records=epoch_records)

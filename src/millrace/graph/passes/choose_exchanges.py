@@ -29,5 +29,6 @@ def _choose(edge: Edge, node: Node, above: dict[int, Node]) -> Edge:
             f"parallelism {source.parallelism}: forward() needs equal parallelism; use rebalance() or rescale()"
         )
     if isinstance(edge.partitioner, Hash):
+        assert node.max_parallelism is not None, "assign_parallelism sets it"
         return replace(edge, partitioner=replace(edge.partitioner, max_parallelism=node.max_parallelism))
     return edge

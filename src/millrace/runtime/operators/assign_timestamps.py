@@ -106,6 +106,7 @@ class EventTime:
         if isinstance(mark, Status):
             self._set_idle(mark is Status.IDLE)
         elif mark > self.watermark:
+            self._set_idle(False)
             self.watermark = mark
             self._output.mark(mark)
 

@@ -6,6 +6,7 @@ from itertools import compress
 
 from millrace.datastream.functions import FilterFunction
 from millrace.runtime.elements import Chunk
+from millrace.runtime.failure import check_complete
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.function import FunctionOperator
 
@@ -18,6 +19,7 @@ class FilterOperator(FunctionOperator[FilterFunction]):
         try:
             # bool() here: a result without truth value (an array) is the user's error and shall name its element
             accepted = list(map(bool, map(self.function.filter, remaining)))
+            check_complete(accepted, chunk.values)
         except Exception as error:
             raise self.context.error(error, failing(chunk.values, remaining)) from error
         timestamps = None if chunk.timestamps is None else list(compress(chunk.timestamps, accepted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millrace.datastream.functions import MapFunction
 from millrace.runtime.elements import Chunk
+from millrace.runtime.failure import check_complete
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.function import FunctionOperator
 
@@ -15,6 +16,7 @@ class MapOperator(FunctionOperator[MapFunction]):
         remaining = iter(chunk.values)
         try:
             values = list(map(self.function.map, remaining))
+            check_complete(values, chunk.values)
         except Exception as error:
             raise self.context.error(error, failing(chunk.values, remaining)) from error
         self.emit(values, chunk.timestamps)

@@ -213,7 +213,15 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
 
 
 class EndingTimers:
-    """Mixed into keyed operators of batch mode: at the end of input the processing-time timers fire too, as in Flink."""
+    """Mixed into keyed operators of batch mode: at the end of input the processing-time timers fire too, as in Flink.
+
+    As there, timers that are set from then on are ignored: a job with a repeating timer has to end.
+    """
+
+    def process_watermark(self: Any, watermark: int) -> None:
+        if watermark == MAX_WATERMARK:
+            self._backend.event_timers.closed = self._backend.processing_timers.closed = True
+        super().process_watermark(watermark)  # type: ignore[misc]
 
     def end_input(self: Any) -> None:
         self.fire(self._backend.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)

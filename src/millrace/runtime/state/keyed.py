@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.datastream.functions import AggregateFunction, ReduceFunction
 from millrace.datastream.state import AggregatingState, ListState, MapState, ReducingState, ValueState
-from millrace.runtime.state.tables import ListTable, MapTable, ValueTable
+from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
 if TYPE_CHECKING:
     from millrace.runtime.state.backend import KeyedStateBackend
@@ -36,7 +36,7 @@ class HeapValueState(ValueState[Any]):
 
     def clear(self) -> None:
         at = self._backend.at
-        if self._rows.pop(at, None) is not None:
+        if self._rows.pop(at, ABSENT) is not ABSENT:
             self._touch(at)
 
 
@@ -58,7 +58,7 @@ class HeapReducingState(ReducingState[Any]):
 
     def clear(self) -> None:
         at = self._backend.at
-        if self._rows.pop(at, None) is not None:
+        if self._rows.pop(at, ABSENT) is not ABSENT:
             self._touch(at)
 
 
@@ -82,7 +82,7 @@ class HeapAggregatingState(AggregatingState[Any, Any]):
 
     def clear(self) -> None:
         at = self._backend.at
-        if self._rows.pop(at, None) is not None:
+        if self._rows.pop(at, ABSENT) is not ABSENT:
             self._touch(at)
 
 

@@ -1,0 +1,8 @@
+"""``python -m millrace``: the ``millrace`` command of a certain Python."""
+
+from __future__ import annotations
+
+from millrace.cli.main import main
+
+if __name__ == "__main__":
+    main(prog_name="millrace")

@@ -1,0 +1,48 @@
+"""The jobs that a program has started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from millrace.datastream.defaults import Submission
+
+if TYPE_CHECKING:
+    from millrace.spark.submit import SparkJobClient
+
+
+class Jobs:
+    """Knows the jobs of a program, so that none outlives it and none is cut off by its end."""
+
+    def __init__(self, start: Callable[[Submission], SparkJobClient]) -> None:
+        self._start = start
+        self._detached: list[SparkJobClient] = []
+        self._collecting: list[SparkJobClient] = []
+
+    def submit(self, submission: Submission) -> SparkJobClient:
+        client = self._start(submission)
+        (self._collecting if submission.collecting else self._detached).append(client)
+        return client
+
+    def wait(self) -> None:
+        """Let jobs that the program didn't wait for come to their end. Raises what a job raises that fails now."""
+        # A job whose results nobody reads any more would wait for its reader for ever.
+        _cancel(self._collecting)
+        for client in self._detached:
+            if not _ended(client):
+                client.wait()
+
+    def cancel(self) -> None:
+        """Stop all jobs that still run, and wait for their end."""
+        _cancel([*self._detached, *self._collecting])
+
+
+def _ended(client: SparkJobClient) -> bool:
+    return client.get_job_status().result().is_globally_terminal_state()
+
+
+def _cancel(clients: list[SparkJobClient]) -> None:
+    running = [client for client in clients if not _ended(client)]
+    stopping = [client.cancel() for client in running]
+    for stopped in stopping:
+        stopped.result()

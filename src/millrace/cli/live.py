@@ -1,0 +1,103 @@
+"""What a terminal shows of the jobs of ``millrace run``; in a pipe, what their print sinks print and nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from millrace.cli.progress import Progress
+from millrace.common.job_status import JobStatus
+from millrace.spark.listeners import EpochDone, JobListener, JobStarted, PlainListener
+
+if TYPE_CHECKING:
+    from millrace.cli.screen import Screen
+
+REFRESH_SECONDS = 0.25
+
+
+class JobWatch:
+    """Makes the listener of each job, and remembers where it logs."""
+
+    def __init__(self, screen: Screen | None) -> None:
+        self._screen = screen
+        self._announced: set[tuple[str | None, str | None]] = set()
+        self.log_file: str | None = None
+
+    def listener(self) -> JobListener:
+        return PipeListener(self) if self._screen is None else LiveListener(self, self._screen)
+
+    def started(self, job: JobStarted) -> None:
+        """Jobs of one session have the same dashboard and log: they are named once."""
+        self.log_file = job.log_file
+        places = (job.dashboard, job.log_file)
+        if self._screen is None or places in self._announced:
+            return
+        self._announced.add(places)
+        named = [("Spark's dashboard", job.dashboard), ("log", job.log_file)]
+        text = ", ".join(f"{what}: {place}" for what, place in named if place)
+        if text:
+            self._screen.say(text)
+
+
+class PipeListener(PlainListener):
+    """Prints what the program prints, nothing else."""
+
+    def __init__(self, watch: JobWatch) -> None:
+        self._watch = watch
+
+    def started(self, job: JobStarted) -> None:
+        self._watch.started(job)
+
+
+class LiveListener(PlainListener):
+    """Keeps the live line up to date while the job runs, and leaves a summary when it has finished."""
+
+    def __init__(
+        self,
+        watch: JobWatch,
+        screen: Screen,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        refresh_seconds: float | None = REFRESH_SECONDS,
+    ) -> None:
+        """With ``refresh_seconds`` None the line changes only when ``refresh`` is called."""
+        self._watch = watch
+        self._screen = screen
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._refresh_seconds = refresh_seconds
+        self._ended = threading.Event()
+        # Epochs come on one thread and are shown by another.
+        self._lock = threading.Lock()
+
+    def started(self, job: JobStarted) -> None:
+        self._name = job.name
+        self._progress = Progress(self._clock())
+        self._watch.started(job)
+        self.refresh()
+        if self._refresh_seconds is not None:
+            threading.Thread(target=self._keep_fresh, args=(self._refresh_seconds,), daemon=True).start()
+
+    def _keep_fresh(self, seconds: float) -> None:
+        while not self._ended.wait(seconds):
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Show the figures of this moment."""
+        with self._lock:
+            if not self._ended.is_set():
+                self._screen.show(self._progress.line(self._clock(), int(self._wall_clock() * 1000)))
+
+    def epoch(self, epoch: EpochDone) -> None:
+        result = epoch.result
+        with self._lock:
+            self._progress.add(result.epoch, result.records, result.watermark, self._clock())
+
+    def ended(self, status: JobStatus) -> None:
+        with self._lock:
+            self._ended.set()
+            self._screen.show(None)
+        if status is JobStatus.FINISHED:
+            self._screen.say(f"{self._name} FINISHED: {self._progress.summary(self._clock())}")

@@ -1,0 +1,70 @@
+"""Ctrl-C and SIGTERM: the first lets the job be cancelled, the second ends this process at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StoppedError(KeyboardInterrupt):
+    """The user, or the system, wants the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell says of a command that a signal ended."""
+        return 128 + self.number
+
+
+class Stopper:
+    """Turns signals into ``StoppedError`` in the main thread."""
+
+    def __init__(self) -> None:
+        self._received: int | None = None
+        self._deferred = False
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle the signals inside; afterwards too, once one has come, until the process has ended."""
+        # What the shell of a background command has switched off stays off.
+        wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._handle) for number in wanted}
+        try:
+            yield
+        finally:
+            if self._received is None:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Let what is inside come to its end first: a call to the JVM that is cut off spoils the connection."""
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+            self._take_back()
+        if self._received is not None:
+            raise StoppedError(self._received)
+
+    def _take_back(self) -> None:
+        # Spark's handler would cancel its own jobs first, and the job would look as if it had failed.
+        handler = signal.getsignal(signal.SIGINT)
+        if getattr(handler, "__module__", "").startswith("pyspark"):
+            signal.signal(signal.SIGINT, self._handle)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if self._received is not None:
+            os._exit(128 + number)
+        self._received = number
+        if not self._deferred:
+            raise StoppedError(number)

@@ -1,0 +1,364 @@
+"""``OperatorHarness``: one operator under test, driven by hand.
+
+    harness = OperatorHarness.for_function(MyKeyedProcess(), key_selector=lambda value: value[0])
+    with harness:
+        harness.process_element(("a", 1), timestamp=1_000)
+        harness.process_watermark(5_000)
+        assert harness.output == [Record(("a", 1), 1_000), Watermark(5_000)]
+
+The operator is the one that runs in a job, behind the same gate; only Spark is missing. Time stands still until
+``set_processing_time``.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import cloudpickle
+
+from millrace.common.typeinfo import TypeInformation
+from millrace.datastream.functions import Function, KeySelector
+from millrace.datastream.functions.adapt import as_key_selector
+from millrace.datastream.output_tag import OutputTag
+from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
+from millrace.runtime.epoch import SourceOrder, SourceReport
+from millrace.runtime.operators.base import Operator, OperatorContext
+from millrace.runtime.operators.collect import CollectOperator, PrintOperator
+from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.partitioners import PartitioningError, each
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.task import Gate
+from millrace.testing.operators import operator_for
+from millrace.testing.records import Captured, Item, Record
+from millrace.testing.snapshot import Snapshot
+
+__all__ = ["OperatorHarness"]
+
+Selector = KeySelector | Callable[[Any], Any]
+
+_NO_NAMESPACE = object()
+
+
+class OperatorHarness:
+    """Drives one subtask of one operator and keeps what it puts out.
+
+    :param operator_factory: makes a fresh operator; called once by every harness, also by ``restored``.
+    :param key_selectors: one per input for a keyed operator, none otherwise.
+    :param channels: how many senders each input has: the watermark is the minimum over all of them.
+    :param output_type: declared type of the results, as ``output_type`` of ``DataStream.map``.
+    :param side_outputs: tags whose values shall be checked against the tag's type.
+    """
+
+    def __init__(
+        self,
+        operator_factory: Callable[[], Operator],
+        *,
+        inputs: int = 1,
+        key_selectors: Sequence[Selector] = (),
+        output_type: TypeInformation | None = None,
+        side_outputs: Iterable[OutputTag] = (),
+        parallelism: int = 1,
+        subtask: int = 0,
+        max_parallelism: int = 128,
+        channels: int = 1,
+        job_parameters: dict[str, str] | None = None,
+        processing_time: int = 0,
+    ) -> None:
+        if not 0 <= subtask < parallelism <= max_parallelism:
+            raise ValueError(f"no subtask {subtask} of {parallelism}, at most {max_parallelism}")
+        if key_selectors and len(key_selectors) != inputs:
+            raise ValueError(f"{inputs} inputs need as many key selectors, not {len(key_selectors)}")
+        tags = tuple(side_outputs)
+        self._another = partial(
+            type(self),
+            operator_factory,
+            inputs=inputs,
+            key_selectors=key_selectors,
+            output_type=output_type,
+            side_outputs=tags,
+            parallelism=parallelism,
+            subtask=subtask,
+            max_parallelism=max_parallelism,
+            channels=channels,
+            job_parameters=job_parameters,
+        )
+        self._keys = [as_key_selector(selector).get_key for selector in key_selectors]
+        self._inputs, self._channels = inputs, channels
+        self._now = processing_time
+        self._epoch = 1
+        self._in_epoch = False
+        self.is_open = False
+        self.printed: list[str] = []
+        """lines of ``print()``, filled at the end of an epoch"""
+        self.collected: list[Any] = []
+        """elements of ``execute_and_collect()``, filled at the end of an epoch"""
+        self.committables: list[Any] = []
+        """what a sink's writer handed over for its committer, filled at the end of an epoch"""
+        self._captured = Captured()
+        self.operator = operator_factory()
+        name = type(self.operator).__name__
+        runtime = OperatorRuntimeContext(name, subtask, parallelism, max_parallelism, 0, job_parameters)
+        types: dict[str, TypeInformation | None] = {tag.tag_id: tag.type_info for tag in tags}
+        context = OperatorContext(runtime, name, "the test", output_type, types, lambda: self._now)
+        self.operator.setup(context, self._captured)
+        self._gate = Gate(self.operator, [(input, sender) for input in range(inputs) for sender in range(channels)])
+
+    @classmethod
+    def for_function(
+        cls,
+        function: Function,
+        key_selector: Selector | None = None,
+        key_selector2: Selector | None = None,
+        output_type: TypeInformation | None = None,
+        parallelism: int = 1,
+        subtask: int = 0,
+        max_parallelism: int = 128,
+        batch: bool = False,
+        **settings: Any,
+    ) -> OperatorHarness:
+        """A harness round the operator that a job would run ``function`` in.
+
+        As in a job the operator gets a pickled copy of the function, and every restored harness a copy of its own.
+        ``key_selector2`` is that of the second input; without it both inputs use ``key_selector``.
+        """
+        choice = operator_for(function, key_selector is not None)
+        make = choice.batch if batch else choice.operator
+        payload = cloudpickle.dumps(function)
+        selectors: list[Selector] = []
+        if key_selector is not None:
+            selectors = [key_selector, key_selector2 or key_selector][: choice.inputs]
+        return cls(
+            lambda: make(choice.adapt(pickle.loads(payload))),
+            inputs=choice.inputs,
+            key_selectors=selectors,
+            output_type=output_type,
+            parallelism=parallelism,
+            subtask=subtask,
+            max_parallelism=max_parallelism,
+            **settings,
+        )
+
+    # -- life -----------------------------------------------------------------------------------------------------
+
+    def open(self) -> OperatorHarness:
+        """Open the operator and its function; state must have been restored before."""
+        self.operator.open()
+        self.is_open = True
+        return self
+
+    def close(self) -> None:
+        """Close the operator and its function."""
+        self.is_open = False
+        self.operator.close()
+
+    def __enter__(self) -> OperatorHarness:
+        return self if self.is_open else self.open()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # -- what comes in --------------------------------------------------------------------------------------------
+
+    def process_element(self, value: Any, timestamp: int | None = None, input: int = 0) -> None:
+        """One element, in a chunk of its own."""
+        self.process_elements([(value, timestamp)], input)
+
+    def process_elements(self, elements: Iterable[tuple[Any, int | None]], input: int = 0) -> None:
+        """(value, timestamp) pairs, all in one chunk."""
+        self._begin()
+        pairs = list(elements)
+        values = [value for value, _ in pairs]
+        timestamps = [timestamp for _, timestamp in pairs]
+        keys = None
+        if self._keys:
+            try:
+                keys = each(self._keys[input], values, "the key selector failed")
+            except PartitioningError as error:
+                cause = error.__cause__ or error
+                raise self.operator.context.error(cause, error.element, f": {error}") from error
+        known = None if timestamps.count(None) == len(timestamps) else timestamps
+        self._gate.chunk(Chunk(values, known, keys), input)
+
+    def process_watermark(self, timestamp: int, input: int = 0, channel: int = 0) -> None:
+        """A watermark (ms) of one channel; the operator sees the minimum over all channels of all inputs."""
+        self._begin()
+        self._gate.mark(self._channel(input, channel), timestamp)
+
+    def process_status(self, status: Status, input: int = 0, channel: int = 0) -> None:
+        """A channel becomes idle or active."""
+        self._begin()
+        self._gate.mark(self._channel(input, channel), status)
+
+    def set_processing_time(self, now: int) -> None:
+        """Set the clock (ms) and fire the timers that are due."""
+        self._begin()
+        self._now = now
+        self.operator.advance_processing_time(now)
+
+    def advance_processing_time(self, by: int) -> None:
+        """Let ``by`` ms pass."""
+        self.set_processing_time(self._now + by)
+
+    def end_epoch(self) -> None:
+        """End the epoch, as a micro-batch does: timers that are due fire, sinks flush."""
+        self._begin()
+        operator = self.operator
+        operator.advance_processing_time(self._now)
+        operator.end_epoch()
+        if isinstance(operator, SinkOperator):
+            self.committables.extend(operator.committables())
+        elif isinstance(operator, PrintOperator):
+            self.printed.extend(operator.take_lines())
+        elif isinstance(operator, CollectOperator):
+            self.collected.extend(value for part in operator.take_parts() for value in pickle.loads(part))
+        self._epoch += 1
+        self._in_epoch = False
+
+    def end_input(self, input: int | None = None) -> None:
+        """Bounded input ends: MAX_WATERMARK, then the end, on all inputs or on one."""
+        self._begin()
+        for number in range(self._inputs) if input is None else (input,):
+            for sender in range(self._channels):
+                self._gate.mark((number, sender), MAX_WATERMARK)
+                self._gate.mark((number, sender), Status.FINISHED)
+
+    def read(
+        self, splits: Sequence[Any] = (), no_more_splits: bool = True, records: int | None = None, stop: bool = False
+    ) -> SourceReport:
+        """Let a source read its share of an epoch: these splits, at most about ``records`` elements."""
+        if not isinstance(self.operator, SourceOperator):
+            raise TypeError(f"{type(self.operator).__name__} has inputs: only sources read")
+        self._begin()
+        order = SourceOrder(tuple(splits), no_more_splits, stop=stop)
+        for _ in self.operator.read(order, self._epoch, records, None):
+            pass
+        return self.operator.report()
+
+    def _channel(self, input: int, channel: int) -> tuple[int, int]:
+        if not (0 <= input < self._inputs and 0 <= channel < self._channels):
+            raise ValueError(f"no channel {channel} of input {input}: {self._inputs} inputs, {self._channels} channels")
+        return (input, channel)
+
+    def _begin(self) -> None:
+        if not self.is_open:
+            raise RuntimeError("the harness is not open: call open(), or use it in a with statement")
+        if not self._in_epoch and isinstance(self.operator, SinkOperator):
+            self.operator.begin_epoch(self._epoch)
+        self._in_epoch = True
+
+    # -- what came out --------------------------------------------------------------------------------------------
+
+    @property
+    def output(self) -> list[Item]:
+        """Records, watermarks and status changes of the main output, in order."""
+        return list(self._captured.items)
+
+    def take_output(self) -> list[Item]:
+        """The output so far; forgets it."""
+        items, self._captured.items = self._captured.items, []
+        return items
+
+    @property
+    def records(self) -> list[Record]:
+        """The elements of the main output."""
+        return [item for item in self._captured.items if isinstance(item, Record)]
+
+    @property
+    def values(self) -> list[Any]:
+        """The elements of the main output, without timestamps."""
+        return [record.value for record in self.records]
+
+    def side_output(self, tag: OutputTag | str) -> list[Record]:
+        """The elements of a side output."""
+        return list(self._captured.sides.get(tag if isinstance(tag, str) else tag.tag_id, ()))
+
+    def take_side_outputs(self) -> dict[str, list[Record]]:
+        """tag id -> elements so far; forgets them."""
+        sides, self._captured.sides = self._captured.sides, {}
+        return sides
+
+    # -- state ----------------------------------------------------------------------------------------------------
+
+    @property
+    def processing_time(self) -> int:
+        """The clock (ms)."""
+        return self._now
+
+    @property
+    def watermark(self) -> int:
+        """The combined watermark of all inputs (ms)."""
+        return self._gate.watermark
+
+    def num_event_time_timers(self) -> int:
+        """Pending event-time timers of all keys."""
+        return len(self._keyed().event_timers)
+
+    def num_processing_time_timers(self) -> int:
+        """Pending processing-time timers of all keys."""
+        return len(self._keyed().processing_timers)
+
+    def state_of(self, key: Any, state_name: str, namespace: Any = _NO_NAMESPACE) -> Any:
+        """A copy of what a state holds for a key: value (or accumulator), list or dict; None for nothing."""
+        table = self._keyed().table(state_name)
+        at = key if namespace is _NO_NAMESPACE else Scoped(key, namespace)
+        return None if table is None else copy.deepcopy(table.rows.get(at))
+
+    def keys(self, state_name: str) -> list[Any]:
+        """The keys for which a state holds something."""
+        table = self._keyed().table(state_name)
+        return [] if table is None else list(table.keys())
+
+    def _keyed(self) -> KeyedStateBackend:
+        backend = self.operator.keyed_state()
+        if not isinstance(backend, KeyedStateBackend):
+            raise TypeError(f"{type(self.operator).__name__} has no keyed state")
+        return backend
+
+    # -- snapshots ------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The whole state. Ends the epoch first: state is only ever taken between two epochs."""
+        return self._take(lambda keyed: keyed.full())
+
+    def snapshot_delta(self) -> Snapshot:
+        """What changed since the last call; ends the epoch first. ``apply`` it to a copy that has all before it."""
+        return self._take(lambda keyed: keyed.delta())
+
+    def _take(self, take: Callable[[Any], Any]) -> Snapshot:
+        if self._in_epoch:
+            self.end_epoch()
+        keyed = self.operator.keyed_state()
+        state = (None if keyed is None else take(keyed), self.operator.snapshot(), self._gate.snapshot())
+        return Snapshot.of(state, self._epoch, self._now)
+
+    def restore(self, snapshot: Snapshot) -> OperatorHarness:
+        """Load a snapshot into this harness, which must be fresh."""
+        if self.is_open:
+            raise RuntimeError("restore() needs a harness that was not opened yet; use restored() or apply()")
+        return self.apply(snapshot)
+
+    def apply(self, delta: Snapshot) -> OperatorHarness:
+        """Do the changes of another copy of this operator; the harness may be open."""
+        keyed, small, gate = delta.state()
+        if keyed is not None:
+            self.operator.keyed_state().apply(keyed)
+        if small is not None:
+            self.operator.restore(small)
+        self._gate.restore(gate)
+        self._epoch, self._now = delta.epoch, delta.processing_time
+        return self
+
+    def fresh(self) -> OperatorHarness:
+        """A new harness with a new operator and the same settings; neither restored nor opened."""
+        return self._another(processing_time=self._now)
+
+    def restored(self) -> OperatorHarness:
+        """A new, open harness that goes on from a snapshot of this one; its output is empty."""
+        return self.fresh().restore(self.snapshot()).open()

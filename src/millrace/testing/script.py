@@ -1,0 +1,59 @@
+"""Scripts: what happens to an operator, step by step, independent of how an engine groups it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from millrace.runtime.elements import Status
+
+__all__ = ["Element", "EndInput", "EpochEnd", "ProcessingTime", "StatusStep", "Step", "WatermarkStep", "steps"]
+
+
+class Element(NamedTuple):
+    """An element arrives."""
+
+    value: Any
+    timestamp: int | None = None
+    input: int = 0
+
+
+class WatermarkStep(NamedTuple):
+    """A watermark (ms) arrives."""
+
+    timestamp: int
+    input: int = 0
+
+
+class StatusStep(NamedTuple):
+    """An input becomes idle or active."""
+
+    status: Status
+    input: int = 0
+
+
+class ProcessingTime(NamedTuple):
+    """The clock (ms) moves on."""
+
+    now: int
+
+
+class EpochEnd(NamedTuple):
+    """An epoch ends here in every variant."""
+
+
+class EndInput(NamedTuple):
+    """Bounded input ends, with MAX_WATERMARK."""
+
+
+Step = Element | WatermarkStep | StatusStep | ProcessingTime | EpochEnd | EndInput
+
+
+def steps(values: Sequence[Any], watermark_lag: int | None = None) -> list[Step]:
+    """A script of ``(value, timestamp)`` pairs and the end; with ``watermark_lag`` a watermark so far behind each."""
+    script: list[Step] = []
+    for value, timestamp in values:
+        script.append(Element(value, timestamp))
+        if watermark_lag is not None:
+            script.append(WatermarkStep(timestamp - watermark_lag))
+    return [*script, EndInput()]

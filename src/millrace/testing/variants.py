@@ -1,0 +1,262 @@
+"""``check_variants``: the same script, grouped and interrupted in every way that an engine may choose.
+
+Spark hands an operator its elements in chunks and epochs of any size, restarts it after any epoch, and lets old copies
+catch up from deltas. None of that may show in the output.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.testing.harness import OperatorHarness
+from millrace.testing.records import Item, Record
+from millrace.testing.script import Element, EndInput, EpochEnd, ProcessingTime, StatusStep, Step, WatermarkStep
+from millrace.testing.snapshot import Snapshot
+
+__all__ = ["Outcome", "check_variants", "run_script"]
+
+Group = list[Element] | Step
+"""elements of one chunk, or one other step"""
+
+
+@dataclass
+class Outcome:
+    """Everything that a run put out."""
+
+    items: list[Item] = field(default_factory=list)
+    sides: dict[str, list[Record]] = field(default_factory=dict)
+    printed: list[str] = field(default_factory=list)
+    collected: list[Any] = field(default_factory=list)
+
+    @property
+    def records(self) -> list[Record]:
+        return [item for item in self.items if isinstance(item, Record)]
+
+    @property
+    def values(self) -> list[Any]:
+        return [record.value for record in self.records]
+
+    def take(self, harness: OperatorHarness) -> None:
+        """Move what the harness has gathered here."""
+        self.items += harness.take_output()
+        for tag, found in harness.take_side_outputs().items():
+            self.sides.setdefault(tag, []).extend(found)
+        self.printed += harness.printed
+        self.collected += harness.collected
+        harness.printed, harness.collected = [], []
+
+
+def check_variants(
+    make_harness: Callable[[], OperatorHarness],
+    script: Sequence[Step],
+    expected: Sequence[Any] | None = None,
+    key: Callable[[Any], Hashable] | None = None,
+    *,
+    ordered: bool = True,
+    watermarks: bool = True,
+    sides: dict[str, list[Any]] | None = None,
+    seed: int | None = None,
+    random_runs: int = 3,
+) -> Outcome:
+    """Run the script in all variants; raises ``AssertionError`` that names the variant and seed if one differs.
+
+    :param make_harness: makes a new harness with a new operator.
+    :param expected: what must come out: values, or ``Record``, ``Watermark`` and ``Status`` objects for everything.
+    :param key: the order only counts among results with the same key (of their value).
+    :param ordered: False: the order does not count at all.
+    :param watermarks: False for an operator that makes its own watermarks once per chunk: they are left out.
+    :param sides: tag id -> expected values of the side output.
+    :return: what the first variant put out.
+    """
+    first_seed = random.randrange(1_000_000) if seed is None else seed
+    wanted: Outcome | None = None
+    wanted_view: Any = None
+    for name, run in _variants(first_seed, random_runs):
+        found = run(make_harness, script)
+        view = _view(found, key, ordered, watermarks)
+        if wanted is None:
+            wanted, wanted_view = found, view
+            _check_expected(name, found, expected, sides, key, ordered)
+        elif view != wanted_view:
+            raise AssertionError(f"variant {name!r} differs from 'all at once':\n{_difference(wanted_view, view)}")
+    assert wanted is not None
+    return wanted
+
+
+Run = Callable[[Callable[[], OperatorHarness], Sequence[Step]], Outcome]
+
+
+def _variants(seed: int, random_runs: int) -> Iterator[tuple[str, Run]]:
+    yield "all at once", run_script
+    yield "one by one", _one_by_one
+    yield "snapshot and restore after every step", _restored
+    for number in range(seed, seed + random_runs):
+        yield f"random splits, seed {number}", _seeded(_random_splits, number)
+        yield f"deltas to stale copies, seed {number}", _seeded(_deltas, number)
+
+
+def _seeded(run: Callable[[Any, Any, random.Random], Outcome], seed: int) -> Run:
+    return lambda make, script: run(make, script, random.Random(seed))
+
+
+def run_script(make_harness: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
+    """Run a script in one go: as few chunks and epochs as it allows."""
+    outcome = Outcome()
+    with make_harness() as harness:
+        for group in _groups(script, lambda: False):
+            _play(harness, group)
+        _finish(harness, outcome)
+    return outcome
+
+
+def _one_by_one(make: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
+    outcome = Outcome()
+    with make() as harness:
+        for group in _groups(script, lambda: True):
+            _play(harness, group)
+            _finish(harness, outcome)
+    return outcome
+
+
+def _random_splits(make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random) -> Outcome:
+    outcome = Outcome()
+    with make() as harness:
+        for group in _groups(script, lambda: draw.random() < 0.3):
+            _play(harness, group)
+            if draw.random() < 0.3:
+                _finish(harness, outcome)
+        _finish(harness, outcome)
+    return outcome
+
+
+def _restored(make: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
+    outcome = Outcome()
+    harness = make().__enter__()
+    for group in _groups(script, lambda: True):
+        _play(harness, group)
+        _finish(harness, outcome)
+        following = harness.restored()
+        harness.close()
+        harness = following
+    harness.close()
+    return outcome
+
+
+def _deltas(make: Callable[[], OperatorHarness], script: Sequence[Step], draw: random.Random) -> Outcome:
+    """Two workers take turns; the one that is drawn first catches up. Now and then one is replaced by a new one."""
+    outcome, deltas = Outcome(), list[Snapshot]()
+    first = make()
+    workers = [(first.__enter__(), 0), (first.fresh().open(), 0)]
+    for group in _groups(script, lambda: draw.random() < 0.7):
+        chosen = draw.randrange(2)
+        harness, version = workers[chosen]
+        if draw.random() < 0.2:
+            harness.close()
+            harness = harness.fresh()
+            for delta in deltas:
+                harness.apply(delta)
+            harness.open()
+        else:
+            for delta in deltas[version:]:
+                harness.apply(delta)
+        _play(harness, group)
+        _finish(harness, outcome)
+        deltas.append(harness.snapshot_delta())
+        workers[chosen] = (harness, len(deltas))
+    for harness, _ in workers:
+        harness.close()
+    return outcome
+
+
+def _groups(script: Sequence[Step], cut: Callable[[], bool]) -> Iterator[Group]:
+    """Elements that follow each other on one input, as chunks; ``cut`` says whether to end a chunk early."""
+    chunk: list[Element] = []
+    for step in script:
+        if chunk and (not isinstance(step, Element) or step.input != chunk[0].input or cut()):
+            yield chunk
+            chunk = []
+        if isinstance(step, Element):
+            chunk.append(step)
+        else:
+            yield step
+    if chunk:
+        yield chunk
+
+
+def _play(harness: OperatorHarness, group: Group) -> None:
+    if isinstance(group, list):
+        harness.process_elements([(step.value, step.timestamp) for step in group], group[0].input)
+    elif isinstance(group, WatermarkStep):
+        harness.process_watermark(group.timestamp, group.input)
+    elif isinstance(group, StatusStep):
+        harness.process_status(group.status, group.input)
+    elif isinstance(group, ProcessingTime):
+        harness.set_processing_time(group.now)
+    elif isinstance(group, EndInput):
+        harness.end_input()
+    elif isinstance(group, EpochEnd):
+        harness.end_epoch()
+
+
+def _finish(harness: OperatorHarness, outcome: Outcome) -> None:
+    harness.end_epoch()
+    outcome.take(harness)
+
+
+def _view(outcome: Outcome, key: Callable[[Any], Hashable] | None, ordered: bool, watermarks: bool) -> dict[str, Any]:
+    """The part of an outcome that all variants must agree on."""
+    items = outcome.items if watermarks else outcome.records
+    view: dict[str, Any] = {"output": _arranged(items, key, ordered)}
+    for tag, found in sorted(outcome.sides.items()):
+        view[f"side output {tag!r}"] = _arranged(found, key, ordered)
+    view["printed"] = outcome.printed if ordered and key is None else sorted(outcome.printed)
+    view["collected"] = _arranged([Record(value) for value in outcome.collected], key, ordered)
+    return view
+
+
+def _arranged(items: Sequence[Item], key: Callable[[Any], Hashable] | None, ordered: bool) -> list[Any]:
+    if not ordered:
+        return sorted(items, key=repr)
+    if key is None:
+        return list(items)
+    # A stable sort by key leaves the order within a key; marks come last.
+    return sorted(items, key=lambda item: (0, repr(key(item.value))) if isinstance(item, Record) else (1, ""))
+
+
+def _check_expected(
+    name: str,
+    found: Outcome,
+    expected: Sequence[Any] | None,
+    sides: dict[str, list[Any]] | None,
+    key: Callable[[Any], Hashable] | None,
+    ordered: bool,
+) -> None:
+    pairs: list[tuple[str, Sequence[Any], Sequence[Item]]] = []
+    if expected is not None:
+        pairs.append(("output", expected, found.items))
+    for tag, values in (sides or {}).items():
+        pairs.append((f"side output {tag!r}", values, found.sides.get(tag, [])))
+    for what, wanted, items in pairs:
+        if any(isinstance(item, Item) for item in wanted):
+            left, right = _arranged(wanted, key, ordered), _arranged(items, key, ordered)
+        else:
+            records = [Record(item.value) for item in items if isinstance(item, Record)]
+            left, right = _arranged([Record(value) for value in wanted], key, ordered), _arranged(records, key, ordered)
+        if left != right:
+            raise AssertionError(f"variant {name!r}: not as expected:\n{_difference({what: left}, {what: right})}")
+
+
+def _difference(wanted: dict[str, list[Any]], found: dict[str, list[Any]]) -> str:
+    lines = []
+    for what in dict.fromkeys((*wanted, *found)):
+        left, right = wanted.get(what, []), found.get(what, [])
+        if left == right:
+            continue
+        place = next((n for n, (a, b) in enumerate(zip(left, right)) if a != b), min(len(left), len(right)))
+        lines.append(f"  {what} ({len(left)} and {len(right)} entries), first difference at {place}:")
+        lines.append(f"    wanted: {left[place : place + 3]}")
+        lines.append(f"    found:  {right[place : place + 3]}")
+    return "\n".join(lines)
