@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import sys
 import tempfile
@@ -63,6 +64,9 @@ def _run(program: Program, settings: RunSettings, pyflink: bool, quiet: bool, ve
     from millrace.cli.live import JobWatch
     from millrace.cli.signals import StoppedError, Stopper
 
+    if not verbose:
+        # A program that logs at INFO would otherwise print how its connections to the JVM open and close.
+        logging.getLogger("py4j").setLevel(logging.WARNING)
     screen = None if quiet else _screen()
     watch = JobWatch(screen)
     stopper = Stopper()

@@ -30,6 +30,8 @@ class Screen:
     def show(self, line: str | None) -> None:
         """Replace the live line; None takes it away."""
         with self._lock:
+            if self._drawn and line == self._line:
+                return
             self._erase()
             self._line = line
             self._draw()

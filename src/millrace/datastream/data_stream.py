@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.sink import Sink
@@ -70,6 +70,9 @@ if TYPE_CHECKING:
 __all__ = ["CloseableIterator", "ConnectedStreams", "DataStream", "DataStreamSink", "KeyedStream"]
 
 __getattr__ = module_getattr(__name__)
+
+F = TypeVar("F")
+"""Type of a user function."""
 
 
 @dataclass(frozen=True)
@@ -242,17 +245,17 @@ class DataStream(_NodeHandle):
         self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """One element in, one out."""
-        return self._add("Map", specs.Map(as_map(func)), output_type)
+        return self._add("Map", specs.Map(_function(as_map, func, "map()")), output_type)
 
     def flat_map(
         self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """One element in, any number out: the function returns or yields them."""
-        return self._add("FlatMap", specs.FlatMap(as_flat_map(func)), output_type)
+        return self._add("FlatMap", specs.FlatMap(_function(as_flat_map, func, "flat_map()")), output_type)
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the elements that the predicate accepts."""
-        return self._add("Filter", specs.Filter(as_filter(func)), self._type)
+        return self._add("Filter", specs.Filter(_function(as_filter, func, "filter()")), self._type)
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Run a ProcessFunction: any number of results, side outputs, access to time."""
@@ -291,7 +294,7 @@ class DataStream(_NodeHandle):
         Keys must be hashable and of a type with a hash that is the same in every process: str, int, float, bytes,
         tuple, Row, date, Enum, dataclass, or one with ``__stable_hash__``.
         """
-        selector = _key_function(key_selector)
+        selector = _key_function(key_selector, "key_by()")
         hashed = partitioners.Hash(selector, origin=f"key_by() at {user_origin()}")
         ports = tuple(replace(port, partitioner=hashed) for port in self._ports)
         return KeyedStream(self._env, ports, self._type, self, selector, key_type)
@@ -305,7 +308,7 @@ class DataStream(_NodeHandle):
                 raise GraphError(f"union() at {user_origin()}: the streams belong to different environments")
             if stream.get_type() != self.get_type():
                 raise GraphError(
-                    f"union() at {user_origin()}: cannot union streams of different types: "
+                    f"union() at {user_origin()}: the streams have different types: "
                     f"{self.get_type()} and {stream.get_type()}"
                 )
             # The keys of a keyed stream mean nothing to what reads the union.
@@ -369,8 +372,9 @@ class DataStream(_NodeHandle):
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
         """To the subtask that ``partitioner(key, number of subtasks)`` names."""
-        partition, get_key = as_partitioner(partitioner).partition, _key_function(key_selector)
         origin = f"partition_custom() at {user_origin()}"
+        partition = _function(as_partitioner, partitioner, "partition_custom()").partition
+        get_key = _key_function(key_selector, "partition_custom()")
         return self._partitioned("partition_custom", partitioners.Custom(partition, get_key, origin))
 
     # -- ends -----------------------------------------------------------------------------------------------------
@@ -469,7 +473,7 @@ class KeyedStream(DataStream):
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Fold each key's elements; emits the running result (in batch mode the last one per key)."""
-        return self._add("Reduce", specs.Reduce(as_reduce(func)), self._type)
+        return self._add("Reduce", specs.Reduce(_function(as_reduce, func, "reduce()")), self._type)
 
     def sum(self, position_to_sum: Position = 0) -> DataStream:
         """The running sum of a field per key; the other fields are those of the key's first element."""
@@ -649,7 +653,8 @@ def expect(value: Any, expected: type, where: str) -> None:
     """Raises a ``TypeError`` with the user's line if ``value`` is no ``expected``."""
     if isinstance(value, expected):
         return
-    what = f"not {type(value).__name__}"
+    kind = type(value).__name__
+    what = "not a function" if kind == "function" else f"not {kind}"
     if isinstance(value, type):
         what = f"not the class {value.__name__}"
         if issubclass(value, expected):
@@ -665,7 +670,14 @@ def checked_type(declared: Any) -> TypeInformation | None:
     return declared
 
 
-def _key_function(key_selector: Any) -> Callable[[Any], Any]:
+def _function(adapt: Callable[[Any], F], func: Any, where: str) -> F:
+    try:
+        return adapt(func)
+    except TypeError as error:
+        raise TypeError(f"{where} at {user_origin()}: {error}") from None
+
+
+def _key_function(key_selector: Any, where: str) -> Callable[[Any], Any]:
     if isinstance(key_selector, (str, int)) and not isinstance(key_selector, bool):
         return itemgetter(key_selector)
-    return as_key_selector(key_selector).get_key
+    return _function(as_key_selector, key_selector, where).get_key

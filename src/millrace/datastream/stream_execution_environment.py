@@ -302,7 +302,10 @@ class StreamExecutionEnvironment:
         return self._read(source, WatermarkStrategy.no_watermarks(), "Text File Source", Types.STRING())
 
     def add_source(
-        self, source_func: SourceFunction[Any], source_name: str = "Custom Source", type_info: TypeInformation | None = None
+        self,
+        source_func: SourceFunction[Any],
+        source_name: str = "Custom Source",
+        type_info: TypeInformation | None = None,
     ) -> DataStream:
         """Read a SourceFunction, in one subtask."""
         if isinstance(source_func, Source):

@@ -10,7 +10,6 @@ from typing import Any
 
 import cloudpickle
 
-from millrace.connectors.collection import CollectionSource
 from millrace.graph.nodes import GraphError
 from millrace.runtime.failure import describe
 from millrace.runtime.job import JobGraph
@@ -68,8 +67,6 @@ def _unwrap(value: Any) -> Any:
 
 
 def _called(value: Any) -> str:
-    if isinstance(value, CollectionSource):
-        return "its collection"
     name = getattr(value, "__name__", None)
     if name == "<lambda>":
         return "its lambda"
@@ -103,14 +100,15 @@ def _inside(what: str, path: str, value: Any, depth: int) -> Iterator[str]:
 def _roots(value: Any) -> list[tuple[str, str, Any]]:
     """What a function or function object holds: (kind of name, name, value)."""
     value = _unwrap(value)
-    if isinstance(value, CollectionSource):
-        return [("the element", f"[{index}]", part) for index, part in enumerate(value._values or ())]
     if isinstance(value, functools.partial):
         parts = [("the argument", f"{index}", part) for index, part in enumerate(value.args)]
         parts += [("the argument", name, part) for name, part in value.keywords.items()]
         return parts + _roots(value.func)
     if inspect.isfunction(value):
-        variables = inspect.getclosurevars(value)
+        try:
+            variables = inspect.getclosurevars(value)
+        except ValueError:  # a variable of the closure has no value yet
+            return []
         return [
             *(("the variable", name, part) for name, part in variables.nonlocals.items()),
             *(("the global", name, part) for name, part in variables.globals.items()),

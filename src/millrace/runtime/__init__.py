@@ -1,1 +1,4 @@
-"""The pure Python runtime: elements, watermarks and timers in; elements, state changes and counters out. No I/O, no Spark."""
+"""The pure Python runtime: elements, watermarks and timers in; elements, state changes and counters out.
+
+No I/O, no Spark.
+"""

@@ -1,7 +1,7 @@
 """The packed exchange: what one task sends to one subtask of a later stage travels as a few large binary packets.
 
-A packet carries many elements as one pickle, with the watermarks and status changes of its channel at their places among
-the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of order.
+A packet carries many elements as one pickle, with the watermarks and status changes of its channel at their places
+among the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of order.
 """
 
 from __future__ import annotations

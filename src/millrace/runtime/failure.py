@@ -75,7 +75,7 @@ def user_location(error: BaseException) -> str | None:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_PACKAGE) and not frame.filename.startswith("<frozen")
+        if not frame.filename.startswith((_PACKAGE, "<frozen")) and f"{os.sep}cloudpickle{os.sep}" not in frame.filename
     ]
     own = [frame for frame in frames if f"{os.sep}site-packages{os.sep}" not in frame.filename] or frames
     library = os.path.dirname(os.__file__) + os.sep

@@ -1,7 +1,7 @@
 """Keys to key groups to subtasks: the same in every process and for ever.
 
-Python's own ``hash`` is salted per process, so it can't decide where a key lives. Equal keys must get equal groups, also
-where Python calls values of different types equal (1 == 1.0 == True): the hash follows equality, not the type.
+Python's own ``hash`` is salted per process, so it can't decide where a key lives. Equal keys must get equal groups,
+also where Python calls values of different types equal (1 == 1.0 == True): the hash follows equality, not the type.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def unhashable(key: Any, error: Exception) -> Exception:
     try:
         hash(key)
     except TypeError:
-        return UnstableKeyError(f"{error}: a key of type {type(key).__name__} can't be a key; use a tuple of its parts")
+        return UnstableKeyError(f"a {type(key).__name__} can't be a key: {error}; use a tuple of its parts")
     except Exception:
         return error
     return error

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder
-from millrace.runtime.codec import decode
 from millrace.runtime.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo

@@ -65,8 +65,8 @@ class JobRunner:
         self._own_directory = configured is None
         if configured is None and not place.local and not self._one_epoch():
             raise ValueError(
-                f"a job that runs in several epochs on {self._context.master} keeps its state in files that all workers "
-                f"reach: set {options.STATE_DIRECTORY.key} to such a directory"
+                f"a job that runs in several epochs on {self._context.master} keeps its state in files that all "
+                f"workers reach: set {options.STATE_DIRECTORY.key} to such a directory"
             )
         base = configured or tempfile.mkdtemp(prefix="millrace-")
         self._directory = os.path.join(base, f"job-{self.job.job_id}")

@@ -16,6 +16,7 @@ from millrace.runtime.epoch import EpochOrder
 from millrace.runtime.exchange import Packet
 from millrace.runtime.job import JobGraph
 from millrace.runtime.worker import TaskCache, run_task
+from millrace.spark.main_classes import publish_main_classes
 from millrace.spark.storage import FileStorage
 
 ORDER_PROPERTY = "millrace.epoch"
@@ -71,6 +72,7 @@ class StageFunction:
         if self.pyflink:
             activate()
         job: JobGraph = pickle.loads(self.payload)
+        publish_main_classes()
         return job
 
 

@@ -44,12 +44,12 @@ class LocalEngine:
     ) -> None:
         # Through the same pickle as on Spark: nothing is shared with the user's objects.
         self._payload = serialize(job.for_tasks())
-        self.job = self._load()
+        self.job = job
         self._clock = clock
         self.storage = MemoryStorage()
         self._workers = [TaskCache() for _ in range(workers)]
         self._pick = pick or (lambda count: 0)
-        self.coordinator = Coordinator(self.job, clock, self.storage)
+        self.coordinator = Coordinator(job, clock, self.storage)
 
     def _load(self) -> JobGraph:
         job: JobGraph = pickle.loads(self._payload)

@@ -192,7 +192,7 @@ def test_a_failing_timer_names_time_and_key() -> None:
 
 # Random scripts against a list of timers that is sorted before every use.
 
-COMMAND = st.tuples(st.sampled_from("ab"), st.sampled_from(["+", "-", "p+", "p-"]), st.integers(0, 12))
+COMMAND = st.tuples(st.sampled_from("ab"), st.sampled_from(["+", "-", "p+", "p-"]), st.integers(1, 12))
 SCRIPTS = st.lists(
     COMMAND.map(lambda c: Element((c[0], f"{c[1]}{c[2]}")))
     | st.integers(0, 15).map(WatermarkStep)

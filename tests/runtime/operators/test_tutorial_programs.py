@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, RuntimeContext
 from millrace.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.testing import (
     Element,
     EndInput,
@@ -128,7 +128,9 @@ def test_p9_bill_check_with_a_watermark_after_every_element() -> None:
         for value in stream:
             script += [Element(value, value[2], input), WatermarkStep(value[2] - 1, input)]
     outcome = check_variants(bills, [*script, EndInput()], BILLS)
-    assert [item for item in outcome.items if isinstance(item, Watermark)][:2] == [Watermark(1999), Watermark(2**63 - 1)]
+    # The app stream's watermark holds back until its end; 3999 is what the other one had reached by then.
+    marks = [item.timestamp for item in outcome.items if isinstance(item, Watermark)]
+    assert marks == [1999, 3999, MAX_WATERMARK]
 
 
 class PageViews(KeyedProcessFunction):

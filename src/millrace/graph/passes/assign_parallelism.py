@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.graph.nodes import Graph, GraphError, Node
+from millrace.graph.specs import Collect
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM, default_max_parallelism
 
 
 def assign_parallelism(graph: Graph) -> Graph:
     """Nodes without their own values get the environment's; the number of key groups then never changes."""
-    return replace(graph, nodes=tuple(_assign(node, graph) for node in graph.nodes))
+    nodes: dict[int, Node] = {}
+    for node in graph.nodes:
+        nodes[node.id] = _assign(node, graph, nodes)
+    return replace(graph, nodes=tuple(nodes.values()))
 
 
-def _assign(node: Node, graph: Graph) -> Node:
+def _assign(node: Node, graph: Graph, above: dict[int, Node]) -> Node:
     settings = graph.settings
     parallelism = 1 if node.non_parallel else node.parallelism or settings.parallelism
+    if isinstance(node.spec, Collect):
+        # Beside what it reads, so that nothing changes places on its way to the client: order is part of the result.
+        widths = {above[edge.source].parallelism or 1 for edge in node.edges}
+        parallelism = widths.pop() if len(widths) == 1 else 1
     maximum = node.max_parallelism or settings.max_parallelism or default_max_parallelism(parallelism)
     if parallelism > maximum:
         raise GraphError(

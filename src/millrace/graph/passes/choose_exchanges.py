@@ -25,8 +25,8 @@ def _choose(edge: Edge, node: Node, above: dict[int, Node]) -> Edge:
         return replace(edge, partitioner=Forward() if equal else Rebalance())
     if isinstance(edge.partitioner, Forward) and not equal:
         raise GraphError(
-            f"{node.described} has parallelism {node.parallelism}, but forward() leads to it from {source.described} with "
-            f"parallelism {source.parallelism}: forward() needs equal parallelism; use rebalance() or rescale()"
+            f"{node.described} has parallelism {node.parallelism}, but forward() leads to it from {source.described} "
+            f"with parallelism {source.parallelism}: forward() needs equal parallelism; use rebalance() or rescale()"
         )
     if isinstance(edge.partitioner, Hash):
         assert node.max_parallelism is not None, "assign_parallelism sets it"

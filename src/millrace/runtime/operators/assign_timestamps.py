@@ -1,7 +1,7 @@
 """``assign_timestamps_and_watermarks``: event time begins here.
 
-Watermarks are generated once per chunk (Flink's periodic emission, by data instead of by clock), or wherever a generator
-emits one from ``on_event``.
+Watermarks are generated once per chunk (Flink's periodic emission, by data instead of by clock), or wherever a
+generator emits one from ``on_event``.
 """
 
 from __future__ import annotations
@@ -65,14 +65,17 @@ class EventTime:
             return
         known: list[Any] = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
         on_batch = getattr(generator, "on_batch", None)
-        if on_batch is not None:
-            on_batch(known if None not in known else [MIN_TIMESTAMP if ts is None else ts for ts in known])
-        else:
-            for position, (value, timestamp) in enumerate(zip(values, known)):
-                marks.position = position + 1
-                generator.on_event(value, MIN_TIMESTAMP if timestamp is None else timestamp, marks)
-        marks.position = len(values)
-        generator.on_periodic_emit(marks)
+        try:
+            if on_batch is not None:
+                on_batch(known if None not in known else [MIN_TIMESTAMP if ts is None else ts for ts in known])
+            else:
+                for position, (value, timestamp) in enumerate(zip(values, known)):
+                    marks.position = position + 1
+                    generator.on_event(value, MIN_TIMESTAMP if timestamp is None else timestamp, marks)
+            marks.position = len(values)
+            generator.on_periodic_emit(marks)
+        except Exception as error:
+            raise _no_watermark(values, known, marks.position, error) from error
         self._send(values, timestamps)
 
     def _extract(self, values: list[Any], timestamps: list[int | None] | None) -> list[int | None]:
@@ -87,7 +90,7 @@ class EventTime:
                 for known, value in zip(timestamps, remaining)
             ]
         except Exception as error:
-            raise ExtractionError(failing(values, remaining)) from error
+            raise ExtractionError(failing(values, remaining), cause=error) from error
 
     def _send(self, values: list[Any], timestamps: list[int | None] | None) -> None:
         start = 0
@@ -112,6 +115,8 @@ class EventTime:
 
     def clock(self, now: int) -> None:
         """The clock moved on without elements: generators may emit, quiet streams become idle."""
+        if self.watermark == MAX_WATERMARK:  # the end: nothing follows it
+            return
         if self._generator is not None:
             self._generator.on_periodic_emit(self._marks)
             for _, mark in self._marks.take():
@@ -140,11 +145,19 @@ class EventTime:
 
 
 class ExtractionError(Exception):
-    """The timestamp assigner failed on an element."""
+    """The timestamp assigner or the watermark generator failed on an element; the text says what it was to do."""
 
-    def __init__(self, element: Any) -> None:
-        super().__init__("the timestamp assigner failed")
+    def __init__(self, element: Any, task: str = "to extract a timestamp", cause: Exception | None = None) -> None:
+        super().__init__(task)
         self.element = element
+        self.cause = cause
+
+
+def _no_watermark(values: list[Any], timestamps: list[Any], position: int, error: Exception) -> ExtractionError:
+    for value, timestamp in zip(values, timestamps):
+        if timestamp is not None and not isinstance(timestamp, int):
+            return ExtractionError(value, cause=TypeError(f"a timestamp must be an int (ms), not {timestamp!r}"))
+    return ExtractionError(values[max(position, 1) - 1], "to make a watermark", error)
 
 
 class AssignTimestampsOperator(Operator):
@@ -161,7 +174,7 @@ class AssignTimestampsOperator(Operator):
         try:
             self._time.elements(chunk.values, chunk.timestamps, self.context.clock())
         except ExtractionError as error:
-            raise self.context.error(error.__cause__ or error, error.element, " to extract a timestamp") from error
+            raise self.context.error(error.cause or error, error.element, f" {error}") from error
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark

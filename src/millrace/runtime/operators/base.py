@@ -57,7 +57,7 @@ class OperatorContext:
                 operator=self.name,
                 subtask=self.runtime.get_index_of_this_subtask(),
                 origin=self.origin,
-                cause=describe(cause),
+                cause=describe(cause) + _advice(cause),
                 element=None if element is NO_ELEMENT else shorten(element),
                 location=user_location(cause),
                 detail=full_traceback(cause),
@@ -145,7 +145,15 @@ class Operator:
 
     def _mismatch(self, error: TypeMismatchError, values: list[Any], declared: Any) -> OperatorError:
         wrong = values[error.index] if error.index is not None else error.value
-        return self.context.error(TypeError(f"the result does not have the declared type {declared}: {error}"), wrong)
+        whole = "" if error.path == "" else f" of {declared}"
+        return self.context.error(error, wrong, " to give a result its declared type" + whole)
+
+
+def _advice(cause: BaseException) -> str:
+    """What the bare message of Python leaves open: it was what the function returned that Millrace could not loop over."""
+    if isinstance(cause, TypeError) and str(cause).endswith("object is not iterable") and user_location(cause) is None:
+        return "; the function must return an iterable or None, or yield its results"
+    return ""
 
 
 def failing(values: list[Any], remaining: Iterator[Any]) -> Any:

@@ -1,8 +1,9 @@
-"""Ends of a stream whose elements travel to the driver in the acknowledgement: ``print`` and ``execute_and_collect``."""
+"""Ends of a stream whose elements travel to the driver in the ack: ``print`` and ``execute_and_collect``."""
 
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 from millrace.common.text import printer
 from millrace.common.typeinfo import TypeInformation
@@ -46,8 +47,17 @@ class CollectOperator(Operator):
         try:
             self._parts.append(pickle.dumps(chunk.values, protocol=5))
         except Exception as error:
-            raise self.context.error(error, chunk.values[0], " to send results to the client") from error
+            element = next(value for value in chunk.values if not _travels(value))
+            raise self.context.error(error, element, " to send results to the client") from error
 
     def take_parts(self) -> tuple[bytes, ...]:
         parts, self._parts = tuple(self._parts), []
         return parts
+
+
+def _travels(value: Any) -> bool:
+    try:
+        pickle.dumps(value, protocol=5)
+    except Exception:
+        return False
+    return True

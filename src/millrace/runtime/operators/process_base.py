@@ -202,7 +202,8 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
             try:
                 results = on_timer(timestamp, ctx)
                 if results is not None:
-                    # Flink erases the timestamp of what a processing-time timer emits; ours keeps the event times apart.
+                    # Flink erases the timestamp of what a processing-time timer emits; ours keeps the event times
+                    # apart.
                     found.gather(results, timestamp if domain is TimeDomain.EVENT_TIME else None)
             except Exception as error:
                 during = f" in on_timer({timestamp}) of key {ctx.get_current_key()!r}"

@@ -95,7 +95,7 @@ class SourceOperator(Operator):
         try:
             yield from self._read(order, epoch, records, millis)
         except ExtractionError as error:
-            raise self.context.error(error.__cause__ or error, error.element, " to extract a timestamp") from error
+            raise self.context.error(error.cause or error, error.element, f" {error}") from error
         except Exception as error:
             raise self.context.error(error, during=" to read") from error
 

@@ -55,7 +55,7 @@ class KeyedStateBackend:
             raise ValueError(f"state {name!r} is a {table.kind} state already: one name, one kind")
         return table
 
-    def _state(self, descriptor: StateDescriptor, kind: str, build: Any) -> Any:
+    def _state(self, descriptor: StateDescriptor, kind: str, heap: type, build: Any) -> Any:
         if descriptor.get_ttl_config() is not None:
             raise NotImplementedError(
                 f"state {descriptor.get_name()!r}: time to live (StateTtlConfig) is not in Millrace yet; nearest: "
@@ -66,31 +66,39 @@ class KeyedStateBackend:
         table = self._table(name, kind)
         if state is None:
             state = self._states[name] = build(table)
+        elif not isinstance(state, heap):  # value, reducing and aggregating states share a kind of table
+            raise ValueError(f"state {name!r} is a {_noun(state)} already: one name, one kind")
         return state
 
     def get_state(self, descriptor: ValueStateDescriptor) -> ValueState[Any]:
-        state: ValueState[Any] = self._state(descriptor, "value", lambda table: HeapValueState(self, table))
+        state: ValueState[Any] = self._state(
+            descriptor, "value", HeapValueState, lambda table: HeapValueState(self, table)
+        )
         return state
 
     def get_list_state(self, descriptor: ListStateDescriptor) -> ListState[Any]:
-        state: ListState[Any] = self._state(descriptor, "list", lambda table: HeapListState(self, table))
+        state: ListState[Any] = self._state(
+            descriptor, "list", HeapListState, lambda table: HeapListState(self, table)
+        )
         return state
 
     def get_map_state(self, descriptor: MapStateDescriptor) -> MapState[Any, Any]:
-        state: MapState[Any, Any] = self._state(descriptor, "map", lambda table: HeapMapState(self, table))
+        state: MapState[Any, Any] = self._state(
+            descriptor, "map", HeapMapState, lambda table: HeapMapState(self, table)
+        )
         return state
 
     def get_reducing_state(self, descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
         function = descriptor.get_reduce_function()
         state: ReducingState[Any] = self._state(
-            descriptor, "value", lambda table: HeapReducingState(self, table, function)
+            descriptor, "value", HeapReducingState, lambda table: HeapReducingState(self, table, function)
         )
         return state
 
     def get_aggregating_state(self, descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
         function = descriptor.get_agg_function()
         state: AggregatingState[Any, Any] = self._state(
-            descriptor, "value", lambda table: HeapAggregatingState(self, table, function)
+            descriptor, "value", HeapAggregatingState, lambda table: HeapAggregatingState(self, table, function)
         )
         return state
 
@@ -133,3 +141,7 @@ class KeyedStateBackend:
 
     def _queues(self) -> list[tuple[str, TimerQueue]]:
         return [(EVENT_TIMERS, self.event_timers), (PROCESSING_TIMERS, self.processing_timers)]
+
+
+def _noun(state: Any) -> str:
+    return type(state).__name__.removeprefix("Heap")

@@ -1,0 +1,175 @@
+"""``millrace run``: its command line and its messages, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from millrace.cli.main import main
+from millrace.cli.refused import REFUSED
+
+SHOW = """\
+import sys
+from millrace.datastream.defaults import get_defaults
+print(sys.argv, sys.path[0])
+for key, value in sorted(get_defaults().to_dict().items()):
+    print(key, "=", value)
+"""
+
+
+def call(*args: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(SHOW)
+    return path
+
+
+def test_the_program_runs_as_python_would_run_it(program: Path) -> None:
+    result = call("run", program, "--input", "x", "-p", "7", "--", "y")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"{[str(program), '--input', 'x', '-p', '7', '--', 'y']} {program.parent}\n"
+    assert result.stderr == ""
+
+
+def test_options_become_configuration(program: Path) -> None:
+    result = call("run", "-p", "4", "-Dspark.a=b=c", "-D", "x.y=", "--master", "local[3]", "--quiet", program)
+    assert result.stdout.splitlines()[1:] == [
+        "millrace.master = local[3]",
+        "parallelism.default = 4",
+        "spark.a = b=c",
+        "spark.log.level = ERROR",
+        "x.y = ",
+    ]
+
+
+@pytest.mark.parametrize("option", ["-py", "--python"])
+def test_py_names_the_program_and_options_may_follow(program: Path, option: str) -> None:
+    result = call("run", option, program, "-p", "3", "-Da=b", "--input", "-p", "9")
+    assert result.stdout.splitlines() == [
+        f"{[str(program), '--input', '-p', '9']} {program.parent}",
+        "a = b",
+        "parallelism.default = 3",
+    ]
+
+
+def test_a_module_is_a_program(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program.parent)
+    result = call("run", "-pym", "program", "a")
+    assert result.stdout == f"{[str(program), 'a']} {program.parent}\n"
+
+
+def test_python_files_can_be_imported(tmp_path: Path) -> None:
+    for folder, text in (("one", "A = 1"), ("two", "B = 2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"lib_{folder}.py").write_text(text)
+    program = tmp_path / "program.py"
+    program.write_text("import lib_one, lib_two\nprint(lib_one.A, lib_two.B)")
+    result = call("run", "-pyfs", f"{tmp_path / 'one' / 'lib_one.py'},{tmp_path / 'two'}", program)
+    assert result.stdout == "1 2\n", result.output
+
+
+def test_python_archives_and_executable_become_configuration(program: Path) -> None:
+    result = call("run", "-pyarch", "/a.zip,/b.zip#data", "-pyexec", "/usr/bin/python9", program)
+    assert result.stdout.splitlines()[1:] == [
+        "python.archives = /a.zip,/b.zip#data",
+        "python.executable = /usr/bin/python9",
+    ]
+
+
+def test_an_environment_takes_the_python_options(tmp_path: Path) -> None:
+    (tmp_path / "lib.py").write_text("")
+    (tmp_path / "data.zip").write_text("")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from millrace.datastream import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "print(env._python_files, env._archives, env._python_executable)\n"
+    )
+    keys = (f"python.files={tmp_path}/lib.py", f"python.archives={tmp_path}/data.zip#d", "python.executable=py")
+    # A cluster's name, since local workers get import paths and no files.
+    result = call("run", "--master", "yarn", "--no-ship-folder", *[f"-D{key}" for key in keys], program)
+    assert result.stdout == f"['{tmp_path}/lib.py'] ['{tmp_path}/data.zip#d'] py\n", result.output
+
+
+def test_a_cluster_gets_the_folder_of_the_program(program: Path) -> None:
+    (program.parent / "package").mkdir()
+    (program.parent / "package" / "part.py").write_text("")
+    (program.parent / "not-a-package").mkdir()
+    (program.parent / "not-a-package" / "part.py").write_text("")
+    program.write_text(
+        "import zipfile\nfrom millrace.datastream.defaults import get_defaults\n"
+        "print(zipfile.ZipFile(get_defaults().get_string('python.files', '')).namelist())\n"
+    )
+    result = call("run", "--master", "spark://host:7077", program)
+    assert result.stdout == "['program.py', 'package/part.py']\n", result.output
+
+
+def test_a_folder_that_is_too_large_is_refused(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millrace.cli.shipping.MAX_FILES", 1)
+    (program.parent / "other.py").write_text("")
+    result = call("run", "-Dspark.master=yarn", program)
+    assert result.exit_code == 2
+    assert "too many Python files to send to the workers" in result.stderr
+    assert "--no-ship-folder" in result.stderr
+    assert call("run", "-Dspark.master=yarn", "--no-ship-folder", program).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ((), "which program? Give its file, or a module with -pym"),
+        (("/no/such.py",), "no such program: /no/such.py"),
+        (("/tmp",), "the program /tmp is a folder"),
+        (("-Dnovalue", "x.py"), "'novalue' is not key=value"),
+        (("-p", "0", "x.py"), "0 is not in the range x>=1"),
+        (("--paralelism", "3", "x.py"), "No such option"),
+        (("-py", "a.py", "-pym", "b"), "both name a program"),
+        (("--quiet", "--verbose", "x.py"), "contradict"),
+        (("-pyfs", "/no/lib.py", __file__), "no such Python file or folder (-pyfs): /no/lib.py"),
+    ],
+)
+def test_a_wrong_command_line_is_explained_in_a_line(args: tuple[str, ...], text: str) -> None:
+    result = call("run", *args)
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=lambda refused: refused.names[1])
+@pytest.mark.parametrize("form", [0, 1])
+def test_options_of_flink_that_do_nothing_here_are_refused(program: Path, refused: object, form: int) -> None:
+    name, text, is_flag = refused.names[form], refused.text, refused.is_flag  # type: ignore[attr-defined]
+    result = call("run", name, *([] if is_flag else ["value"]), program)
+    assert result.exit_code == 2
+    assert text in " ".join(result.stderr.split())
+    assert "nearest" in text
+
+
+def test_the_options_of_a_program_are_not_refused(program: Path) -> None:
+    assert call("run", program, "-d", "-s", "x").exit_code == 0
+
+
+def test_defaults_do_not_outlive_the_run(program: Path) -> None:
+    from millrace.datastream.defaults import get_defaults
+
+    call("run", "-p", "4", program)
+    assert get_defaults().to_dict() == {}
+
+
+def test_versions() -> None:
+    result = call("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Millrace ")
+    for name in ("Python", "PySpark", "Java"):
+        assert name in result.stdout
+
+
+def test_versions_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/no/java")
+    assert "no Java 17 or newer found" in call("--version").stdout

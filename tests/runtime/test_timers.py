@@ -1,0 +1,117 @@
+"""``TimerQueue`` against a sorted list, with copies that follow by deltas."""
+
+from __future__ import annotations
+
+import pickle
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from millrace.runtime.timers import TimerId, TimerQueue
+
+TIMES = st.integers(0, 8)
+KEYS = st.sampled_from(["a", "b", 1, (2, "w")])
+
+
+def drained(queue: TimerQueue) -> list[TimerId]:
+    """All timers in firing order; the queue is a throwaway copy."""
+    found = []
+    while (timer := queue.pop_due(10**6)) is not None:
+        found.append(timer)
+    return found
+
+
+class Timers(RuleBasedStateMachine):
+    """The queue that works changes now and then, as the workers of a task do; the others follow by deltas."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queues = [TimerQueue(), TimerQueue()]
+        self.versions = [0, 0]
+        self.deltas: list[bytes] = []
+        self.at_work = 0
+        self.model: list[tuple[int, int, object]] = []
+        self.registered = 0
+
+    @property
+    def queue(self) -> TimerQueue:
+        return self.queues[self.at_work]
+
+    def find(self, time: int, key: object) -> list[tuple[int, int, object]]:
+        return [timer for timer in self.model if (timer[0], timer[2]) == (time, key)]
+
+    @rule(time=TIMES, key=KEYS)
+    def register(self, time: int, key: object) -> None:
+        self.queue.register(time, key)
+        if not self.find(time, key):
+            self.registered += 1
+            self.model.append((time, self.registered, key))
+
+    @rule(time=TIMES, key=KEYS)
+    def delete(self, time: int, key: object) -> None:
+        self.queue.delete(time, key)
+        self.model = [timer for timer in self.model if timer not in self.find(time, key)]
+
+    @rule(time=TIMES)
+    def pop(self, time: int) -> None:
+        due = min((timer for timer in self.model if timer[0] <= time), key=lambda timer: timer[:2], default=None)
+        found = self.queue.pop_due(time)
+        assert found == (None if due is None else (due[0], due[2]))
+        if due is not None:
+            self.model.remove(due)
+
+    @rule(other=st.integers(0, 1))
+    def end_epoch(self, other: int) -> None:
+        self.deltas.append(pickle.dumps(self.queue.delta()))
+        self.versions[self.at_work] = len(self.deltas)
+        self.at_work = other
+        for delta in self.deltas[self.versions[other] :]:
+            self.queue.apply(pickle.loads(delta))
+
+    @rule(full=st.booleans())
+    def restart(self, full: bool) -> None:
+        """A new worker takes over."""
+        self.deltas.append(pickle.dumps(self.queue.delta()))
+        fresh = TimerQueue()
+        if full:
+            fresh.apply(pickle.loads(pickle.dumps(self.queue.entries())))
+        else:
+            for delta in self.deltas:
+                fresh.apply(pickle.loads(delta))
+        self.queues[self.at_work] = fresh
+        self.versions[self.at_work] = len(self.deltas)
+
+    @invariant()
+    def like_the_model(self) -> None:
+        assert len(self.queue) == len(self.model)
+        assert self.queue.next_time() == min((time for time, _, _ in self.model), default=None)
+        for key in ("a", "b"):
+            assert self.queue.times(key) == sorted(time for time, _, at in self.model if at == key)
+
+    def teardown(self) -> None:
+        expected = [(time, key) for time, _, key in sorted(self.model, key=lambda timer: timer[:2])]
+        copy = TimerQueue()
+        copy.apply(self.queue.entries())
+        assert drained(copy) == expected
+        assert drained(self.queue) == expected
+
+
+TestTimers = Timers.TestCase
+
+
+def test_a_delta_is_given_once() -> None:
+    queue = TimerQueue()
+    queue.register(5, "a")
+    assert queue.delta() == [((5, "a"), 0)]
+    assert queue.delta() == []
+    queue.pop_due(5)
+    assert queue.delta() == [((5, "a"), None)]
+
+
+def test_keys_need_not_be_comparable() -> None:
+    first, second, merged = TimerQueue(), TimerQueue(), TimerQueue()
+    first.register(5, "a")
+    second.register(5, 1)
+    for queue in (first, second):  # as after a rescale: two timers with the same registration number
+        merged.apply(queue.entries())
+    assert drained(merged) == [(5, "a"), (5, 1)]

@@ -1,0 +1,39 @@
+"""Random programs on the local engine, split into epochs and moved between workers at random, against plain lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from millrace.testing import run_locally
+from tests.programs import Program, build, expected, programs
+
+
+@given(
+    programs(),
+    st.none() | st.integers(1, 5),
+    st.integers(1, 3),
+    st.integers(0, 1_000),
+    st.booleans(),
+)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_streaming(program: Program, epoch_records: int | None, workers: int, seed: int, chaining: bool) -> None:
+    env = StreamExecutionEnvironment()
+    if not chaining:
+        env.disable_operator_chaining()
+    run = run_locally(build(program, env), epoch_records=epoch_records, workers=workers, seed=seed)
+    assert Counter(run.collected) == expected(program)
+    if epoch_records is not None:
+        longest = max(-(-len(n.elements) // n.parallelism) for n in program.nodes if n.kind == "source")
+        assert len(run.epochs) >= longest / epoch_records, "the input was split"
+
+
+@given(programs())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_batch(program: Program) -> None:
+    env = StreamExecutionEnvironment()
+    env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    assert Counter(run_locally(build(program, env)).collected) == expected(program)
