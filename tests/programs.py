@@ -86,13 +86,15 @@ class Program:
 
 
 @st.composite
-def programs(draw: st.DrawFn, max_steps: int = 6, max_elements: int = 10, max_parallelism: int = 3) -> Program:
+def programs(draw: st.DrawFn, max_steps: int = 6, max_elements: int = 12, max_parallelism: int = 3) -> Program:
     """Random programs."""
     nodes: list[Node] = []
     parallelisms = st.integers(1, max_parallelism)
     pairs = st.tuples(st.integers(0, 3), st.integers(0, 9))
     for _ in range(draw(st.integers(1, 2))):
-        elements = draw(st.lists(st.tuples(st.integers(0, 40), pairs), max_size=max_elements))
+        # The size is drawn by itself: lists that Hypothesis ends at will are mostly too short to be of interest.
+        size = draw(st.sampled_from([0, 1, max_elements // 2, max_elements, max_elements]))
+        elements = draw(st.lists(st.tuples(st.integers(0, 40), pairs), min_size=size, max_size=size))
         elements.sort(key=lambda element: element[0])
         nodes.append(Node("source", (), 0, draw(parallelisms), tuple(elements)))
     for _ in range(draw(st.integers(1, max_steps))):

@@ -131,3 +131,21 @@ def test_without_java_there_is_one_line(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("end", "code"), [("3", 3), ("0", 0), ("None", 0), ("'message'", 1)])
 def test_the_exit_code_of_the_program_is_kept(tmp_path: Path, end: str, code: int) -> None:
     assert run(tmp_path, f"import sys\nsys.exit({end})\n").exit_code == code
+
+
+def test_an_error_of_spark_is_shown_without_its_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from millrace.datastream import StreamExecutionEnvironment
+
+    def submit(self: object, job_name: str | None) -> None:
+        raise py4j_error
+
+    py4j_error = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})(
+        "An error occurred while calling o1.start.\n: java.io.IOException: no route\n\tat org.apache.Spark(Spark.scala:1)"
+    )
+    monkeypatch.setattr(StreamExecutionEnvironment, "_submit", submit)
+    # As if Spark had been called by Millrace.
+    monkeypatch.setattr("millrace.cli.errors._below_millrace", lambda error: True)
+    result = run(tmp_path, f"{ENV}env.execute()\n")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[0] == "Spark: java.io.IOException: no route"
+    assert "scala" not in result.stderr

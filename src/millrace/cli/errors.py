@@ -20,6 +20,7 @@ NOT_BEGUN = 2
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUNPY = "runpy.py"
 _FRAME_LIMIT = 500
+_TEXT_LIMIT = 500
 _ENGINE = ("pyspark", "py4j")
 
 
@@ -43,14 +44,21 @@ def report(error: BaseException, log_file: str | None = None, verbose: bool = Fa
     if _raised_by_millrace(error):
         return Report(_short(describe(error), error))
     if type(error).__module__.startswith(_ENGINE) and _below_millrace(error):
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        text = _short(f"Spark: {type(error).__name__}: {first.strip()[:500]}", error)
+        text = _short(f"Spark: {_first_line(error)}", error)
         return Report(_with_log(f"{text}\n(--verbose shows all of it)", log_file))
     return Report(_user_traceback(error))
 
 
 def _with_log(text: str, log_file: str | None) -> str:
     return text if log_file is None or log_file in text else f"{text}\ndetails: {log_file}"
+
+
+def _first_line(error: BaseException) -> str:
+    """What Spark has to say, without the pages of Java behind it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        return lines[1].lstrip(": ")[:_TEXT_LIMIT]  # py4j puts its own words in front
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:_TEXT_LIMIT]
 
 
 def _short(message: str, error: BaseException) -> str:

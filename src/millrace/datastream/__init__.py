@@ -1,7 +1,7 @@
 """The DataStream API: PyFlink's ``pyflink.datastream``.
 
-Names are imported when they are first used: the runtime needs the function classes of this package, and must not pull the
-handles (and through them itself) in.
+Names are imported when they are first used: the runtime needs the function classes of this package, and must not pull
+the handles (and through them itself) in.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _MODULES = {
     "execution_mode": "RuntimeExecutionMode",
     "externalized_checkpoint_retention": "ExternalizedCheckpointRetention",
     "functions": """
-        AggregateFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy BroadcastProcessFunction CoFlatMapFunction
-        CoMapFunction CoProcessFunction FilterFunction FlatMapFunction KeyedBroadcastProcessFunction
+        AggregateFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy BroadcastProcessFunction
+        CoFlatMapFunction CoMapFunction CoProcessFunction FilterFunction FlatMapFunction KeyedBroadcastProcessFunction
         KeyedCoProcessFunction KeyedProcessFunction KeySelector MapFunction Partitioner ProcessAllWindowFunction
         ProcessFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction SourceFunction WindowFunction
     """,

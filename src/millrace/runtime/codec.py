@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from millrace.common.types import Row, RowKind, row_of
 from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.pickling import dumps
 
 Mark = int | Status
 """A watermark (ms) or a status change."""
@@ -22,6 +23,8 @@ Mark = int | Status
 _PICKLE, _MARSHAL = b"P", b"M"
 _MARSHAL_VERSION = 2  # later ones look every object up to find shared ones
 _PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
+_TIMES = frozenset({int, type(None)})
+_MARKS = frozenset({int, Status})
 
 
 class _Rows(NamedTuple):
@@ -43,11 +46,20 @@ def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
     """Everything of a packet."""
     values = _pack_rows(chunk.values)
     plain = _plain(values)
-    if plain is not None and _PLAIN.issuperset(map(type, chunk.keys or ())):
+    if plain is not None and _plain_frame(chunk, marks):
         statuses = [(position, mark.value if isinstance(mark, Status) else mark) for position, mark in marks]
         body = (*plain, chunk.timestamps, chunk.keys, statuses)
         return _MARSHAL + marshal.dumps(body, _MARSHAL_VERSION)
-    return _PICKLE + pickle.dumps((values, chunk.timestamps, chunk.keys, marks), protocol=5)
+    return _PICKLE + dumps((values, chunk.timestamps, chunk.keys, marks))
+
+
+def _plain_frame(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bool:
+    """Whether marshal takes what goes with the values: times may be numbers of numpy too."""
+    return (
+        _PLAIN.issuperset(map(type, chunk.keys or ()))
+        and _TIMES.issuperset(map(type, chunk.timestamps or ()))
+        and _MARKS.issuperset([type(mark) for _, mark in marks])
+    )
 
 
 def decode(payload: bytes) -> Iterator[Chunk | Mark]:

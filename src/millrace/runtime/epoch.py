@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.runtime.failure import Failure
+from millrace.runtime.pickling import dumps
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class EpochOrder:
 
     def encode(self) -> str:
         """As text, small enough for a job property of Spark."""
-        return base64.b64encode(pickle.dumps(self, protocol=5)).decode("ascii")
+        return base64.b64encode(dumps(self)).decode("ascii")
 
     @staticmethod
     def decode(text: str) -> EpochOrder:
@@ -99,7 +100,7 @@ class TaskAck:
     failure: Failure | None = None
 
     def encode(self) -> bytes:
-        return pickle.dumps(self, protocol=5)
+        return dumps(self)
 
     @staticmethod
     def decode(payload: bytes) -> TaskAck:

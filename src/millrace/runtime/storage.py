@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any, Protocol
 
+from millrace.runtime.pickling import dumps
+
 TaskId = tuple[int, int]
 """(stage, partition)"""
 
@@ -36,11 +38,11 @@ class MemoryStorage:
         self._fulls: dict[tuple[TaskId, int], bytes] = {}
 
     def write_delta(self, task: TaskId, epoch: int, delta: Any) -> int:
-        self._deltas[task, epoch] = payload = pickle.dumps(delta, protocol=5)
+        self._deltas[task, epoch] = payload = dumps(delta)
         return len(payload)
 
     def write_full(self, task: TaskId, epoch: int, state: Any) -> int:
-        self._fulls[task, epoch] = payload = pickle.dumps(state, protocol=5)
+        self._fulls[task, epoch] = payload = dumps(state)
         return len(payload)
 
     def read_delta(self, task: TaskId, epoch: int) -> Any:

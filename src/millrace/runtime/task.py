@@ -154,7 +154,10 @@ class StageTask:
         context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
         operator = info.factory(*info.args)
         fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin))
-        operator.setup(context, fork)
+        try:
+            operator.setup(context, fork)
+        except Exception as error:
+            raise context.error(error, during=" to start") from error
         channels = [
             (edge.index, sender)
             for edge in job.edges

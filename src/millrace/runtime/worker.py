@@ -16,6 +16,9 @@ from millrace.runtime.job import JobGraph
 from millrace.runtime.storage import StateStorage, TaskId
 from millrace.runtime.task import StageTask
 
+JOBS = 4
+"""Jobs whose tasks a worker keeps: nobody tells it when a job has ended."""
+
 INITIAL = 0
 """The version of a task that has seen no epoch; epochs count from 1."""
 
@@ -33,6 +36,7 @@ class TaskCache:
 
     def __init__(self) -> None:
         self._tasks: dict[tuple[str, int, TaskId], CachedTask] = {}
+        self._recent: list[str] = []
 
     def take(self, job_id: str, attempt: int, task_id: TaskId) -> CachedTask | None:
         """Take a task out: it comes back with ``put`` only after a success, since a failure leaves half an epoch."""
@@ -53,9 +57,13 @@ class TaskCache:
         if errors:
             raise errors[0]
 
-    def drop_others(self, job_id: str, attempt: int) -> None:
-        """Close the tasks of other jobs and attempts: their time is over when a new one begins here."""
-        for key in [key for key in self._tasks if key[:2] != (job_id, attempt)]:
+    def begin(self, job_id: str, attempt: int) -> None:
+        """A task of this job is about to run: close those of its earlier attempts, and of jobs long not seen."""
+        if job_id in self._recent:
+            self._recent.remove(job_id)
+        self._recent = [*self._recent, job_id][-JOBS:]
+        stale = [key for key in self._tasks if key[0] not in self._recent or (key[0] == job_id and key[1] != attempt)]
+        for key in stale:
             _close_quietly(self._tasks.pop(key).task)
 
 
@@ -115,7 +123,7 @@ def _task_at(
     clock: Callable[[], int],
 ) -> tuple[CachedTask, int]:
     """The task with the state of the last completed epoch, and how many versions were read for it."""
-    cache.drop_others(job_id, order.attempt)
+    cache.begin(job_id, order.attempt)
     base = order.history[-1] if order.history else INITIAL
     cached = cache.take(job_id, order.attempt, task_id)
     if cached is not None:

@@ -1,26 +1,37 @@
-"""Classes of the user's main program, made known in workers under the name that pickle looks for."""
+"""Makes the classes of the user's main module known to the workers.
+
+A worker's ``__main__`` is PySpark's daemon, so elements, splits or states that are instances of the program's own
+classes
+could only travel with their whole class in every packet. Here the classes travel once, and land where pickle looks
+for them.
+"""
 
 from __future__ import annotations
 
+import pickle
 import sys
-from typing import Any
 
-from cloudpickle import cloudpickle
-
-_published: dict[str, Any] = {}
+import cloudpickle
 
 
-def publish_main_classes() -> None:
-    """Put the classes that arrived with a job into this worker's ``__main__``.
-
-    cloudpickle sends a class of ``__main__`` by value, but elements and state are pickled by the much faster pickle,
-    which writes ``__main__.Word`` and must find that here. Names of the worker's own program are left alone.
-    """
+def main_classes() -> bytes:
+    """The classes that the main module of this process defines, as far as they can be pickled."""
     main = sys.modules["__main__"]
-    for kind in list(cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.values()):
-        name = kind.__qualname__
-        if kind.__module__ != "__main__" or not name.isidentifier():
-            continue
-        if getattr(main, name, None) is _published.get(name):
-            setattr(main, name, kind)
-            _published[name] = kind
+    classes = {
+        name: value for name, value in vars(main).items() if isinstance(value, type) and value.__module__ == "__main__"
+    }
+    return cloudpickle.dumps({name: cls for name, cls in classes.items() if _pickles(cls)})  # type: ignore[no-any-return]
+
+
+def install_main_classes(payload: bytes) -> None:
+    """Put them into this process's main module; those of an earlier job are replaced."""
+    vars(sys.modules["__main__"]).update(pickle.loads(payload))
+
+
+def _pickles(cls: type) -> bool:
+    try:
+        cloudpickle.dumps(cls)
+    except Exception:
+        # The job says so itself if it needs the class.
+        return False
+    return True

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from millrace.runtime.epoch import TaskAck
 from millrace.runtime.exchange import ACK
 from millrace.runtime.job import JobGraph
-from millrace.spark.stage import SPARK_SCHEMA, StageFunction
+from millrace.spark.stage import SPARK_SCHEMA, ShippedJob, StageFunction
 
 
 def bounded_input(session: SparkSession, job: JobGraph) -> DataFrame:
@@ -23,14 +23,13 @@ def unbounded_input(session: SparkSession, job: JobGraph) -> DataFrame:
     return ticks.load().select("value")
 
 
-def job_plan(source: DataFrame, job: JobGraph, payload: bytes, directory: str, paths: tuple[str, ...]) -> DataFrame:
+def job_plan(source: DataFrame, job: JobGraph, shipped: ShippedJob) -> DataFrame:
     """All stages over ``source``; its rows are the acknowledgements."""
     frame = source
     for stage, width in enumerate(job.partitions):
-        function = StageFunction(job.job_id, payload, stage, directory, paths)
         if stage:
             frame = frame.repartitionById(width, "target")
-        frame = frame.mapInArrow(function, SPARK_SCHEMA)
+        frame = frame.mapInArrow(StageFunction(shipped, stage), SPARK_SCHEMA)
     return frame.select("edge", "payload")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
+from millrace.activate import is_active
 from millrace.common.job_status import JobStatus
 from millrace.datastream import options
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
@@ -20,9 +21,10 @@ from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.failure import Failure, describe, full_traceback
 from millrace.runtime.job import JobGraph
 from millrace.spark.listeners import EpochDone, JobStarted, get_listener
+from millrace.spark.main_classes import main_classes
 from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
 from millrace.spark.session import Workplace
-from millrace.spark.stage import ORDER_PROPERTY
+from millrace.spark.stage import ORDER_PROPERTY, ShippedJob
 from millrace.spark.storage import FileStorage
 
 if TYPE_CHECKING:
@@ -170,7 +172,8 @@ class JobRunner:
 
     def _plan(self, source: DataFrame) -> DataFrame:
         paths = self._settings.paths if self._place.local else ()
-        return job_plan(source, self.job, self._payload, self._directory, paths)
+        shipped = ShippedJob(self.job.job_id, self._payload, self._directory, main_classes(), paths, is_active())
+        return job_plan(source, self.job, shipped)
 
     def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
         began = time.monotonic()

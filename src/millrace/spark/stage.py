@@ -7,16 +7,17 @@ import pickle
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from millrace.activate import activate, is_active
+from millrace.activate import activate
 from millrace.runtime.epoch import EpochOrder
 from millrace.runtime.exchange import Packet
 from millrace.runtime.job import JobGraph
 from millrace.runtime.worker import TaskCache, run_task
-from millrace.spark.main_classes import publish_main_classes
+from millrace.spark.main_classes import install_main_classes
 from millrace.spark.storage import FileStorage
 
 ORDER_PROPERTY = "millrace.epoch"
@@ -39,41 +40,60 @@ BATCH_BYTES = 4 * 1024 * 1024
 # What lives in this worker process between epochs. The stage function finds it through this module: anything that it
 # captured itself would arrive as a copy with every task.
 _cache = TaskCache()
+_prepared = ""
+
+
+@dataclass(frozen=True)
+class ShippedJob:
+    """A job as it travels to the workers, in the closure of every stage."""
+
+    job_id: str
+    payload: bytes
+    directory: str
+    """where tasks keep their state"""
+    main_classes: bytes
+    paths: tuple[str, ...] = ()
+    """the driver's import path, for workers on the same machine"""
+    pyflink: bool = False
+    """whether the program's modules import ``pyflink`` and mean Millrace"""
+
+    def prepare(self) -> None:
+        """Make this worker able to unpickle what belongs to the job; done once per job and worker."""
+        global _prepared
+        if _prepared != self.job_id:
+            sys.path.extend(path for path in self.paths if path not in sys.path)
+            if self.pyflink:
+                activate()
+            install_main_classes(self.main_classes)
+            _prepared = self.job_id
+
+    def load(self) -> JobGraph:
+        """A fresh copy of the job."""
+        job: JobGraph = pickle.loads(self.payload)
+        return job
 
 
 class StageFunction:
     """One stage of a job; an instance is pickled into the plan."""
 
-    def __init__(self, job_id: str, payload: bytes, stage: int, directory: str, paths: tuple[str, ...] = ()) -> None:
-        self.job_id = job_id
-        self.payload = payload
+    def __init__(self, job: ShippedJob, stage: int) -> None:
+        self.job = job
         self.stage = stage
-        self.directory = directory
-        self.paths = paths
-        """the driver's import path, for workers on the same machine"""
-        self.pyflink = is_active()
-        """whether the modules of the program import ``pyflink`` and mean Millrace"""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None, "a stage runs inside a Spark task"
+        job = self.job
+        job.prepare()
         order = EpochOrder.decode(context.getLocalProperty(ORDER_PROPERTY) or "")
         # Epochs make many objects and hardly any cycle: the default thresholds would walk over all state every moment.
         gc.set_threshold(200_000, 50, 1_000)
         packets = _packets(batches) if self.stage else _consume(batches)
         task = (self.stage, context.partitionId())
-        storage = FileStorage(self.directory)
-        yield from _batches(run_task(self.job_id, self._load, task, order, packets, storage, _cache, now_millis))
-
-    def _load(self) -> JobGraph:
-        sys.path.extend(path for path in self.paths if path not in sys.path)
-        if self.pyflink:
-            activate()
-        job: JobGraph = pickle.loads(self.payload)
-        publish_main_classes()
-        return job
+        storage = FileStorage(job.directory)
+        yield from _batches(run_task(job.job_id, job.load, task, order, packets, storage, _cache, now_millis))
 
 
 def now_millis() -> int:

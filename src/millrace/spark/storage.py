@@ -6,6 +6,7 @@ import os
 import pickle
 from typing import Any
 
+from millrace.runtime.pickling import dumps
 from millrace.runtime.storage import TaskId
 
 
@@ -20,7 +21,7 @@ class FileStorage:
         return os.path.join(self.directory, f"{stage}-{partition}", f"{epoch}.{kind}")
 
     def _write(self, path: str, content: Any) -> int:
-        payload = pickle.dumps(content, protocol=5)
+        payload = dumps(content)
         temporary = f"{path}.{os.getpid()}.tmp"
         try:
             file = open(temporary, "wb")  # noqa: SIM115  closed below; the folder is made only when it is missing

@@ -6,6 +6,8 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.runtime.pickling import dumps
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -19,7 +21,7 @@ class Snapshot:
     @staticmethod
     def of(state: Any, epoch: int, processing_time: int) -> Snapshot:
         """Raises what pickle raises for state that cannot be stored."""
-        return Snapshot(pickle.dumps(state, protocol=5), epoch, processing_time)
+        return Snapshot(dumps(state), epoch, processing_time)
 
     def state(self) -> Any:
         """A new copy of the state."""

@@ -150,7 +150,8 @@ class Operator:
 
 
 def _advice(cause: BaseException) -> str:
-    """What the bare message of Python leaves open: it was what the function returned that Millrace could not loop over."""
+    """What the bare message of Python leaves open: it was what the function returned that Millrace could not loop
+    over."""
     if isinstance(cause, TypeError) and str(cause).endswith("object is not iterable") and user_location(cause) is None:
         return "; the function must return an iterable or None, or yield its results"
     return ""

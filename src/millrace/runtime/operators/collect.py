@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 from millrace.common.text import printer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator
+from millrace.runtime.pickling import dumps
 
 
 class PrintOperator(Operator):
@@ -45,7 +45,7 @@ class CollectOperator(Operator):
     def process(self, chunk: Chunk, input: int) -> None:
         # Pickled here, so that a value that can't travel is named with its operator and not lost in the ack.
         try:
-            self._parts.append(pickle.dumps(chunk.values, protocol=5))
+            self._parts.append(dumps(chunk.values))
         except Exception as error:
             element = next(value for value in chunk.values if not _travels(value))
             raise self.context.error(error, element, " to send results to the client") from error
@@ -57,7 +57,7 @@ class CollectOperator(Operator):
 
 def _travels(value: Any) -> bool:
     try:
-        pickle.dumps(value, protocol=5)
+        dumps(value)
     except Exception:
         return False
     return True

@@ -1,0 +1,21 @@
+"""Pickles whatever a program passes around: plain pickle where it can, by value where it must.
+
+Plain pickle finds classes by name. That fails in a worker for classes of the user's main module or of a function's
+body; cloudpickle then writes the class itself, which is slower but always works. ``pickle.loads`` reads both.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import cloudpickle
+
+
+def dumps(value: Any) -> bytes:
+    """``value`` as bytes. Raises what cloudpickle raises for values that can't be pickled at all."""
+    try:
+        return pickle.dumps(value, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        by_value: bytes = cloudpickle.dumps(value, protocol=5)
+        return by_value
