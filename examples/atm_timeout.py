@@ -75,6 +75,9 @@ class AfterEveryStep(WatermarkGenerator):
         """All is said in on_event."""
 
 
+STRATEGY = WatermarkStrategy.for_generator(AfterEveryStep).with_timestamp_assigner(Time())
+
+
 class Machine(KeyedProcessFunction):
     """One cash machine."""
 
@@ -118,10 +121,9 @@ def clock(millis: int) -> str:
 
 def build(env: StreamExecutionEnvironment) -> DataStream:
     """What the machines report, and what came too late."""
-    strategy = WatermarkStrategy.for_generator(AfterEveryStep).with_timestamp_assigner(Time())
     machines = (
         env.from_collection(STEPS)
-        .assign_timestamps_and_watermarks(strategy)
+        .assign_timestamps_and_watermarks(STRATEGY)
         .set_parallelism(1)  # in two halves the list would have two watermarks, and the lower one would count
         .key_by(lambda step: step.machine)
         .process(Machine())

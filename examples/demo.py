@@ -23,6 +23,10 @@ PARALLELISM = 2
 console = Console(highlight=False)
 
 
+def say(text: str) -> None:
+    console.print(text, soft_wrap=True)
+
+
 class Tally:
     """Listens to a job: how many elements its operators took in."""
 
@@ -39,7 +43,7 @@ class Tally:
 
     def printed(self, lines: tuple[str, ...]) -> None:
         for line in lines:
-            console.print(f"  {line}")
+            say(f"  {line}")
 
     def ended(self, status: JobStatus) -> None: ...
 
@@ -56,8 +60,9 @@ def environment() -> StreamExecutionEnvironment:
 def count_words() -> None:
     folder = os.path.dirname(os.__file__)
     files = word_count_files.python_files(folder)
-    console.print(f"\n[bold]1. Word count.[/] The input: {len(files):,} Python files below {folder}.")
-    console.print("Each line becomes words, each word has a count in keyed state; the 20 largest counts come out.")
+    say(f"\n[bold]1. Word count.[/] The input: {len(files):,} Python files below {folder}.")
+    say("Each line becomes words. Each word has a count in keyed state.")
+    say("A timer at the end of time sends the counts on, and the 20 largest come out.")
     tally = Tally()
     set_listener(tally)
     began = time.monotonic()
@@ -71,15 +76,14 @@ def count_words() -> None:
     for (word, count), (other, more) in zip(largest[:half], [*largest[half:], ("", 0)]):
         table.add_row(word, f"{count:,}", other, f"{more:,}" if other else "")
     console.print(table)
-    console.print(
-        f"{tally.lines:,} lines and {tally.words:,} words in {seconds:.1f} s: "
-        f"[bold]{tally.words / seconds:,.0f} events/s[/] through keyed state, on {PARALLELISM} workers."
-    )
+    say(f"{tally.lines:,} lines and {tally.words:,} words took {seconds:.1f} s with {PARALLELISM} workers.")
+    say(f"That is [bold]{tally.words / seconds:,.0f} events/s[/] through keyed state.")
 
 
 def watch_machines() -> None:
-    console.print("\n[bold]2. Event time.[/] Three cash machines report what their customers do, out of order.")
-    console.print("Timers put the steps in order. A card that lies there for 30 s is kept. One step comes too late.")
+    say("\n[bold]2. Event time.[/] Three cash machines tell what their customers do.")
+    say("The steps come out of order, and timers put them right.")
+    say("A card that nobody takes for 30 s is kept. One step comes too late.")
     set_listener(Tally())
     env = environment()
     atm_timeout.build(env).print().set_parallelism(1)
@@ -88,12 +92,12 @@ def watch_machines() -> None:
 
 def main() -> None:
     began = time.monotonic()
-    console.print("This is Millrace: Flink programs on Spark. Two programs follow.")
+    say("This is Millrace: Flink programs on Spark. Two programs follow.")
     session = local_session(PARALLELISM)
-    console.print(f"A local Spark {session.version} is up after {time.monotonic() - began:.1f} s.")
+    say(f"A local Spark {session.version} is up after {time.monotonic() - began:.1f} s.")
     count_words()
     watch_machines()
-    console.print(f"\nThat was all, {time.monotonic() - began:.0f} s. The programs are in {os.path.dirname(__file__)}.")
+    say(f"\nThat was all, after {time.monotonic() - began:.0f} s. The programs lie beside this one, in examples/.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Random programs with a result that no interleaving changes: as Hypothesis data, on the DataStream API, in plain lists.
+"""Random programs with a result that no interleaving changes: as Hypothesis data, on the API and in plain lists.
 
     @given(programs())
     def test(program):

@@ -6,10 +6,10 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.programs import Program, build, expected, programs
 
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.testing import run_locally
-from tests.programs import Program, build, expected, programs
 
 
 @given(

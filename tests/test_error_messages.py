@@ -699,10 +699,10 @@ class TestFunctions:
             f"{first}  element: {{'at': 'monday'}}\n  cause:   TypeError: a timestamp must be an int (ms), not 'monday'"
         )
 
-    def test_a_generator_that_can_t_be_made(self) -> None:
+    def test_a_generator_that_is_not_made(self) -> None:
         assert self.timed("x", WatermarkStrategy.for_generator(lambda context: Stubborn())) == (
             "operator 'Timestamps/Watermarks' (subtask 1), made at <here>, failed to start\n"
-            "  cause:   TypeError: TestFunctions.test_a_generator_that_can_t_be_made.<locals>.<lambda>() missing 1 required "
+            "  cause:   TypeError: TestFunctions.test_a_generator_that_is_not_made.<locals>.<lambda>() missing 1 required "
             "positional argument: 'context'"
         )
 

@@ -47,7 +47,7 @@ def test_causes_are_shown_and_cut_too(tmp_path: Path) -> None:
 
 
 def test_everything_is_shown_on_demand(tmp_path: Path) -> None:
-    assert "runpy" in run(tmp_path, "1 / 0", "--verbose").stderr
+    assert "millrace/cli" in run(tmp_path, "1 / 0", "--verbose").stderr
 
 
 def test_a_syntax_error_shows_the_line(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_error_of_spark_is_shown_without_its_java(tmp_path: Path, monkeypatch
         raise py4j_error
 
     py4j_error = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})(
-        "An error occurred while calling o1.start.\n: java.io.IOException: no route\n\tat org.apache.Spark(Spark.scala:1)"
+        "An error occurred while calling o1.start.\n: java.io.IOException: no route\n\tat x.Spark(Spark.scala:1)"
     )
     monkeypatch.setattr(StreamExecutionEnvironment, "_submit", submit)
     # As if Spark had been called by Millrace.

@@ -39,7 +39,7 @@ print("first", flush=True)
 counts.map(lambda word: (isinstance(word, Word), word.text, word.count)).print()
 env.execute("words")
 print("second")
-env.from_collection([1]).print()
+env.from_collection([Word("last", 9)]).key_by(lambda word: word.text).map(lambda word: word.count).print()
 env.execute_async("not waited for")
 """
 
@@ -96,7 +96,7 @@ def test_in_a_pipe_there_is_the_output_of_a_pyflink_program_and_nothing_else(tmp
     (tmp_path / "helper.py").write_text(HELPER)
     process = start(tmp_path, PIPED, "to", "be", "to", options=("--pyflink",))
     out, err = process.communicate(timeout=200)
-    lines = ["first", "(True, 'TO', 1)", "(True, 'BE', 1)", "(True, 'TO', 2)", "second", "1"]
+    lines = ["first", "(True, 'TO', 1)", "(True, 'BE', 1)", "(True, 'TO', 2)", "second", "9"]
     assert (process.returncode, out.splitlines(), err) == (0, lines, "")
 
 

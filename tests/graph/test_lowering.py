@@ -1,4 +1,4 @@
-"""From graphs to jobs: where subtasks live, which operator runs, what chains are called, and what holds for all graphs."""
+"""From graphs to jobs: where subtasks live, which operator runs, what chains are called, what holds for all graphs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.graph.notation import PARTITIONERS, SPECS, places, read
 
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.connectors.number_seq import NumberSequenceSource
@@ -18,7 +19,6 @@ from millrace.graph.passes import run_passes
 from millrace.runtime.job import JobGraph
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.partitioners import Forward
-from tests.graph.notation import PARTITIONERS, SPECS, places, read
 
 
 def lowered(text: str, **changes: Any) -> JobGraph:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.graph.notation import chains, exchanges, names, read, stages
 
 from millrace.common.typeinfo import Types
 from millrace.graph.nodes import Chaining, Graph, GraphError
@@ -17,7 +18,6 @@ from millrace.graph.passes.chain_operators import chain_operators, slot_groups
 from millrace.graph.passes.check_types import check_types
 from millrace.graph.passes.choose_exchanges import choose_exchanges
 from millrace.runtime.partitioners import Hash
-from tests.graph.notation import chains, exchanges, names, read, stages
 
 
 def test_every_pass_is_named_after_its_file() -> None:
@@ -173,8 +173,8 @@ class TestChooseExchanges:
         with pytest.raises(GraphError) as error:
             self.chosen("a: source p=3\nb: map <- a forward")
         assert str(error.value) == (
-            "operator 'b' at job.py:2 has parallelism 2, but forward() leads to it from operator 'Source: a' at job.py:1 "
-            "with parallelism 3: forward() needs equal parallelism; use rebalance() or rescale()"
+            "operator 'b' at job.py:2 has parallelism 2, but forward() leads to it from operator 'Source: a' at "
+            "job.py:1 with parallelism 3: forward() needs equal parallelism; use rebalance() or rescale()"
         )
 
 

@@ -1,4 +1,4 @@
-"""The plan in Flink's form. The expected plans are those of Flink 2.3 (its ids count all transformations, ours nodes)."""
+"""The plan in Flink's form. Expected plans are those of Flink 2.3 (whose ids count all transformations, ours nodes)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.graph.notation import read
 
 from millrace.common.typeinfo import Types
 from millrace.datastream import StreamExecutionEnvironment
@@ -13,7 +14,6 @@ from millrace.datastream.functions import CoMapFunction, ProcessFunction
 from millrace.datastream.output_tag import OutputTag
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
-from tests.graph.notation import read
 
 
 class Pass(ProcessFunction):

@@ -61,9 +61,10 @@ VALUES = (
 def test_round_trip(data: st.DataObject) -> None:
     kinds = data.draw(st.sampled_from([PLAIN, st.tuples(PLAIN, PLAIN), ROWS, VALUES]))
     values = data.draw(st.lists(kinds, max_size=6))
-    size = st.just(len(values))
-    timestamps = data.draw(st.none() | size.flatmap(lambda n: st.lists(st.none() | st.integers(), min_size=n, max_size=n)))
-    keys = data.draw(st.none() | size.flatmap(lambda n: st.lists(VALUES, min_size=n, max_size=n)))
+    size = len(values)
+    times = st.lists(st.none() | st.integers(), min_size=size, max_size=size)
+    timestamps = data.draw(st.none() | times)
+    keys = data.draw(st.none() | st.lists(VALUES, min_size=size, max_size=size))
     statuses = st.sampled_from(list(Status))
     marks = sorted(
         data.draw(st.lists(st.tuples(st.integers(0, len(values)), st.integers() | statuses), max_size=4)),

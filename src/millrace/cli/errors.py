@@ -85,12 +85,13 @@ def _user_traceback(error: BaseException) -> str:
     """The traceback from the program's first line on, without what Millrace and ``runpy`` add to it."""
     described = traceback.TracebackException.from_exception(error, limit=-_FRAME_LIMIT, capture_locals=False)
     _strip(described, keep_ours=_below_millrace(error))
-    return "".join(described.format()).rstrip()
+    lines = described.format() if described.stack else described.format_exception_only()
+    return "".join(lines).rstrip()
 
 
 def _strip(described: traceback.TracebackException, keep_ours: bool) -> None:
     frames = list(described.stack)
-    while frames and (_our_file(frames[0].filename) or _runpy_file(frames[0].filename)):
+    while frames and _starts_programs(frames[0].filename):
         del frames[0]
     if not keep_ours:
         frames = [frame for frame in frames if not _our_file(frame.filename)]
@@ -107,9 +108,9 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
     while step is not None:
         frames.append((step.tb_frame, step.tb_lineno))
         step = step.tb_next
-    names = [frame.f_code.co_filename for frame, _ in frames]
-    last_runpy = max((index for index, name in enumerate(names) if _runpy_file(name)), default=-1)
-    return frames[last_runpy + 1 :]
+    while frames and _starts_programs(frames[0][0].f_code.co_filename):
+        del frames[0]
+    return frames
 
 
 def _ours(frame: FrameType) -> bool:
@@ -120,8 +121,8 @@ def _our_file(filename: str) -> bool:
     return filename.startswith(_PACKAGE)
 
 
-def _runpy_file(filename: str) -> bool:
-    return filename == "<frozen runpy>" or os.path.basename(filename) == _RUNPY
+def _starts_programs(filename: str) -> bool:
+    return _our_file(filename) or filename.startswith("<frozen") or os.path.basename(filename) == _RUNPY
 
 
 def _library(frame: FrameType) -> bool:

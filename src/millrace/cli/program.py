@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import io
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
 import click
 
@@ -27,13 +31,33 @@ class Program:
         """What the program can import from without further ado."""
         return os.getcwd() if self.is_module else os.path.dirname(os.path.abspath(self.target))
 
-    def run(self, extra_paths: tuple[str, ...] = ()) -> None:
-        """Run it to its end as ``__main__``."""
+    def run(self, extra_paths: tuple[str, ...] = (), afterwards: Callable[[], None] = lambda: None) -> None:
+        """Run it as ``__main__``. What is called afterwards, if it ended well, still sees the program's classes."""
         with _surroundings(self, extra_paths):
-            if self.is_module:
-                runpy.run_module(self.target, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(self.target, run_name="__main__")
+            try:
+                if self.is_module:
+                    _become_main(runpy.run_module(self.target, run_name="__main__", alter_sys=True))
+                else:
+                    self._run_file()
+            except SystemExit as end:
+                if end.code in (None, 0):
+                    afterwards()
+                raise
+            afterwards()
+
+    def _run_file(self) -> None:
+        # Not runpy.run_path: that takes the program's __main__ away as soon as its last line has run.
+        with io.open_code(os.path.abspath(self.target)) as file:
+            code = compile(file.read(), self.target, "exec")
+        main = _become_main({"__file__": self.target, "__builtins__": builtins, "__cached__": None})
+        exec(code, main.__dict__)
+
+
+def _become_main(content: dict[str, Any]) -> ModuleType:
+    main = ModuleType("__main__")
+    main.__dict__.update(content)
+    sys.modules["__main__"] = main
+    return main
 
 
 def find_program(options: ProgramOptions) -> Program:
@@ -62,8 +86,8 @@ def _file(path: str, arguments: tuple[str, ...]) -> Program:
 
 @contextlib.contextmanager
 def _surroundings(program: Program, extra_paths: tuple[str, ...]) -> Iterator[None]:
-    """``sys.argv`` and ``sys.path`` as Python sets them for a program."""
-    argv, path = sys.argv, sys.path
+    """``sys.argv``, ``sys.path`` and ``__main__`` as Python sets them for a program."""
+    argv, path, main = sys.argv, sys.path, sys.modules["__main__"]
     sys.argv = [program.target, *program.arguments]
     # The first entry belongs to the script that is run, and that was `millrace` so far, unless Python was told to
     # have no such entry.
@@ -72,4 +96,4 @@ def _surroundings(program: Program, extra_paths: tuple[str, ...]) -> Iterator[No
     try:
         yield
     finally:
-        sys.argv, sys.path = argv, path
+        sys.argv, sys.path, sys.modules["__main__"] = argv, path, main

@@ -90,14 +90,7 @@ def _run(program: Program, settings: RunSettings, pyflink: bool, quiet: bool, ve
 def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs) -> None:
     """The program, then the jobs that it left running: they end well, or with it when it ends badly."""
     try:
-        try:
-            program.run(settings.paths)
-        except SystemExit as end:
-            if end.code not in (None, 0):
-                raise
-            jobs.wait()
-            raise
-        jobs.wait()
+        program.run(settings.paths, afterwards=jobs.wait)
     finally:
         jobs.cancel()
 

@@ -70,6 +70,10 @@ class SourceReaderContext(ABC):
     def current_processing_time(self) -> int:
         """The task's clock, ms since the epoch."""
 
+    def max_records(self) -> int | None:
+        """The most elements that the epoch takes, None for no limit: a poll should not emit more."""
+        return None
+
 
 class SourceReader(ABC, Generic[T, SplitT]):
     """Reads splits in one task."""

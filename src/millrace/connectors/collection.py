@@ -64,7 +64,7 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
         return QueueEnumerator(context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> CollectionReader[T]:
-        return CollectionReader()
+        return CollectionReader(context.max_records())
 
     def for_readers(self) -> CollectionSource[T]:
         """A copy without the values: what a task needs, since the splits carry them."""
@@ -79,7 +79,8 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
 class CollectionReader(SourceReader[T, CollectionSplit]):
     """Emits the values of its splits, one split after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_records: int | None = None) -> None:
+        self._batch = min(BATCH, max_records or BATCH)
         self._splits: deque[CollectionSplit] = deque()
         self._values: list[T] | None = None
         self._no_more_splits = False
@@ -96,7 +97,7 @@ class CollectionReader(SourceReader[T, CollectionSplit]):
         split = self._splits[0]
         if self._values is None:
             self._values = pickle.loads(split.payload)
-        end = split.position + BATCH
+        end = split.position + self._batch
         output.collect_batch(self._values[split.position : end])
         if end < len(self._values):
             self._splits[0] = replace(split, position=end)

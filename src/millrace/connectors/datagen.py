@@ -122,6 +122,7 @@ class GeneratorReader(SourceReader[T, GeneratorSplit]):
         self._function = function
         self._make: Callable[[int], T] = function.map if isinstance(function, GeneratorFunction) else function
         self._context = context
+        self._batch = min(BATCH, context.max_records() or BATCH)
         self._splits: deque[GeneratorSplit] = deque()
         self._emitted: dict[str, int] = {}
         self._no_more_splits = False
@@ -143,7 +144,7 @@ class GeneratorReader(SourceReader[T, GeneratorSplit]):
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         for _ in range(len(self._splits)):
             split, allowed = self._due(self._splits.popleft())
-            end = split.position + min(allowed, BATCH) * split.step
+            end = split.position + min(allowed, self._batch) * split.step
             if split.stop is not None:
                 end = min(end, split.stop)
             numbers = range(split.position, end, split.step)

@@ -38,7 +38,7 @@ class NumberSequenceSource(Source[int, RangeSplit]):
         return QueueEnumerator(context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> RangeReader:
-        return RangeReader()
+        return RangeReader(context.max_records())
 
     def get_produced_type(self) -> Any:
         return Types.LONG()

@@ -41,7 +41,8 @@ def range_splits(start: int, stop: int, parts: int) -> list[RangeSplit]:
 class RangeReader(SourceReader[int, RangeSplit]):
     """Emits the numbers of its splits, one split after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_records: int | None = None) -> None:
+        self._batch = min(BATCH, max_records or BATCH)
         self._splits: deque[RangeSplit] = deque()
         self._no_more_splits = False
 
@@ -55,7 +56,7 @@ class RangeReader(SourceReader[int, RangeSplit]):
         if not self._splits:
             return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
         split = self._splits[0]
-        end = min(split.position + BATCH, split.stop)
+        end = min(split.position + self._batch, split.stop)
         output.collect_batch(list(range(split.position, end)))
         if end < split.stop:
             self._splits[0] = replace(split, position=end)

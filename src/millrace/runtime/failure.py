@@ -88,7 +88,7 @@ def user_location(error: BaseException) -> str | None:
 
 
 def check_complete(results: Sized, values: Sized) -> None:
-    """Raise if ``list(map(function, values))`` ended early: to ``list`` a StopIteration of the user's code is an end."""
+    """Raise if ``list(map(function, values))`` ended early: it takes a StopIteration of the user's code for the end."""
     if len(results) < len(values):
         raise RuntimeError("the function raised StopIteration")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import random
 import time
@@ -85,6 +86,9 @@ class LocalEngine:
         except OperatorError as error:
             raise JobFailedError(error.failure) from error
         finally:
+            for cache in self._workers:  # after a failure
+                with contextlib.suppress(Exception):
+                    cache.close()
             self.coordinator.close()
 
 
@@ -126,6 +130,6 @@ def run_locally(
         run.epochs.append(result)
         run.printed += result.printed
         run.collected += [value for part in result.collected for value in pickle.loads(part)]
-        if len(run.epochs) >= max_epochs:
+        if len(run.epochs) >= max_epochs and not engine.coordinator.finished:
             raise TimeoutError(f"the program did not end within {max_epochs} epochs")
     return run

@@ -142,7 +142,8 @@ def test_the_assigner_sees_the_former_timestamp() -> None:
 def test_upstream_watermarks_and_status_end_here() -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps()
     script: list[Step] = [
-        WatermarkStep(50), StatusStep(Status.IDLE), StatusStep(Status.ACTIVE), Element("a", 5), WatermarkStep(60), EndInput()
+        WatermarkStep(50), StatusStep(Status.IDLE), StatusStep(Status.ACTIVE), Element("a", 5), WatermarkStep(60),
+        EndInput(),
     ]  # fmt: skip
     check_variants(lambda: assigning(strategy), script, [Record("a", 5), Watermark(4), *END])
 

@@ -1,4 +1,4 @@
-"""Two inputs under one function: ``CoProcessOperator``, ``KeyedCoProcessOperator`` and the adapters of CoMap, CoFlatMap."""
+"""Two inputs under one function: ``CoProcessOperator``, ``KeyedCoProcessOperator``, adapters of CoMap and CoFlatMap."""
 
 from __future__ import annotations
 

@@ -27,16 +27,16 @@ def test_any_truth_value_will_do() -> None:
 
 
 def test_a_failure_names_the_element() -> None:
-    with OperatorHarness.for_function(as_filter(lambda x: 1 / x > 0)) as harness:
-        with pytest.raises(OperatorError) as caught:
-            harness.process_elements([(2, None), (0, None), (1, None)])
+    harness = OperatorHarness.for_function(as_filter(lambda x: 1 / x > 0)).open()
+    with pytest.raises(OperatorError) as caught:
+        harness.process_elements([(2, None), (0, None), (1, None)])
     assert caught.value.failure.element == "0"
 
 
 def test_stop_iteration_does_not_swallow_elements() -> None:
-    with OperatorHarness.for_function(as_filter(lambda x: x < 2 or next(iter(())))) as harness:
-        with pytest.raises(OperatorError) as caught:
-            harness.process_elements([(1, None), (2, None), (1, None)])
+    harness = OperatorHarness.for_function(as_filter(lambda x: x < 2 or next(iter(())))).open()
+    with pytest.raises(OperatorError) as caught:
+        harness.process_elements([(1, None), (2, None), (1, None)])
     assert caught.value.failure.element == "2"
 
 

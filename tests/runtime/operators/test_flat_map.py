@@ -35,9 +35,8 @@ def test_a_failure_in_a_generator_names_the_element(timestamp: int | None) -> No
         yield value
         yield 10 // value
 
-    with OperatorHarness.for_function(as_flat_map(halves)) as harness:
-        with pytest.raises(OperatorError) as caught:
-            harness.process_elements([(2, timestamp), (0, timestamp), (3, timestamp)])
+    with OperatorHarness.for_function(as_flat_map(halves)) as harness, pytest.raises(OperatorError) as caught:
+        harness.process_elements([(2, timestamp), (0, timestamp), (3, timestamp)])
     assert caught.value.failure.element == "0"
 
 

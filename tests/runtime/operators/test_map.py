@@ -42,9 +42,8 @@ def test_the_declared_type_converts_and_checks() -> None:
 
 
 def test_a_failure_names_the_element() -> None:
-    with OperatorHarness.for_function(as_map(lambda x: 10 // x)) as harness:
-        with pytest.raises(OperatorError) as caught:
-            harness.process_elements([(2, None), (0, None), (1, None)])
+    with OperatorHarness.for_function(as_map(lambda x: 10 // x)) as harness, pytest.raises(OperatorError) as caught:
+        harness.process_elements([(2, None), (0, None), (1, None)])
     assert caught.value.failure.element == "0"
     assert "ZeroDivisionError" in caught.value.failure.cause
     assert "test_map.py" in (caught.value.failure.location or "")
@@ -54,9 +53,8 @@ def test_stop_iteration_does_not_swallow_elements() -> None:
     def first_of_nothing(value: int) -> int:
         return value if value != 2 else next(iter(()))
 
-    with OperatorHarness.for_function(as_map(first_of_nothing)) as harness:
-        with pytest.raises(OperatorError) as caught:
-            harness.process_elements([(1, None), (2, None), (3, None)])
+    with OperatorHarness.for_function(as_map(first_of_nothing)) as harness, pytest.raises(OperatorError) as caught:
+        harness.process_elements([(1, None), (2, None), (3, None)])
     assert caught.value.failure.element == "2"
     assert "StopIteration" in caught.value.failure.cause
 
@@ -74,7 +72,7 @@ class Numbered(MapFunction):
 
 
 def test_a_rich_map_uses_keyed_state() -> None:
-    words = "a b a c b a".split()
+    words = ["a", "b", "a", "c", "b", "a"]
     expected = [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 2), ("a", 3)]
     check_variants(
         lambda: OperatorHarness.for_function(Numbered(), key_selector=lambda word: word),

@@ -1,4 +1,4 @@
-"""``ProcessOperator`` and ``KeyedProcessOperator``: contexts, side outputs, state. Timers: see ``test_process_timers``."""
+"""``ProcessOperator`` and ``KeyedProcessOperator``: contexts, side outputs, state. For timers: test_process_timers."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_side_outputs(elements: list[tuple[int, int | None]]) -> None:
 
 
 def test_side_outputs_have_a_type() -> None:
-    with OperatorHarness.for_function(Sort(), side_outputs=[OutputTag("odd", Types.STRING())]) as harness:
-        with pytest.raises(OperatorError, match="declared type"):
-            harness.process_element(1)
+    harness = OperatorHarness.for_function(Sort(), side_outputs=[OutputTag("odd", Types.STRING())]).open()
+    with pytest.raises(OperatorError, match="declared type"):
+        harness.process_element(1)
 
 
 class Ends(ProcessFunction):
@@ -101,9 +101,9 @@ class Timers(ProcessFunction):
 @pytest.mark.parametrize("domain", ["event", "processing"])
 @pytest.mark.parametrize("verb", ["register", "delete"])
 def test_timers_need_a_key(verb: str, domain: str) -> None:
-    with OperatorHarness.for_function(Timers(f"{verb}_{domain}_time_timer")) as harness:
-        with pytest.raises(OperatorError, match="keyed stream"):
-            harness.process_element(1)
+    harness = OperatorHarness.for_function(Timers(f"{verb}_{domain}_time_timer")).open()
+    with pytest.raises(OperatorError, match="keyed stream"):
+        harness.process_element(1)
 
 
 class Keyed(KeyedProcessFunction):
@@ -158,9 +158,9 @@ class Domain(KeyedProcessFunction):
 
 
 def test_the_time_domain_is_that_of_a_timer() -> None:
-    with OperatorHarness.for_function(Domain(), key_selector=lambda value: value) as harness:
-        with pytest.raises(OperatorError, match="on_timer"):
-            harness.process_element(1)
+    harness = OperatorHarness.for_function(Domain(), key_selector=lambda value: value).open()
+    with pytest.raises(OperatorError, match="on_timer"):
+        harness.process_element(1)
 
 
 def test_watermarks_pass_when_nothing_is_due() -> None:

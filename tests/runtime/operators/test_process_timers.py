@@ -27,9 +27,9 @@ from millrace.testing import (
 
 
 class Commands(KeyedProcessFunction):
-    """An element is (key, commands): ``+5`` registers an event timer at 5, ``-5`` deletes it, ``p+5`` a processing timer.
+    """An element is (key, commands): ``+5`` registers an event timer at 5, ``-5`` deletes it, ``p+5`` by the clock.
 
-    ``!`` commands (``!8``) make the timer register another one when it fires.
+    A timer whose time is in ``repeat`` registers another one when it fires.
     """
 
     def __init__(self, repeat: dict[int, int] | None = None) -> None:

@@ -50,7 +50,8 @@ class Pairs(Sink[Any]):
         self.log: list[Any] = []
 
     def create_writer(self, context: WriterInitContext) -> Writer:
-        self.log.append((context.get_index_of_subtask(), context.get_number_of_parallel_subtasks(), context.get_job_id()))
+        subtask, parallelism = context.get_index_of_subtask(), context.get_number_of_parallel_subtasks()
+        self.log.append((subtask, parallelism, context.get_job_id()))
         return Writer(self.log, context.get_checkpoint_id())
 
     def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> Writer:
@@ -71,7 +72,7 @@ SCRIPT: list[Step] = [
 @pytest.mark.parametrize("restoring", [False, True])
 @pytest.mark.parametrize("every", [1, 2, 3, 100])
 def test_every_element_is_committed_once_with_its_time(every: int, restoring: bool) -> None:
-    """The epochs show in the committables, so this is no case for ``check_variants``; their contents must not differ."""
+    """The epochs show in the committables, so ``check_variants`` is not for it: only contents are the same."""
     harness = sinking().open()
     committed: list[Any] = []
     for number, step in enumerate(SCRIPT, 1):

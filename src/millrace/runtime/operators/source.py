@@ -17,8 +17,9 @@ CHUNK = 4_096
 
 
 class _ReaderContext(SourceReaderContext):
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, max_records: int | None) -> None:
         self._operator = operator
+        self._max_records = max_records
 
     def get_index_of_subtask(self) -> int:
         return self._operator.context.runtime.get_index_of_this_subtask()
@@ -28,6 +29,9 @@ class _ReaderContext(SourceReaderContext):
 
     def current_processing_time(self) -> int:
         return self._operator.context.clock()
+
+    def max_records(self) -> int | None:
+        return self._max_records
 
 
 class _Output(ReaderOutput[Any]):
@@ -100,7 +104,7 @@ class SourceOperator(Operator):
             raise self.context.error(error, during=" to read") from error
 
     def _read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
-        reader = self._source.create_reader(_ReaderContext(self))
+        reader = self._source.create_reader(_ReaderContext(self, records))
         output = _Output(self._time, self.context.clock)
         status = InputStatus.NOTHING_AVAILABLE
         try:

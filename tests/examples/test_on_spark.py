@@ -1,0 +1,63 @@
+"""All programs of examples/ on Spark: one job in streaming mode, one in batch mode, each with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import atm_timeout
+import pytest
+import word_count_files
+from tests.examples.results import ANY_MODE, BATCH, STREAMING
+from tests.examples.test_larger_programs import MACHINES, ranking, write_files
+from tests.examples.test_tutorial import check_processing_time_timer, same
+
+from millrace.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DELAY = 1_000
+TOP = 5
+
+TUTORIAL = [*ANY_MODE, *STREAMING, "processing_time_timer"]
+
+
+def labelled(name: str) -> Callable[[Any], tuple[str, Any]]:
+    return lambda value: (name, value)
+
+
+def build(name: str, env: StreamExecutionEnvironment) -> DataStream:
+    module = import_module(name)
+    stream: DataStream = module.build(env, DELAY) if name == "processing_time_timer" else module.build(env)
+    return stream
+
+
+@pytest.mark.parametrize("mode", [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH])
+def test_all_programs_in_one_job(spark: SparkSession, tmp_path: Path, mode: RuntimeExecutionMode) -> None:
+    batch = mode is RuntimeExecutionMode.BATCH
+    env = StreamExecutionEnvironment.get_execution_environment(spark=spark)
+    env.set_parallelism(2).set_runtime_mode(mode)
+    files = write_files(tmp_path, seed=2)
+
+    streams = [build(name, env).map(labelled(name)) for name in TUTORIAL]
+    streams.append(word_count_files.build(env, files, TOP).map(labelled("word_count_files")))
+    if not batch:
+        streams.append(atm_timeout.build(env).map(labelled("atm_timeout")))
+    found: dict[str, list[Any]] = {}
+    with streams[0].union(*streams[1:]).execute_and_collect("all examples") as results:
+        for name, value in results:
+            found.setdefault(name, []).append(value)
+
+    for name, expected in (ANY_MODE | (BATCH if batch else STREAMING)).items():
+        if name == "union_watermark" and not batch:
+            # How the two inputs interleave is not fixed when they come over an exchange, or in several epochs.
+            assert len(found[name]) == len(expected)
+            continue
+        assert same(found[name], expected), (name, found[name])
+    assert found["word_count_files"] == ranking(files, TOP)
+    check_processing_time_timer(found["processing_time_timer"], lines=4 if batch else 3, delay=DELAY)
+    if not batch:
+        assert sorted(found["atm_timeout"]) == MACHINES

@@ -1,0 +1,39 @@
+"""``MemoryStorage``: versions are copies, and go when they are discarded."""
+
+from __future__ import annotations
+
+import pytest
+
+from millrace.runtime.storage import MemoryStorage
+
+
+def test_versions_are_copies() -> None:
+    storage, delta = MemoryStorage(), {"a": [1]}
+    assert storage.write_delta((0, 0), 1, delta) > 0
+    delta["a"].append(2)
+    found = storage.read_delta((0, 0), 1)
+    assert found == {"a": [1]}
+    found["a"].clear()
+    assert storage.read_delta((0, 0), 1) == {"a": [1]}
+
+
+def test_what_is_not_there() -> None:
+    storage = MemoryStorage()
+    storage.write_delta((0, 0), 1, "delta")
+    assert storage.read_full((0, 0), 1) is None
+    for task, epoch in (((0, 0), 2), ((0, 1), 1)):
+        with pytest.raises(KeyError):
+            storage.read_delta(task, epoch)
+
+
+def test_discard_takes_one_task_before_an_epoch() -> None:
+    storage = MemoryStorage()
+    for task in ((0, 0), (0, 1)):
+        for epoch in (1, 2):
+            storage.write_delta(task, epoch, epoch)
+            storage.write_full(task, epoch, epoch)
+    storage.discard((0, 0), 2)
+    assert len(storage) == 6
+    assert storage.read_full((0, 0), 1) is None
+    assert storage.read_full((0, 0), 2) == storage.read_delta((0, 0), 2) == 2
+    assert storage.read_delta((0, 1), 1) == 1
