@@ -542,17 +542,21 @@ class Divides(ProcessFunction):
 
 
 class Life(MapFunction):
-    def __init__(self, fails_in: str) -> None:
+    def __init__(self, fails_in: str, trace: str | None = None) -> None:
         self.fails_in = fails_in
+        self.trace = trace
 
     def open(self, runtime_context: Any) -> None:
         self.step("open")
 
     def map(self, value: Any) -> Any:
+        self.step("map")
         return value
 
     def close(self) -> None:
         self.step("close")
+        if self.trace is not None:
+            Path(self.trace).touch()
 
     def step(self, name: str) -> None:
         if name == self.fails_in:
@@ -683,6 +687,12 @@ class TestFunctions:
             "  cause:   OSError: no database"
         )
 
+    @pytest.mark.parametrize("step", ["open", "map"])
+    def test_what_was_opened_is_closed_after_a_failure(self, step: str, tmp_path: Path) -> None:
+        stream = elements(1, parallelism=1).map(Life("", str(tmp_path / "closed"))).map(Life(step))
+        assert f"failed in {step}()" in failure(stream) or step == "map"
+        assert (tmp_path / "closed").exists()
+
     @staticmethod
     def timed(element: Any, strategy: WatermarkStrategy) -> str:
         return failure(elements(element).assign_timestamps_and_watermarks(strategy))
@@ -702,8 +712,8 @@ class TestFunctions:
     def test_a_generator_that_is_not_made(self) -> None:
         assert self.timed("x", WatermarkStrategy.for_generator(lambda context: Stubborn())) == (
             "operator 'Timestamps/Watermarks' (subtask 1), made at <here>, failed to start\n"
-            "  cause:   TypeError: TestFunctions.test_a_generator_that_is_not_made.<locals>.<lambda>() missing 1 required "
-            "positional argument: 'context'"
+            "  cause:   TypeError: TestFunctions.test_a_generator_that_is_not_made.<locals>.<lambda>() missing 1 "
+            "required positional argument: 'context'"
         )
 
     def test_watermark_generator(self) -> None:

@@ -75,9 +75,9 @@ def expected(function: str, numbers: list[int]) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(("kind", "position"), CASES)
-@given(numbers=st.lists(st.integers(-9, 9), min_size=2, max_size=8))
-def test_records(function: str, kind: str, position: int | str, numbers: list[int]) -> None:
+@given(case=st.sampled_from(CASES), numbers=st.lists(st.integers(-9, 9), min_size=2, max_size=8))
+def test_records(function: str, case: tuple[str, int | str], numbers: list[int]) -> None:
+    kind, position = case
     records = [KINDS[kind](name, number) for name, number in zip(NAMES, numbers)]
     before = copy.deepcopy(records)
     result = reduce(FUNCTIONS[function](position).reduce, records)
@@ -127,9 +127,9 @@ def test_plain_values_have_one_position(function: str, position: Any) -> None:
 def test_fields_that_are_not_there(function: str) -> None:
     with pytest.raises(IndexError):
         FUNCTIONS[function](2).reduce(("a", 1), ("b", 2))
-    with pytest.raises(TypeError, match="^a tuple has no field 'at'; name its position$"):
+    with pytest.raises(TypeError, match=r"^a tuple has no field 'at'; name its position$"):
         FUNCTIONS[function]("at").reduce(("a", 1), ("b", 2))
-    with pytest.raises(TypeError, match="^a Point has no field 'x'; name its position$"):
+    with pytest.raises(TypeError, match=r"^a Point has no field 'x'; name its position$"):
         FUNCTIONS[function]("x").reduce(Point("a", 1), Point("b", 2))
 
 

@@ -97,7 +97,7 @@ def test_union_watermark_when_both_inputs_come_by_turns() -> None:
 
 @pytest.mark.parametrize(("mode", "lines"), [(STREAM, 3), (BATCH_MODE, 4)])
 def test_processing_time_timer(mode: RuntimeExecutionMode, lines: int) -> None:
-    times = iter(range(1_000_000, 10**9, 5))
+    times = iter(range(1_000_000, 10**9, 20))
     run = run_locally(program("processing_time_timer", mode), clock=lambda: next(times))
     check_processing_time_timer(run.collected, lines, delay=2_000)
 
@@ -106,8 +106,9 @@ def check_processing_time_timer(found: list[str], lines: int, delay: int) -> Non
     """Every timer is as late as it shall be; in streaming mode the last one is dropped at the end of the input."""
     arrived = [at(line) for line in found if line.startswith("数据到达")]
     fired = [at(line) for line in found if line.startswith("定时器触发")]
-    assert (len(arrived), len(fired)) == (2, lines - 2), found
-    assert all(timer - element == datetime.timedelta(milliseconds=delay) for element, timer in zip(arrived, fired))
+    assert len(arrived) == 2
+    due = [element + datetime.timedelta(milliseconds=delay) for element in arrived]
+    assert fired == sorted(set(due[: lines - 2])), found  # one timer, if both came in the same millisecond
 
 
 def at(line: str) -> datetime.datetime:

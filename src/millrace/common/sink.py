@@ -36,7 +36,8 @@ class WriterInitContext(ABC):
 
     @abstractmethod
     def get_checkpoint_id(self) -> int:
-        """The epoch that this writer begins in: the same number again when the epoch is replayed."""
+        """The epoch that this writer begins in. Numbers grow and are never used twice: a repeated epoch gets a new
+        one."""
 
     @abstractmethod
     def current_processing_time(self) -> int:

@@ -38,7 +38,7 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Called at every auto-watermark interval and at the end of every epoch."""
+        """Called after every chunk of elements, and at the end of every epoch."""
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):

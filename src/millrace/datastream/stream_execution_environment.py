@@ -371,7 +371,9 @@ class StreamExecutionEnvironment:
         graph = self._graph(str(JobID.generate()))
         job = lower(graph, job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME))
         records = None if graph.settings.batch else self._option(options.EPOCH_RECORDS)
-        millis = None if self._bounded() else self._option(options.EPOCH_MILLIS)
+        # An epoch may read as long as the next one is away, or checkpoints would throttle the sources.
+        longest = max(self._option(options.EPOCH_MILLIS), self._checkpoint_config.get_checkpoint_interval())
+        millis = None if self._bounded() else longest
         return with_limits(job, records, millis, self._config.get_global_job_parameters())
 
     def _option(self, option: Any) -> Any:

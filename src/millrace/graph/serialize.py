@@ -6,6 +6,7 @@ import functools
 import inspect
 import pickle
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import cloudpickle
@@ -16,6 +17,8 @@ from millrace.runtime.job import JobGraph
 
 DEPTH = 6
 """How many steps into the user's objects the search for the culprit goes."""
+SHOWN = 3
+"""Culprits that an error names."""
 
 
 def serialize(job: JobGraph) -> bytes:
@@ -44,7 +47,7 @@ def _explain(job: JobGraph, error: Exception) -> GraphError:
 
 def _text(where: str, value: Any, error: Exception) -> str:
     value = _unwrap(value)
-    culprits = list(dict.fromkeys(_culprits(value)))[:3]
+    culprits = list(islice(_culprits(value), SHOWN))
     holds = f": it holds {' and '.join(culprits)}" if culprits else ""
     return (
         f"{where}: {_called(value)} can't be sent to the workers{holds}\n"
@@ -76,13 +79,15 @@ def _called(value: Any) -> str:
 
 
 def _culprits(value: Any) -> Iterator[str]:
+    seen = {id(value)}
     for what, path, part in _roots(value):
-        if not pickles(part):
-            yield from _inside(what, path, part, DEPTH)
+        if id(part) not in seen and not pickles(part):
+            yield from _inside(what, path, part, DEPTH, seen)
 
 
-def _inside(what: str, path: str, value: Any, depth: int) -> Iterator[str]:
-    """The parts of an unpicklable ``value`` that are to blame, as deep as they can be named."""
+def _inside(what: str, path: str, value: Any, depth: int, seen: set[int]) -> Iterator[str]:
+    """The parts of an unpicklable ``value`` that are to blame, as deep as they can be named, each once."""
+    seen.add(id(value))
     found = False
     if depth:
         if inspect.isroutine(value):
@@ -90,9 +95,10 @@ def _inside(what: str, path: str, value: Any, depth: int) -> Iterator[str]:
         else:
             parts = [(what, path + step, part) for step, part in _parts(value)]
         for inner, longer, part in parts:
-            if not pickles(part):
+            if id(part) in seen or not pickles(part):
                 found = True
-                yield from _inside(inner, longer, part, depth - 1)
+                if id(part) not in seen:
+                    yield from _inside(inner, longer, part, depth - 1, seen)
     if not found:
         yield f"{what} {path} (of type {type(value).__name__})"
 

@@ -100,10 +100,13 @@ class _SourceState(SplitEnumeratorContext[Any]):
                 if subtask not in self.no_more:
                     self.enumerator.handle_split_request(subtask)
 
-    def order(self, subtask: int, stop: bool, limit: int | None) -> SourceOrder:
+    def order(self, subtask: int, stop: bool, limit: int | None, whole: bool) -> SourceOrder:
         ahead = limit is not None and self.watermarks.get(subtask, MIN_TIMESTAMP) > limit
         splits = tuple(self.splits.get(subtask, ()))
-        return SourceOrder(splits, subtask in self.no_more, paused=ahead, stop=stop)
+        return SourceOrder(splits, subtask in self.no_more, paused=ahead, stop=stop, whole=whole)
+
+    def has_all_splits(self) -> bool:
+        return len(self.no_more | self.finished) == self.info.parallelism
 
     def done(self) -> bool:
         return len(self.finished) == self.info.parallelism
@@ -186,23 +189,26 @@ class Coordinator:
         self._stopping = True
 
     def plan(self, keep_state: bool = True) -> EpochOrder:
-        """The order of the next epoch."""
+        """The order of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
+        splits."""
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
         orders: dict[int, dict[int, SourceOrder]] = {}
         limits = self._alignment_limits()
         for source in self._sources:
             if not self._stopping:
                 source.ask_for_splits()
+        whole = not keep_state and all(source.has_all_splits() for source in self._sources)
+        for source in self._sources:
             alignment = source.alignment
             limit = None if alignment is None else limits.get(alignment.group)
             orders[source.info.id] = {
-                subtask: source.order(subtask, self._stopping, limit)
+                subtask: source.order(subtask, self._stopping, limit, whole)
                 for subtask in range(source.info.parallelism)
                 if subtask not in source.finished
             }
         compact = frozenset(task for task, versions in self._tasks.items() if _worth_compaction(versions))
         return EpochOrder(
-            epoch, tuple(self._history), orders, keep_state=keep_state, compact=compact, attempt=self.attempt
+            epoch, tuple(self._history), orders, keep_state=not whole, compact=compact, attempt=self.attempt
         )
 
     def _alignment_limits(self) -> dict[str, int]:

@@ -26,6 +26,8 @@ class SourceOrder:
     """too far ahead of its watermark alignment group: read nothing"""
     stop: bool = False
     """the job shall end: treat the source as finished"""
+    whole: bool = False
+    """batch mode: read to the end, also where that means to wait"""
 
 
 @dataclass(frozen=True)

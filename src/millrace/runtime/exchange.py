@@ -1,6 +1,7 @@
 """The packed exchange: what one task sends to one subtask of a later stage travels as a few large binary packets.
 
-A packet carries many elements as one pickle, with the watermarks and status changes of its channel at their places
+A packet carries many elements in one piece of bytes, with the watermarks and status changes of its channel at their
+places
 among the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of order.
 """
 

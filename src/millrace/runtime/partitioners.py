@@ -1,6 +1,6 @@
 """Which subtasks of the next operator an element goes to.
 
-A partitioner is a frozen description; ``router`` makes the object that one sending subtask uses for one epoch. A router
+A partitioner is a frozen description; ``router`` makes the function that one sending subtask uses. A router
 splits whole chunks: never a Python call per element where slices do.
 """
 
@@ -46,7 +46,7 @@ class Partitioner(ABC):
 
     @abstractmethod
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
-        """The splitting function of one sending subtask."""
+        """The splitting function of one sending subtask, for the life of its task."""
 
     def targets(self, subtask: int, senders: int, receivers: int) -> Sequence[int]:
         """The receivers that this sender may reach: they all get its watermarks."""

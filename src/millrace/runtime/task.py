@@ -64,6 +64,11 @@ class Gate:
     def watermark(self) -> int:
         return self._valve.current
 
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will ever arrive again."""
+        return not self._open
+
     def snapshot(self) -> Any:
         return (self._valve.snapshot(), self._open)
 
@@ -217,6 +222,8 @@ class StageTask:
         yield from self._receive(packets)
         self._advance_time()
         for member in members:
+            member.operator.after_input(self._clock())
+        for member in members:
             member.operator.end_epoch()
         for member in members:
             member.fork.end_epoch()
@@ -270,6 +277,14 @@ class StageTask:
     def reports(self) -> tuple[OperatorReport, ...]:
         """What the epoch did, for the driver; takes printed and collected elements out."""
         return tuple(_report(member) for member in self._members.values())
+
+    @property
+    def finished(self) -> bool:
+        """Whether all operators of this task have had their last element."""
+        return all(
+            member.operator.finished if isinstance(member.operator, SourceOperator) else member.gate.finished
+            for member in self._members.values()
+        )
 
     def close(self) -> None:
         """Close all operators; the first error is raised after all had their turn."""

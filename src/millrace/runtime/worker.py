@@ -16,7 +16,7 @@ from millrace.runtime.job import JobGraph
 from millrace.runtime.storage import StateStorage, TaskId
 from millrace.runtime.task import StageTask
 
-JOBS = 4
+JOBS = 2
 """Jobs whose tasks a worker keeps: nobody tells it when a job has ended."""
 
 INITIAL = 0
@@ -90,10 +90,10 @@ def run_task(
         cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
         yield from cached.task.run(order, arriving)
         ack = _finish(cached, task_id, order, replayed, storage)
+        if cached.task.finished or not order.keep_state:
+            cached.task.close()
         if order.keep_state:
             cache.put(job_id, order.attempt, task_id, cached)
-        else:
-            cached.task.close()
     except OperatorError as error:
         ack = TaskAck(order.epoch, stage, partition, failure=error.failure)
     except Exception as error:
@@ -134,7 +134,8 @@ def _task_at(
     task = StageTask(load_job(), *task_id, clock, order.attempt)
     read = _rebuild(task, task_id, order.history, storage)
     try:
-        task.open()
+        if not task.finished:
+            task.open()
     except BaseException:
         _close_quietly(task)  # functions that were opened already
         raise

@@ -34,6 +34,10 @@ COLLECT_AHEAD = 256
 """Parts of collected elements that wait for a slow reader before the job waits too."""
 
 
+ORDER_LIMIT = 256 * 1024
+"""Characters of an order that travel with every task; a longer one goes through a file."""
+
+
 class JobCancelledError(Exception):
     """The job was cancelled before its end."""
 
@@ -185,11 +189,20 @@ class JobRunner:
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
 
     def _run_tasks(self, frame: DataFrame, order: EpochOrder) -> list[TaskAck]:
-        self._context.setLocalProperty(ORDER_PROPERTY, order.encode())
+        self._context.setLocalProperty(ORDER_PROPERTY, self._pass_on(order.encode()))
         try:
             return run_plan(frame)
         finally:
             self._context.setLocalProperty(ORDER_PROPERTY, None)  # None unsets it
+
+    def _pass_on(self, order: str) -> str:
+        """The order itself, or for a large one (the splits of a collection) the name of a file that holds it."""
+        if len(order) < ORDER_LIMIT or not self._place.local:
+            return order
+        path = os.path.join(self._directory, "order")
+        with open(path, "w") as file:
+            file.write(order)
+        return f"@{path}"
 
     def _deliver(self, result: EpochResult) -> None:
         if result.printed:

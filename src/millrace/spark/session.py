@@ -97,6 +97,7 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict
     }
     if master.startswith("local"):
         settings |= {
+            "spark.python.daemon.module": "millrace.spark.daemon",
             # Data passes through the JVM in large buffers and nothing stays there: a small heap and a simple collector.
             "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC -XX:TieredStopAtLevel=4",
             "spark.driver.memory": "768m",

@@ -87,13 +87,21 @@ class StageFunction:
         assert context is not None, "a stage runs inside a Spark task"
         job = self.job
         job.prepare()
-        order = EpochOrder.decode(context.getLocalProperty(ORDER_PROPERTY) or "")
+        order = _order(context.getLocalProperty(ORDER_PROPERTY) or "")
         # Epochs make many objects and hardly any cycle: the default thresholds would walk over all state every moment.
         gc.set_threshold(200_000, 50, 1_000)
         packets = _packets(batches) if self.stage else _consume(batches)
         task = (self.stage, context.partitionId())
         storage = FileStorage(job.directory)
         yield from _batches(run_task(job.job_id, job.load, task, order, packets, storage, _cache, now_millis))
+
+
+def _order(text: str) -> EpochOrder:
+    """The epoch's order, from the text itself or from the file that it names."""
+    if text.startswith("@"):
+        with open(text[1:]) as file:
+            text = file.read()
+    return EpochOrder.decode(text)
 
 
 def now_millis() -> int:

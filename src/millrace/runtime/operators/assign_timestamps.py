@@ -114,7 +114,7 @@ class EventTime:
             self._output.mark(mark)
 
     def clock(self, now: int) -> None:
-        """The clock moved on without elements: generators may emit, quiet streams become idle."""
+        """The epoch has no more elements: generators may emit, quiet streams become idle."""
         if self.watermark == MAX_WATERMARK:  # the end: nothing follows it
             return
         if self._generator is not None:
@@ -184,7 +184,7 @@ class AssignTimestampsOperator(Operator):
     def process_status(self, status: Status) -> None:
         """The input's status says nothing about the event time that begins here."""
 
-    def advance_processing_time(self, now: int) -> None:
+    def after_input(self, now: int) -> None:
         self._time.clock(now)
 
     def snapshot(self) -> Any:

@@ -102,6 +102,9 @@ class Operator:
     def advance_processing_time(self, now: int) -> None:
         """The clock (ms) moved on: fire what is due."""
 
+    def after_input(self, now: int) -> None:
+        """The epoch's elements have arrived: tell (at time ``now``, ms) whether the stream is quiet."""
+
     def end_epoch(self) -> None:
         """Everything of this epoch has arrived: let nothing stay in flight."""
 

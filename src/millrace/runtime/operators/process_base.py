@@ -182,8 +182,12 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark
-        self.fire(self._backend.event_timers, watermark, TimeDomain.EVENT_TIME)
+        self.fire_until(watermark)
         self.output.mark(watermark)
+
+    def fire_until(self, watermark: int) -> None:
+        """Fire the event-time timers that are due."""
+        self.fire(self._backend.event_timers, watermark, TimeDomain.EVENT_TIME)
 
     def advance_processing_time(self, now: int) -> None:
         self.fire(self._backend.processing_timers, now, TimeDomain.PROCESSING_TIME)
@@ -224,6 +228,8 @@ class EndingTimers:
             self._backend.event_timers.closed = self._backend.processing_timers.closed = True
         super().process_watermark(watermark)  # type: ignore[misc]
 
-    def end_input(self: Any) -> None:
-        self.fire(self._backend.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)
-        super().end_input()  # type: ignore[misc]
+    def fire_until(self: Any, watermark: int) -> None:
+        super().fire_until(watermark)  # type: ignore[misc]
+        if watermark == MAX_WATERMARK:
+            # Before the watermark goes on: operators below give their final results when it arrives.
+            self.fire(self._backend.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.operators.assign_timestamps import EventTime, ExtractionError
 from millrace.runtime.operators.base import Operator, Output
 
+WAIT_SECONDS = 0.005
+"""How long a source that must be read to its end waits when it has nothing."""
 CHUNK = 4_096
 """Elements that single ``collect`` calls are gathered to."""
 
@@ -117,7 +120,9 @@ class SourceOperator(Operator):
             while not order.stop:
                 status = reader.poll_next(output)
                 yield
-                if status is not InputStatus.MORE_AVAILABLE:
+                if status is InputStatus.NOTHING_AVAILABLE and order.whole:
+                    time.sleep(WAIT_SECONDS)
+                elif status is not InputStatus.MORE_AVAILABLE:
                     break
                 if records is not None and output.count >= records:
                     break
@@ -134,11 +139,16 @@ class SourceOperator(Operator):
         self._report = SourceReport(splits, self._finished, self._time.watermark)
         yield
 
+    @property
+    def finished(self) -> bool:
+        """Whether the last split has been read to its end."""
+        return self._finished
+
     def report(self) -> SourceReport:
         """What the driver has to know for the next epoch."""
         return self._report
 
-    def advance_processing_time(self, now: int) -> None:
+    def after_input(self, now: int) -> None:
         if not self._finished:
             self._time.clock(now)
 
