@@ -19,19 +19,15 @@ from millrace.datastream import DataStream, RuntimeExecutionMode, StreamExecutio
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DELAY = 500
 TOP = 5
-
-TUTORIAL = [*ANY_MODE, *STREAMING, "processing_time_timer"]
 
 
 def labelled(name: str) -> Callable[[Any], tuple[str, Any]]:
     return lambda value: (name, value)
 
 
-def build(name: str, env: StreamExecutionEnvironment) -> DataStream:
-    module = import_module(name)
-    stream: DataStream = module.build(env, DELAY) if name == "processing_time_timer" else module.build(env)
+def build(name: str, env: StreamExecutionEnvironment, *arguments: Any) -> DataStream:
+    stream: DataStream = import_module(name).build(env, *arguments)
     return stream
 
 
@@ -42,9 +38,11 @@ def test_all_programs_in_one_job(spark: SparkSession, tmp_path: Path, mode: Runt
     env.set_parallelism(2).set_runtime_mode(mode)
     files = write_files(tmp_path, seed=2)
 
-    streams = [build(name, env).map(labelled(name)) for name in TUTORIAL]
+    streams = [build(name, env).map(labelled(name)) for name in (*ANY_MODE, *STREAMING)]
     streams.append(word_count_files.build(env, files, TOP).map(labelled("word_count_files")))
-    if not batch:
+    if batch:
+        streams.append(build("processing_time_timer", env, 100).map(labelled("processing_time_timer")))
+    else:
         streams.append(atm_timeout.build(env).map(labelled("atm_timeout")))
     found: dict[str, list[Any]] = {}
     with streams[0].union(*streams[1:]).execute_and_collect("all examples") as results:
@@ -58,6 +56,14 @@ def test_all_programs_in_one_job(spark: SparkSession, tmp_path: Path, mode: Runt
             continue
         assert same(found[name], expected), (name, found[name])
     assert same(found["word_count_files"], ranking(files, TOP))
-    check_processing_time_timer(found["processing_time_timer"], lines=4 if batch else 3, delay=DELAY)
-    if not batch:
+    if batch:
+        check_processing_time_timer(found["processing_time_timer"], lines=4, delay=100)
+    else:
         assert sorted(found["atm_timeout"]) == MACHINES
+
+
+def test_processing_time_timer_in_streaming_mode(spark: SparkSession) -> None:
+    """A job of its own: its epochs must be shorter than the delay."""
+    env = StreamExecutionEnvironment.get_execution_environment(spark=spark).set_parallelism(1)
+    found = list(build("processing_time_timer", env, 1_500).execute_and_collect())
+    check_processing_time_timer(found, lines=3, delay=1_500)

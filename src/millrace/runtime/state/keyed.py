@@ -137,8 +137,12 @@ class HeapMapState(MapState[Any, Any]):
 
     def put(self, key: Any, value: Any) -> None:
         table, at = self._table, self._backend.at
-        table.rows.setdefault(at, {})[key] = value
-        table.touched.setdefault(at, set()).add(key)
+        row, touched = table.rows.setdefault(at, {}), table.touched.setdefault(at, {})
+        if key in row:
+            touched.setdefault(key, False)
+        else:  # a new key goes to the end, there as here
+            touched[key] = touched.pop(key, False)
+        row[key] = value
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         for key, value in dict_value.items():
@@ -149,7 +153,7 @@ class HeapMapState(MapState[Any, Any]):
         row = table.rows.get(at)
         if row is not None and key in row:
             del row[key]
-            table.touched.setdefault(at, set()).add(key)
+            table.touched.setdefault(at, {})[key] = True
             if not row:
                 self.clear()
 

@@ -104,13 +104,17 @@ class ListTable(Table):
 
 
 class MapTable(Table):
-    """A dict per address. A change is (start from empty, {user key: value or ABSENT})."""
+    """A dict per address. A change is (start from empty, {user key: value or ABSENT}, user keys to put at the end).
+
+    The order of a dict is kept on every copy: what a user function sees must not depend on the worker it runs in.
+    """
 
     kind = "map"
 
     def __init__(self) -> None:
         super().__init__()
-        self.touched: dict[Any, set[Any]] = {}
+        self.touched: dict[Any, dict[Any, bool]] = {}
+        """address -> user key -> whether it was removed since the last delta; in the order of the rows"""
         self.cleared: set[Any] = set()
 
     def delta(self) -> dict[Any, Any]:
@@ -120,9 +124,11 @@ class MapTable(Table):
             if row is None:
                 changes[at] = ABSENT
             elif at in self.cleared:
-                changes[at] = (True, dict(row))
+                changes[at] = (True, dict(row), [])
             else:
-                changes[at] = (False, {key: row.get(key, ABSENT) for key in self.touched[at]})
+                keys = self.touched[at]
+                again = [key for key, removed in keys.items() if removed and key in row]
+                changes[at] = (False, {key: row.get(key, ABSENT) for key in keys}, again)
         self.touched, self.cleared = {}, set()
         return changes
 
@@ -131,8 +137,10 @@ class MapTable(Table):
             if change is ABSENT:
                 self.rows.pop(at, None)
                 continue
-            fresh, items = change
+            fresh, items, again = change
             row = {} if fresh else self.rows.get(at, {})
+            for key in again:
+                row.pop(key, None)
             for key, value in items.items():
                 if value is ABSENT:
                     row.pop(key, None)
@@ -141,7 +149,7 @@ class MapTable(Table):
             self.rows[at] = row
 
     def entries(self) -> dict[Any, Any]:
-        return {at: (True, dict(row)) for at, row in self.rows.items()}
+        return {at: (True, dict(row), []) for at, row in self.rows.items()}
 
 
 TABLES: dict[str, type[Table]] = {table.kind: table for table in (ValueTable, ListTable, MapTable)}
