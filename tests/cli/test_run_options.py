@@ -111,7 +111,7 @@ def test_a_cluster_gets_the_folder_of_the_program(program: Path) -> None:
 
 
 def test_a_folder_that_is_too_large_is_refused(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.cli.shipping.MAX_FILES", 1)
+    monkeypatch.setattr("millrace.spark.archives.MAX_FILES", 1)
     (program.parent / "other.py").write_text("")
     result = call("run", "-Dspark.master=yarn", program)
     assert result.exit_code == 2

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import zipfile
-from collections.abc import Iterator
 
 import click
 
-MAX_FILES = 2_000
-MAX_BYTES = 20 * 1024 * 1024
+from millrace.spark.archives import FolderTooLargeError, zip_modules
 
 
 def import_path(entry: str) -> str:
@@ -35,31 +32,10 @@ def shippable(entry: str, directory: str) -> str:
 def zip_folder(folder: str, directory: str) -> str:
     """All modules that can be imported from ``folder``, as a zip file in ``directory``."""
     name = os.path.basename(folder) or "root"
-    target = os.path.join(directory, f"{len(os.listdir(directory))}-{name}.zip")
-    size = 0
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for count, file in enumerate(_modules(folder), start=1):
-            size += os.path.getsize(file)
-            if count > MAX_FILES or size > MAX_BYTES:
-                raise click.UsageError(
-                    f"{folder} holds too many Python files to send to the workers (over {MAX_FILES} files or "
-                    f"{MAX_BYTES >> 20} MB): keep the program in a folder of its own, or give --no-ship-folder and "
-                    "name what it imports with -pyfs"
-                )
-            archive.write(file, os.path.relpath(file, folder))
-    return target
-
-
-def _modules(folder: str) -> Iterator[str]:
-    """The .py files below a folder that ``import`` can reach, without virtual environments."""
-    for current, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if _is_package(current, name))
-        for name in sorted(names):
-            if name.endswith(".py"):
-                yield os.path.join(current, name)
-
-
-def _is_package(parent: str, name: str) -> bool:
-    if not name.isidentifier() or name == "__pycache__":
-        return False
-    return not os.path.exists(os.path.join(parent, name, "pyvenv.cfg"))
+    try:
+        return zip_modules(folder, os.path.join(directory, f"{len(os.listdir(directory))}-{name}.zip"))
+    except FolderTooLargeError as error:
+        raise click.UsageError(
+            f"{error}: keep the program in a folder of its own, or give --no-ship-folder and name what it imports "
+            "with -pyfs"
+        ) from error

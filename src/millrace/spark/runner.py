@@ -20,6 +20,7 @@ from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedErro
 from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.failure import Failure, describe, full_traceback
 from millrace.runtime.job import JobGraph
+from millrace.spark.archives import zip_modules
 from millrace.spark.listeners import EpochDone, JobStarted, get_listener
 from millrace.spark.main_classes import main_classes
 from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
@@ -63,8 +64,8 @@ class JobRunner:
         self._place = place
         self._session = place.session
         self._context = place.session.sparkContext
-        for path in self._settings.python_files:
-            self._context.addPyFile(path)
+        for number, path in enumerate(self._settings.python_files):
+            self._add_python_file(path, number)
         for path in self._settings.archives:
             self._context.addArchive(path)
         configured = self._settings.configuration.get(options.STATE_DIRECTORY.key)
@@ -79,6 +80,13 @@ class JobRunner:
         os.makedirs(self._directory, exist_ok=True)
         self._base = base
         self.coordinator.use_storage(FileStorage(self._directory))
+
+    def _add_python_file(self, path: str, number: int) -> None:
+        """Spark takes files; a folder becomes one. Workers on this machine get it by the driver's import path."""
+        if os.path.isdir(path):
+            name = f"millrace-{self.job.job_id}-{number}.zip"
+            path = zip_modules(path, os.path.join(tempfile.gettempdir(), name))
+        self._context.addPyFile(path)
 
     def _one_epoch(self) -> bool:
         return self._settings.batch

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import logging
 import os
+import signal
 import sys
-import zipfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from millrace.datastream import options
+from millrace.spark.archives import zip_modules
 from millrace.spark.java import require_java
 from millrace.spark.logs import log4j_configuration, new_log_file, stderr_to
 
@@ -77,7 +81,11 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     builder: Any = SparkSession.builder.master(master).appName(configuration.get("pipeline.name", "millrace"))
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with stderr_to(log_file):
+    if master.startswith("local"):
+        # The one way to tell Spark's dashboard where to listen.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
+    with stderr_to(log_file), _own_interrupt_handler():
         session: SparkSession = builder.getOrCreate()
     _log_files[session.sparkContext.applicationId] = log_file
     if not master.startswith("local"):
@@ -85,6 +93,19 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     # Without this the JVM of a program that ends in an error prints the wreck of its sockets.
     atexit.register(_stop_quietly, session)
     return session
+
+
+@contextlib.contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """Keep the program's handler of Ctrl-C: Spark's would fail all jobs before anybody could cancel them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict[str, str]:
@@ -103,7 +124,6 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict
             "spark.driver.memory": "768m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.host": "127.0.0.1",
         }
     if jars:
         settings["spark.jars"] = ",".join(jars)
@@ -128,14 +148,7 @@ def _query_settings(session: SparkSession) -> dict[str, str]:
 def _package_archive(log_file: str) -> str:
     """Millrace itself as a zip file, for executors where it isn't installed."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    path = log_file.removesuffix(".log") + "-package.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for folder, _, names in os.walk(package):
-            for name in sorted(names):
-                if name.endswith((".py", ".typed")):
-                    full = os.path.join(folder, name)
-                    archive.write(full, os.path.join("millrace", os.path.relpath(full, package)))
-    return path
+    return zip_modules(package, log_file.removesuffix(".log") + "-package.zip", prefix="millrace")
 
 
 def _stop_quietly(session: SparkSession) -> None:

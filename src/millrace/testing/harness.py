@@ -197,10 +197,11 @@ class OperatorHarness:
         self._gate.mark(self._channel(input, channel), status)
 
     def set_processing_time(self, now: int) -> None:
-        """Set the clock (ms) and fire the timers that are due."""
+        """Set the clock (ms), as if no element had come since: timers that are due fire, quiet streams become idle."""
         self._begin()
         self._now = now
         self.operator.advance_processing_time(now)
+        self.operator.after_input(now)
 
     def advance_processing_time(self, by: int) -> None:
         """Let ``by`` ms pass."""
@@ -211,6 +212,7 @@ class OperatorHarness:
         self._begin()
         operator = self.operator
         operator.advance_processing_time(self._now)
+        operator.after_input(self._now)
         operator.end_epoch()
         if isinstance(operator, SinkOperator):
             self.committables.extend(operator.committables())

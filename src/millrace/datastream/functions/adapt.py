@@ -45,7 +45,7 @@ class CallableFilter(FilterFunction):
     """``func(value) -> bool`` as a ``FilterFunction``."""
 
     def __init__(self, func: Callable[[Any], Any]) -> None:
-        self.func = self.filter = func  # type: ignore[method-assign,assignment]
+        self.func = func
 
     def filter(self, value: Any) -> bool:
         return bool(self.func(value))

@@ -1,0 +1,72 @@
+"""What the Spark tests share: environments on the one session, and a listener that remembers what a job did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from millrace.common import Configuration
+from millrace.common.job_status import JobStatus
+from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from millrace.runtime.coordinator import EpochResult
+from millrace.spark.listeners import EpochDone, JobStarted, PlainListener, set_listener, set_listener_factory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MakeEnvironment = Callable[..., StreamExecutionEnvironment]
+
+
+class Watch:
+    """A listener that keeps everything."""
+
+    def __init__(self) -> None:
+        self.epochs: list[EpochResult] = []
+        self.lines: list[str] = []
+        self.ends: list[JobStatus] = []
+
+    def started(self, job: JobStarted) -> None:
+        """Of no interest here."""
+
+    def epoch(self, epoch: EpochDone) -> None:
+        self.epochs.append(epoch.result)
+
+    def printed(self, lines: tuple[str, ...]) -> None:
+        self.lines += lines
+
+    def ended(self, status: JobStatus) -> None:
+        self.ends.append(status)
+
+    def taken_in(self) -> Counter[int]:
+        """Operator -> elements that it took in, over all epochs and subtasks."""
+        counts: Counter[int] = Counter()
+        for result in self.epochs:
+            for report in result.reports:
+                counts[report.operator] += report.records_in
+        return counts
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    listener = Watch()
+    set_listener(listener)
+    yield listener
+    set_listener_factory(PlainListener)
+
+
+@pytest.fixture
+def environment(spark: SparkSession) -> MakeEnvironment:
+    """``environment(parallelism=2, batch=False, **{option: value})``."""
+
+    def make(parallelism: int = 2, batch: bool = False, **options: object) -> StreamExecutionEnvironment:
+        configuration = Configuration()
+        for key, value in options.items():
+            configuration.set_string(key, str(value))
+        env = StreamExecutionEnvironment.get_execution_environment(configuration, spark)
+        mode = RuntimeExecutionMode.BATCH if batch else RuntimeExecutionMode.STREAMING
+        return env.set_parallelism(parallelism).set_runtime_mode(mode)
+
+    return make
