@@ -52,6 +52,11 @@ class Timers(RuleBasedStateMachine):
         self.queue.delete(time, key)
         self.model = [timer for timer in self.model if timer not in self.find(time, key)]
 
+    @rule()
+    def clear(self) -> None:
+        self.queue.clear()
+        self.model.clear()
+
     @rule(time=TIMES)
     def pop(self, time: int) -> None:
         due = min((timer for timer in self.model if timer[0] <= time), key=lambda timer: timer[:2], default=None)

@@ -22,7 +22,7 @@ class Failure:
     subtask: int
     """-1 for what the operator does on the driver"""
     origin: str
-    """file:line where the user made the operator"""
+    """file:line where the user made the operator; empty if the job as a whole failed, ``operator`` is its name then"""
     cause: str
     """last line of the traceback: type and message"""
     element: str | None = None
@@ -38,7 +38,9 @@ class Failure:
     def render(self) -> str:
         """The text that a user sees first."""
         operator = f"operator {self.operator!r}" + (f" (subtask {self.subtask + 1})" if self.subtask >= 0 else "")
-        if self.step:
+        if not self.origin:
+            lines = [f"job {self.operator!r} failed{self.during}"]
+        elif self.step:
             lines = [f"{self.step}, behind {operator}, failed{self.during}"]
         else:
             lines = [f"{operator}, made at {self.origin}, failed{self.during}"]

@@ -41,6 +41,12 @@ class TimerQueue:
         if self._order.pop(timer, None) is not None:
             self._dirty.add(timer)
 
+    def clear(self) -> None:
+        """Forget all timers."""
+        self._dirty.update(self._order)
+        self._order.clear()
+        self._heap.clear()
+
     def next_time(self) -> int | None:
         """When the earliest timer is due (ms), None without timers."""
         self._drop_deleted()

@@ -18,9 +18,10 @@ from millrace.common.job_status import JobStatus
 from millrace.datastream import options
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.epoch import EpochOrder, TaskAck
-from millrace.runtime.failure import Failure, describe, full_traceback
+from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.job import JobGraph
 from millrace.spark.archives import zip_modules
+from millrace.spark.errors import reason
 from millrace.spark.listeners import EpochDone, JobStarted, get_listener
 from millrace.spark.main_classes import main_classes
 from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
@@ -232,11 +233,10 @@ class JobRunner:
             return error
         if not type(error).__module__.startswith(("py4j", "pyspark")):
             return error
-        first = next((line for line in str(error).splitlines() if line.strip()), describe(error))
         log = self._log(full_traceback(error))
         where = f"; details: {log}" if log else ""
         failure = Failure(
-            operator=self.job.name, subtask=0, origin="Spark", cause=f"{first.strip()[:500]}{where}", detail=str(error)
+            operator=self.job.name, subtask=-1, origin="", cause=f"{reason(error)}{where}", detail=str(error)
         )
         return JobFailedError(failure)
 

@@ -152,6 +152,19 @@ def test_the_end_of_input_fires_event_timers_and_drops_processing_timers() -> No
     check([Element(("a", "+500 p+5")), EndInput()], [("a", "e", 500, MAX_WATERMARK)])
 
 
+def test_processing_timers_do_not_outlive_the_end_of_input() -> None:
+    """Other sources may keep the job running."""
+    with harness() as h:
+        h.process_element(("a", "p+50"))
+        h.end_input()
+        assert h.num_processing_time_timers() == 0
+        following = h.restored()
+        for operator in (h, following):
+            operator.set_processing_time(100)
+            operator.end_epoch()
+            assert operator.values == []
+
+
 def test_batch_fires_processing_timers_at_the_end_too() -> None:
     check_variants(
         lambda: harness(batch=True),

@@ -23,7 +23,7 @@ from millrace.datastream.state import (
 )
 from millrace.runtime.state.address import Scoped, key_of
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.tables import ListTable
+from millrace.runtime.state.tables import ABSENT, ListTable
 
 INT = Types.INT()
 
@@ -222,6 +222,36 @@ def test_appending_to_a_list_costs_what_it_appends() -> None:
     backend.delta()
     state.add(7)
     assert backend.delta() == {"l": ("list", {"a": (100, [7])})}
+
+
+def test_the_changes_of_a_map() -> None:
+    backend, copy = backend_at("a"), backend_at("a")
+    state = backend.get_map_state(MapStateDescriptor("m", INT, INT))
+    copied = copy.get_map_state(MapStateDescriptor("m", INT, INT))
+
+    def changes() -> Any:
+        delta = backend.delta()
+        copy.apply(pickle.loads(pickle.dumps(delta)))
+        assert list(copied.items()) == list(state.items())
+        return delta["m"][1]["a"] if delta else None
+
+    state.put_all({1: 1, 2: 2, 3: 3})
+    assert changes() == (False, {1: 1, 2: 2, 3: 3}, [])
+    state.put(2, 22)
+    assert changes() == (False, {2: 22}, [])
+    state.remove(1)
+    assert changes() == (False, {1: ABSENT}, [])
+    state.remove(2)
+    state.put(4, 4)
+    state.put(2, 2)
+    assert changes() == (False, {4: 4, 2: 2}, [2])
+    state.clear()
+    state.put(7, 7)
+    assert changes() == (True, {7: 7}, [])
+    assert changes() is None
+    state.clear()
+    assert changes() is ABSENT
+    assert changes() is None
 
 
 @pytest.mark.parametrize("kind", ["reducing", "aggregating"])

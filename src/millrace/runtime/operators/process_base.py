@@ -192,6 +192,10 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
     def advance_processing_time(self, now: int) -> None:
         self.fire(self._backend.processing_timers, now, TimeDomain.PROCESSING_TIME)
 
+    def end_input(self) -> None:
+        # As in Flink: nothing fires after the end, though other sources may keep the job running.
+        self._backend.processing_timers.clear()
+
     def fire(self, timers: TimerQueue, time: int, domain: TimeDomain) -> None:
         """Call on_timer for every timer that is due at ``time``, also for those set meanwhile."""
         timer = timers.pop_due(time)

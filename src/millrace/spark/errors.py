@@ -1,0 +1,33 @@
+"""What went wrong in Spark itself, in one line: its own text is pages of Java."""
+
+from __future__ import annotations
+
+from millrace.runtime.failure import describe
+
+LIMIT = 500
+"""Characters of a text of Spark's that an error shows."""
+
+KNOWN = {
+    "Python worker exited unexpectedly": (
+        "a Python worker process died: it was killed, ran out of memory, or crashed in native code"
+    ),
+    "java.lang.OutOfMemoryError": "Spark's JVM ran out of memory; give it more with spark.driver.memory",
+    "No space left on device": "no space left on device",
+    "Answer from Java side is empty": "Spark's JVM is gone",
+    "Connection refused": "Spark's JVM is gone",
+}
+"""A part of Spark's text -> what it means."""
+
+_CAUSE = "Caused by: "
+
+
+def reason(error: BaseException) -> str:
+    """The cause of an error that Spark or its JVM raised."""
+    text = str(error)
+    for part, meaning in KNOWN.items():
+        if part in text:
+            return meaning
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    raised = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # Py4J: the second line has the error
+    return next((line[:LIMIT] for line in (*causes[-1:], *raised, *lines)), describe(error))

@@ -1,0 +1,99 @@
+"""What the user sees when his function fails, or its process dies; and that the session can go on afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from tests.spark.conftest import MakeEnvironment, Watch
+
+from millrace.common.job_status import JobStatus
+from millrace.datastream import KeyedProcessFunction
+from millrace.graph.nodes import GraphError
+from millrace.runtime.coordinator import JobFailedError
+
+NOISE = ("Traceback", "org.apache", "py4j", "java.", "\tat ")
+
+
+def divide(number: int) -> float:
+    return 10 / (number - 5)
+
+
+def assert_short(text: str) -> None:
+    assert len(text.splitlines()) <= 5, text
+    assert not any(noise in text for noise in NOISE), text
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_function_that_fails(environment: MakeEnvironment, watch: Watch, batch: bool) -> None:
+    env = environment(2, batch)
+    env.from_sequence(0, 9).map(divide).name("division").print()
+    with pytest.raises(JobFailedError) as caught:
+        env.execute("divides")
+    text = str(caught.value)
+    assert_short(text)
+    here = Path(__file__).name
+    assert text.startswith("operator 'division' (subtask 2), made at ")
+    assert f"{here}:" in text.splitlines()[0]
+    assert "  element: 5" in text
+    assert f"{here}:" in text and "in divide: return 10 / (number - 5)" in text
+    assert "  cause:   ZeroDivisionError: division by zero" in text
+    assert watch.lines == [], "nothing of the epoch counts"
+    assert watch.ends == [JobStatus.FAILED]
+    assert list(environment(2, batch).from_collection([1, 2]).execute_and_collect()) == [1, 2]
+
+
+class BadTimer(KeyedProcessFunction):
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> None:
+        ctx.timer_service().register_event_time_timer(7)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> None:
+        raise KeyError("nothing there")
+
+
+def test_a_timer_behind_an_exchange_that_fails(environment: MakeEnvironment) -> None:
+    env = environment(2)
+    env.from_sequence(0, 9).key_by(lambda value: value).process(BadTimer()).map(str).rebalance().map(str).print()
+    with pytest.raises(JobFailedError) as caught:
+        env.execute()
+    assert_short(str(caught.value))
+    assert "failed in on_timer(7) of key" in str(caught.value)
+    assert "KeyError: 'nothing there'" in str(caught.value)
+
+
+def test_an_async_job_that_fails(environment: MakeEnvironment) -> None:
+    env = environment(1)
+    env.from_collection([1]).map(lambda value: value.missing).print()
+    client = env.execute_async()
+    with pytest.raises(JobFailedError, match="AttributeError"):
+        client.get_job_execution_result().result()
+    assert client.get_job_status().result() is JobStatus.FAILED
+
+
+def die(number: int) -> int:
+    if number == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_worker_that_is_killed(environment: MakeEnvironment) -> None:
+    env = environment(2)
+    env.from_sequence(0, 9).map(die).print()
+    with pytest.raises(JobFailedError) as caught:
+        env.execute("dies")
+    text = str(caught.value)
+    assert_short(text)
+    assert text.startswith("job 'dies' failed\n  cause:   a Python worker process died: ")
+    assert list(environment(2).from_collection([1, 2]).execute_and_collect()) == [1, 2]
+
+
+def test_what_cannot_be_sent_is_found_before_spark_starts_a_job(environment: MakeEnvironment, watch: Watch) -> None:
+    lock = threading.Lock()
+    env = environment(1)
+    env.from_collection([1]).map(lambda value: lock.locked()).print()
+    with pytest.raises(GraphError, match="lock"):
+        env.execute()
+    assert watch.ends == []
