@@ -14,7 +14,7 @@ KNOWN = {
     "java.lang.OutOfMemoryError": "Spark's JVM ran out of memory; give it more with spark.driver.memory",
     "No space left on device": "no space left on device",
     "Answer from Java side is empty": "Spark's JVM is gone",
-    "Connection refused": "Spark's JVM is gone",
+    "while trying to connect to the Java server": "Spark's JVM is gone",
 }
 """A part of Spark's text -> what it means."""
 
