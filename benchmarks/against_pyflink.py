@@ -5,8 +5,8 @@ Needs an interpreter that has PyFlink in an environment of its own (its requirem
     python -m venv pyflink-env && pyflink-env/bin/pip install apache-flink==2.3.0
     python -m benchmarks.against_pyflink --pyflink-python pyflink-env/bin/python
 
-Each side runs twice, on a small and on a large input; the speed is the difference of the events by the difference of the
-jobs' own run times, so that neither side pays for its start.
+Each side runs twice, on a small and on a large input; the speed is the difference of the events by the difference of
+the jobs' own run times, so that neither side pays for its start.
 """
 
 from __future__ import annotations

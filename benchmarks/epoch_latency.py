@@ -1,6 +1,7 @@
 """How long an epoch with one exchange takes on small input, against a hand-written micro-batch query of the same shape.
 
-The hand-written side is mapInArrow, repartition, mapInArrow and a foreachBatch that collects; both run on the same clock
+The hand-written side is mapInArrow, repartition, mapInArrow and a foreachBatch that collects; both run on the same
+clock
 (rate-micro-batch) on the same session, in turn. Prints p50 and p99 of the time from the start of one micro-batch to the
 start of the next, and the ratios.
 

@@ -1,4 +1,4 @@
-"""The program of ``benchmarks.against_pyflink``: plain PyFlink, run unchanged by PyFlink and by ``millrace run --pyflink``.
+"""The program of ``benchmarks.against_pyflink``: plain PyFlink, run unchanged by both.
 
     python pyflink_program.py DIRECTORY process|thread
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from millrace.cli.info import info
+from millrace.cli.prepare import prepare
 from millrace.cli.run import run
 from millrace.cli.versions import show_versions
 
@@ -25,3 +26,4 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(info)
+main.add_command(prepare)

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from millrace.datastream import options
 from millrace.spark.archives import zip_modules
+from millrace.spark.class_archive import archive_options
 from millrace.spark.java import require_java
 from millrace.spark.logs import log4j_configuration, new_log_file, stderr_to
 
@@ -48,6 +49,8 @@ class SessionWishes:
     configuration: Mapping[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
     python_executable: str | None = None
+    java_options: str | None = None
+    """more options for the JVM; None: those of the class archive, if there is one"""
 
 
 def local_session(parallelism: int = 2) -> SparkSession:
@@ -75,7 +78,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = wishes.python_executable or os.environ.get("PYSPARK_PYTHON") or sys.executable
     log_file = new_log_file()
     settings = {
-        **_session_settings(master, log_file, wishes.jars),
+        **_session_settings(master, log_file, wishes.jars, wishes.java_options),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
     }
     builder: Any = SparkSession.builder.master(master).appName(configuration.get("pipeline.name", "millrace"))
@@ -108,8 +111,11 @@ def _own_interrupt_handler() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict[str, str]:
-    java = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
+def _session_settings(
+    master: str, log_file: str, jars: tuple[str, ...], java_options: str | None
+) -> dict[str, str]:
+    archive = archive_options() if java_options is None else java_options
+    java = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)} {archive}".strip()
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": java,
@@ -120,7 +126,9 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict
         settings |= {
             "spark.python.daemon.module": "millrace.spark.daemon",
             # Data passes through the JVM in large buffers and nothing stays there: a small heap and a simple collector.
-            "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC -XX:TieredStopAtLevel=4",
+            "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC",
+            # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
+            "spark.python.unix.domain.socket.enabled": "true",
             "spark.driver.memory": "768m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -133,6 +141,9 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...]) -> dict
 def _query_settings(session: SparkSession) -> dict[str, str]:
     settings = {
         "spark.sql.adaptive.enabled": "false",
+        # The plan moves a few large rows: compiling code for them takes longer than all of them together.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
         "spark.sql.streaming.minBatchesToRetain": "2",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
