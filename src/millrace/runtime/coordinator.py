@@ -60,6 +60,8 @@ class _SourceState(SplitEnumeratorContext[Any]):
     no_more: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
     watermarks: dict[int, int] = field(default_factory=dict)
+    holds_back: dict[int, bool] = field(default_factory=dict)
+    """whether others of the alignment group wait for this subtask: not if it is idle or has nothing to read"""
     enumerator: SplitEnumerator[Any] | None = None
     assigned: int = 0
 
@@ -114,6 +116,7 @@ class _SourceState(SplitEnumeratorContext[Any]):
     def take(self, subtask: int, report: SourceReport) -> None:
         self.splits[subtask] = list(report.splits)
         self.watermarks[subtask] = report.watermark
+        self.holds_back[subtask] = bool(report.splits) and not report.idle
         if report.finished:
             self.finished.add(subtask)
 
@@ -216,9 +219,10 @@ class Coordinator:
         groups: dict[str, list[tuple[int, int]]] = {}
         for source in self._sources:
             if source.alignment is not None:
-                marks = [source.watermarks.get(s) for s in range(source.info.parallelism) if s not in source.finished]
-                for mark in marks:
-                    known = MIN_TIMESTAMP if mark is None else mark
+                for subtask in range(source.info.parallelism):
+                    if subtask in source.finished or not source.holds_back.get(subtask, True):
+                        continue
+                    known = source.watermarks.get(subtask, MIN_TIMESTAMP)
                     groups.setdefault(source.alignment.group, []).append((known, source.alignment.max_drift_ms))
         return {
             group: min(mark for mark, _ in members) + min(drift for _, drift in members)

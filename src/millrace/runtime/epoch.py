@@ -66,6 +66,7 @@ class SourceReport:
     """unfinished splits with their positions"""
     finished: bool
     watermark: int
+    idle: bool = False
 
 
 @dataclass(frozen=True)

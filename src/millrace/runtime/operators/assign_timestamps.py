@@ -132,6 +132,11 @@ class EventTime:
         self._set_idle(False)
         self.mark(MAX_WATERMARK)
 
+    @property
+    def idle(self) -> bool:
+        """Whether this stream no longer holds watermarks back."""
+        return self._idle
+
     def _set_idle(self, idle: bool) -> None:
         if idle != self._idle:
             self._idle = idle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext
@@ -84,6 +85,7 @@ class SourceOperator(Operator):
         self._strategy = strategy
         self._report = SourceReport((), False, -(2**63))
         self._finished = False
+        self._paused = False
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
@@ -97,8 +99,10 @@ class SourceOperator(Operator):
         if self._finished:
             return
         if order.paused and not order.stop:
+            self._paused = True
             self._report = SourceReport(order.splits, False, self._time.watermark)
             return
+        self._paused = False
         try:
             yield from self._read(order, epoch, records, millis)
         except ExtractionError as error:
@@ -136,7 +140,7 @@ class SourceOperator(Operator):
         if self._finished:
             self._time.end()
             self.output.mark(Status.FINISHED)
-        self._report = SourceReport(splits, self._finished, self._time.watermark)
+        self._report = SourceReport(splits, self._finished, self._time.watermark, self._time.idle)
         yield
 
     @property
@@ -149,8 +153,10 @@ class SourceOperator(Operator):
         return self._report
 
     def after_input(self, now: int) -> None:
-        if not self._finished:
+        # A source that has to wait for others is not idle.
+        if not self._finished and not self._paused:
             self._time.clock(now)
+            self._report = replace(self._report, idle=self._time.idle)
 
     def snapshot(self) -> Any:
         return (self._time.snapshot(), self._finished)

@@ -92,8 +92,9 @@ class HeapListState(ListState[Any]):
         self._table = table
 
     def get(self) -> Iterable[Any]:
+        # A copy, as below: adding while walking over the list itself would never end.
         row: list[Any] = self._table.rows.get(self._backend.at, [])
-        return iter(row)
+        return iter(row[:])
 
     def add(self, value: Any) -> None:
         table, at = self._table, self._backend.at
