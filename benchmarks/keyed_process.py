@@ -1,7 +1,9 @@
 """Keyed process function with ValueState against the same aggregation hand-written in PySpark Structured Streaming.
 
-Both sides read the same Parquet files in the same number of micro-batches on the same Spark session, in turn; both
-results are compared with numpy's. Prints events per second, medians and the ratio.
+Both sides read the same Parquet files in the same number of micro-batches, in turn, each in a process and JVM of its
+own:
+Millrace on the session that it makes, PySpark on one with its own defaults. Both results are compared with numpy's.
+Prints events per second, medians and the ratio.
 
     python -m benchmarks.keyed_process --keys 10000
 """
@@ -9,8 +11,11 @@ results are compared with numpy's. Prints events per second, medians and the rat
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from typing import Any
@@ -61,40 +66,71 @@ def native_run(session: Any, directory: str, batches: int, files: int) -> tuple[
     return seconds, found
 
 
+def native_session() -> Any:
+    """A plain session of PySpark's own defaults, but quiet."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder: Any = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false")
+    return builder.config("spark.log.level", "ERROR").getOrCreate()
+
+
+def run_side(side: str, given: argparse.Namespace, directory: str) -> None:
+    """One process of one side: a warm-up and then the runs that count, each checked; prints events per second."""
+    expected = expected_counts(sorted(os.path.join(directory, name) for name in os.listdir(directory)))
+    with PeakMemory() as memory:
+        session = local_session(2) if side == "millrace" else native_session()
+        for turn in range(given.runs + 1):
+            if side == "millrace":
+                seconds, found = millrace_run(session, directory, given.batches, given.events, given.running)
+            else:
+                seconds, found = native_run(session, directory, given.batches, given.files)
+            assert found is None or found == expected, f"the result of {side} is wrong"
+            if turn:
+                print(json.dumps([given.events / seconds, memory.peak_mb]), flush=True)
+
+
+def other_process(side: str, directory: str) -> list[list[float]]:
+    """[events per second, peak memory so far in MB] of each run that counts, in a JVM of the side's own."""
+    command = [sys.executable, "-m", "benchmarks.keyed_process", *sys.argv[1:], "--side", side, "--input", directory]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--batches", type=int, default=10)
     parser.add_argument("--files", type=int, default=20)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=2, help="processes of each side, in turn")
+    parser.add_argument("--runs", type=int, default=3, help="runs in each process, after a warm-up")
     parser.add_argument("--running", action="store_true", help="emit a result for every event, not one per key")
+    parser.add_argument("--side", choices=("millrace", "pyspark"), help=argparse.SUPPRESS)
+    parser.add_argument("--input", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory, PeakMemory() as memory:
-        expected = expected_counts(write_events(directory, given.events, given.keys, given.files))
-        session = local_session(2)
-        ours, theirs = [], []
-        for turn in range(given.repeat + 1):
-            seconds, found = millrace_run(session, directory, given.batches, given.events, given.running)
-            assert found is None or found == expected, "Millrace's result is wrong"
-            peak = memory.peak_mb
-            native_seconds, native_found = native_run(session, directory, given.batches, given.files)
-            assert native_found == expected, "PySpark's result is wrong"
-            note = " (warm-up)" if turn == 0 else ""
-            print(
-                f"millrace {given.events / seconds:>9,.0f} events/s | pyspark {given.events / native_seconds:>9,.0f} "
-                f"events/s | ratio {native_seconds / seconds:.2f}{note}",
-                flush=True,
-            )
-            if turn:
-                ours.append(given.events / seconds)
-                theirs.append(given.events / native_seconds)
-        ratio = statistics.median(a / b for a, b in zip(ours, theirs))
-        print(
-            f"median: millrace {statistics.median(ours):,.0f} events/s, pyspark groupBy().agg() "
-            f"{statistics.median(theirs):,.0f} events/s, ratio {ratio:.2f}; peak memory of driver, JVM and workers "
-            f"{peak:,.0f} MB ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
-        )
+    if given.side:
+        run_side(given.side, given, given.input)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        write_events(directory, given.events, given.keys, given.files)
+        ours: list[list[float]] = []
+        theirs: list[list[float]] = []
+        for turn in range(given.turns):
+            ours += other_process("millrace", directory)
+            theirs += other_process("pyspark", directory)
+            for run in range(-given.runs, 0):
+                print(
+                    f"turn {turn + 1}: millrace {ours[run][0]:>9,.0f} events/s | pyspark {theirs[run][0]:>9,.0f} "
+                    f"events/s | ratio {ours[run][0] / theirs[run][0]:.2f}",
+                    flush=True,
+                )
+    mine, native = (statistics.median(speed for speed, _ in runs) for runs in (ours, theirs))
+    print(
+        f"median: millrace {mine:,.0f} events/s, pyspark groupBy().agg() {native:,.0f} events/s, ratio "
+        f"{mine / native:.2f}; peak memory of driver, JVM and workers: millrace {max(mb for _, mb in ours):,.0f} MB "
+        f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
+    )
 
 
 if __name__ == "__main__":

@@ -126,7 +126,8 @@ def _session_settings(
         settings |= {
             "spark.python.daemon.module": "millrace.spark.daemon",
             # Data passes through the JVM in large buffers and nothing stays there: a small heap and a simple collector.
-            "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC",
+            # The second compiler would take the cores that the Python workers need, for code that only copies bytes.
+            "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
             # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
             "spark.python.unix.domain.socket.enabled": "true",
             "spark.driver.memory": "768m",
