@@ -1,9 +1,8 @@
 """Does the time of an epoch follow the keys that it touches, or the keys that there are?
 
 Fills the state with many keys, then touches 1,000 of them in every epoch, and compares the median epoch with that of
-the
-same job with a small state; both in one run. Also prints how many state versions workers had to read per epoch: one
-that takes a partition over reads the changes that it missed, nothing else.
+the same job with a small state; both in one run. Also prints how many state versions workers had to read per epoch:
+one that takes a partition over reads the changes that it missed, nothing else.
 
     python -m benchmarks.large_state
 """

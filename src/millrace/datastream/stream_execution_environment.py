@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -384,16 +383,23 @@ class StreamExecutionEnvironment:
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
         return get_submitter()(Submission(self.get_execution_plan, start, collecting))
 
+    def _epoch_interval_ms(self) -> int:
+        checkpoint = self._checkpoint_config.get_checkpoint_interval()
+        if checkpoint > 0:
+            return checkpoint
+        interval: int | None = self._option(options.EPOCH_INTERVAL)
+        return interval or options.EPOCH_INTERVAL.default or 0
+
     def _start(self, job_name: str | None) -> SparkJobClient:
         from millrace.spark.submit import JobSettings, submit
 
         settings = JobSettings(
             spark=self._spark,
-            configuration=self._merged_configuration(),
+            configuration=self._configuration.to_dict(),
             parallelism=self.get_parallelism(),
             bounded=self._bounded(),
             batch=self._is_batch(),
-            checkpoint_interval_ms=self._checkpoint_config.get_checkpoint_interval(),
+            epoch_interval_ms=self._epoch_interval_ms(),
             python_files=tuple(self._python_files),
             archives=tuple(self._archives),
             jars=tuple(self._jars),
@@ -402,9 +408,6 @@ class StreamExecutionEnvironment:
         job = self.job_graph(job_name)
         self._program.clear()
         return submit(job, settings)
-
-    def _merged_configuration(self) -> Mapping[str, str]:
-        return self._configuration.to_dict()
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Submit the program and go on; the client tells how it fares."""

@@ -1,8 +1,8 @@
 """The packed exchange: what one task sends to one subtask of a later stage travels as a few large binary packets.
 
 A packet carries many elements in one piece of bytes, with the watermarks and status changes of its channel at their
-places
-among the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of order.
+places among the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of
+order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """An archive of Spark's classes in the form that the JVM maps at its start: Spark then starts in half the time.
 
 Reading, checking and linking 15,000 classes from 280 jars is most of what a JVM does when Spark starts. Java can
-store the
-result of one such start (``-XX:ArchiveClassesAtExit``) and begin the next one from there. ``make_archive`` does that
-once per machine, user, Java and PySpark; sessions use the archive if it is there. A JVM that finds an archive unfit
-ignores it.
+store the result of one such start (``-XX:ArchiveClassesAtExit``) and begin the next one from there. ``make_archive``
+does that once per machine, user, Java and PySpark; sessions use the archive if it is there. A JVM that finds an
+archive unfit ignores it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sys
 
 import pyspark
 
-from millrace.spark.java import require_java
+from millrace.spark.java import JavaInfo, require_java
 
 # Java reports every class that it leaves out, on standard output.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
@@ -42,9 +41,9 @@ jvm.wait(timeout={timeout})
 """
 
 
-def archive_path() -> str:
+def archive_path(java: JavaInfo | None = None) -> str:
     """Where the archive of this Java and this PySpark is, or would be: in the user's cache directory."""
-    java = require_java()
+    java = java or require_java()
     home = os.path.dirname(os.path.abspath(pyspark.__file__))
     identity = "\n".join([os.path.realpath(java.executable), str(java.major), home, pyspark.__version__])
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -52,9 +51,9 @@ def archive_path() -> str:
     return os.path.join(cache, "millrace", f"spark-{pyspark.__version__}-{key}.jsa")
 
 
-def archive_options() -> str:
-    """The JVM options that use the archive; empty without one."""
-    path = archive_path()
+def archive_options(java: JavaInfo | None = None) -> str:
+    """The JVM options that use the archive; empty without one. Who knows the Java already saves asking it again."""
+    path = archive_path(java)
     return f"-XX:SharedArchiveFile={path} {_QUIET}" if os.path.exists(path) else ""
 
 

@@ -1,9 +1,8 @@
 """Makes the classes of the user's main module known to the workers.
 
 A worker's ``__main__`` is PySpark's daemon, so elements, splits or states that are instances of the program's own
-classes
-could only travel with their whole class in every packet. Here the classes travel once, and land where pickle looks
-for them.
+classes could only travel with their whole class in every packet. Here the classes travel once, and land where pickle
+looks for them.
 """
 
 from __future__ import annotations

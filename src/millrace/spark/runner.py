@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 COLLECT_AHEAD = 256
 """Parts of collected elements that wait for a slow reader before the job waits too."""
 
-
 ORDER_LIMIT = 256 * 1024
 """Characters of an order that travel with every task; a longer one goes through a file."""
 
@@ -71,7 +70,7 @@ class JobRunner:
             self._context.addArchive(path)
         configured = self._settings.configuration.get(options.STATE_DIRECTORY.key)
         self._own_directory = configured is None
-        if configured is None and not place.local and not self._one_epoch():
+        if configured is None and not place.local and not self._settings.batch:
             raise ValueError(
                 f"a job that runs in several epochs on {self._context.master} keeps its state in files that all "
                 f"workers reach: set {options.STATE_DIRECTORY.key} to such a directory"
@@ -88,9 +87,6 @@ class JobRunner:
             name = f"millrace-{self.job.job_id}-{number}.zip"
             path = zip_modules(path, os.path.join(tempfile.gettempdir(), name))
         self._context.addPyFile(path)
-
-    def _one_epoch(self) -> bool:
-        return self._settings.batch
 
     def run(self) -> None:
         """Run to the end. Raises ``JobFailedError`` or ``JobCancelledError``."""
@@ -147,13 +143,10 @@ class JobRunner:
     # -- unbounded ------------------------------------------------------------------------------------------------
 
     def _run_unbounded(self) -> None:
-        interval = self._settings.checkpoint_interval_ms
-        if interval <= 0:
-            interval = int(self._settings.configuration.get(options.EPOCH_INTERVAL.key, 0)) or 100
         frame = self._plan(unbounded_input(self._session, self.job))
         writer = frame.writeStream.foreachBatch(self._micro_batch).queryName(f"{self.job.name} {self.job.job_id[:8]}")
         writer = writer.option("checkpointLocation", os.path.join(self._directory, "clock"))
-        query = writer.trigger(processingTime=f"{interval} milliseconds").start()
+        query = writer.trigger(processingTime=f"{self._settings.epoch_interval_ms} milliseconds").start()
         try:
             while not self._ended.wait(1.0):
                 if not query.isActive:

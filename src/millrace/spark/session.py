@@ -71,14 +71,15 @@ def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
 
 def make_session(wishes: SessionWishes) -> SparkSession:
     """A new session. Raises ``JavaNotFoundError`` with one line of advice before anything starts."""
-    require_java()
+    java = require_java()
     configuration = dict(wishes.configuration)
     master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
     # Workers must run what this process runs; Spark would take any python3.
     os.environ["PYSPARK_PYTHON"] = wishes.python_executable or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
     log_file = new_log_file()
     settings = {
-        **_session_settings(master, log_file, wishes.jars, wishes.java_options),
+        **_session_settings(master, log_file, wishes.jars, java_options),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
     }
     builder: Any = SparkSession.builder.master(master).appName(configuration.get("pipeline.name", "millrace"))
@@ -111,11 +112,8 @@ def _own_interrupt_handler() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _session_settings(
-    master: str, log_file: str, jars: tuple[str, ...], java_options: str | None
-) -> dict[str, str]:
-    archive = archive_options() if java_options is None else java_options
-    java = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)} {archive}".strip()
+def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_options: str) -> dict[str, str]:
+    java = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)} {java_options}".strip()
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": java,

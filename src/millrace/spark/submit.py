@@ -40,7 +40,8 @@ class JobSettings:
     parallelism: int
     bounded: bool
     batch: bool
-    checkpoint_interval_ms: int = -1
+    epoch_interval_ms: int
+    """least time between the beginnings of two epochs of an unbounded job"""
     python_files: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
     jars: tuple[str, ...] = ()
