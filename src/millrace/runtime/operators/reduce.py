@@ -39,7 +39,7 @@ class ReduceOperator(FunctionOperator[ReduceFunction]):
                 results.append(value)
         except Exception as error:
             raise self.context.error(error, failing(chunk.values, remaining)) from error
-        table.touched.update(keys)
+        table.touched.update(dict.fromkeys(keys))
         return results
 
     def process(self, chunk: Chunk, input: int) -> None:

@@ -6,7 +6,7 @@ created once per operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from millrace.datastream.functions import AggregateFunction, ReduceFunction
@@ -14,14 +14,14 @@ from millrace.datastream.state import AggregatingState, ListState, MapState, Red
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
 if TYPE_CHECKING:
-    from millrace.runtime.state.backend import KeyedStateBackend
+    from millrace.runtime.state.keyed_states import KeyedStates
 
 
 class HeapValueState(ValueState[Any]):
-    def __init__(self, backend: KeyedStateBackend, table: ValueTable) -> None:
+    def __init__(self, backend: KeyedStates, table: ValueTable) -> None:
         self._backend = backend
         self._rows = table.rows
-        self._touch = table.touched.add
+        self._touched = table.touched
 
     def value(self) -> Any:
         return self._rows.get(self._backend.at)
@@ -32,20 +32,24 @@ class HeapValueState(ValueState[Any]):
             return
         at = self._backend.at
         self._rows[at] = value
-        self._touch(at)
+        self._touched[at] = None
 
     def clear(self) -> None:
         at = self._backend.at
         if self._rows.pop(at, ABSENT) is not ABSENT:
-            self._touch(at)
+            self._touched[at] = None
 
 
 class HeapReducingState(ReducingState[Any]):
-    def __init__(self, backend: KeyedStateBackend, table: ValueTable, function: ReduceFunction) -> None:
+    def __init__(self, backend: KeyedStates, table: ValueTable, function: ReduceFunction) -> None:
         self._backend = backend
         self._rows = table.rows
-        self._touch = table.touched.add
+        self._touched = table.touched
         self._reduce = function.reduce
+
+    def absorb(self, others: Iterable[Any]) -> None:
+        """Take in what other addresses hold, and clear it there: their windows have become this one."""
+        merge_rows(self._backend.at, others, self._rows, self._touched, self._reduce)
 
     def get(self) -> Any:
         return self._rows.get(self._backend.at)
@@ -54,20 +58,24 @@ class HeapReducingState(ReducingState[Any]):
         at = self._backend.at
         rows = self._rows
         rows[at] = self._reduce(rows[at], value) if at in rows else value
-        self._touch(at)
+        self._touched[at] = None
 
     def clear(self) -> None:
         at = self._backend.at
         if self._rows.pop(at, ABSENT) is not ABSENT:
-            self._touch(at)
+            self._touched[at] = None
 
 
 class HeapAggregatingState(AggregatingState[Any, Any]):
-    def __init__(self, backend: KeyedStateBackend, table: ValueTable, function: AggregateFunction) -> None:
+    def __init__(self, backend: KeyedStates, table: ValueTable, function: AggregateFunction) -> None:
         self._backend = backend
         self._rows = table.rows
-        self._touch = table.touched.add
+        self._touched = table.touched
         self._function = function
+
+    def absorb(self, others: Iterable[Any]) -> None:
+        """Take in what other addresses hold, and clear it there: their windows have become this one."""
+        merge_rows(self._backend.at, others, self._rows, self._touched, self._function.merge)
 
     def get(self) -> Any:
         at = self._backend.at
@@ -78,18 +86,27 @@ class HeapAggregatingState(AggregatingState[Any, Any]):
         rows = self._rows
         accumulator = rows[at] if at in rows else self._function.create_accumulator()
         rows[at] = self._function.add(value, accumulator)
-        self._touch(at)
+        self._touched[at] = None
 
     def clear(self) -> None:
         at = self._backend.at
         if self._rows.pop(at, ABSENT) is not ABSENT:
-            self._touch(at)
+            self._touched[at] = None
 
 
 class HeapListState(ListState[Any]):
-    def __init__(self, backend: KeyedStateBackend, table: ListTable) -> None:
+    def __init__(self, backend: KeyedStates, table: ListTable) -> None:
         self._backend = backend
         self._table = table
+
+    def absorb(self, others: Iterable[Any]) -> None:
+        """Take in what other addresses hold, and clear it there: their windows have become this one."""
+        table = self._table
+        for other in others:
+            row = table.rows.pop(other, None)
+            if row is not None:
+                table.touched[other] = 0
+                self.add_all(row)
 
     def get(self) -> Iterable[Any]:
         # A copy, as below: adding while walking over the list itself would never end.
@@ -126,7 +143,7 @@ class HeapListState(ListState[Any]):
 
 
 class HeapMapState(MapState[Any, Any]):
-    def __init__(self, backend: KeyedStateBackend, table: MapTable) -> None:
+    def __init__(self, backend: KeyedStates, table: MapTable) -> None:
         self._backend = backend
         self._table = table
 
@@ -179,3 +196,20 @@ class HeapMapState(MapState[Any, Any]):
         if table.rows.pop(at, None) is not None:
             table.touched.pop(at, None)
             table.cleared.add(at)
+
+
+def merge_rows(
+    at: Any,
+    others: Iterable[Any],
+    rows: dict[Any, Any],
+    touched: dict[Any, None],
+    merge: Callable[[Any, Any], Any],
+) -> None:
+    """Fold what ``others`` hold into what ``at`` holds."""
+    for other in others:
+        if other not in rows:
+            continue
+        value = rows.pop(other)
+        touched[other] = None
+        rows[at] = merge(rows[at], value) if at in rows else value
+        touched[at] = None

@@ -55,7 +55,8 @@ class ValueTable(Table):
 
     def __init__(self) -> None:
         super().__init__()
-        self.touched: set[Any] = set()
+        self.touched: dict[Any, None] = {}
+        """an ordered set: a copy of the table gets new rows in the order of this one"""
 
     def delta(self) -> dict[Any, Any]:
         get = self.rows.get

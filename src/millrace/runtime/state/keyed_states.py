@@ -1,0 +1,105 @@
+"""The states of a keyed operator as its function sees them: by descriptor, at the address of the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from millrace.datastream.functions import KeyedStateStore
+from millrace.datastream.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from millrace.runtime.state.keyed import (
+    HeapAggregatingState,
+    HeapListState,
+    HeapMapState,
+    HeapReducingState,
+    HeapValueState,
+)
+
+
+class KeyedStates(KeyedStateStore):
+    """The user's state objects by name, all read at one address: ``at``.
+
+    ``at`` is the current key, or a ``Scoped`` key and namespace: whoever drives the operator sets it.
+    """
+
+    def __init__(self, find_table: Callable[[str, str], Any]) -> None:
+        self.at: Any = None
+        self._find_table = find_table
+        self._states: dict[str, Any] = {}
+
+    def _state(self, descriptor: StateDescriptor, kind: str, heap: type, build: Any) -> Any:
+        if descriptor.get_ttl_config() is not None:
+            raise NotImplementedError(
+                f"state {descriptor.get_name()!r}: time to live (StateTtlConfig) is not in Millrace yet; nearest: "
+                f"a timer that clears the state"
+            )
+        name = descriptor.get_name()
+        state = self._states.get(name)
+        table = self._find_table(name, kind)
+        if state is None:
+            state = self._states[name] = build(table)
+        elif not isinstance(state, heap):  # value, reducing and aggregating states share a kind of table
+            raise ValueError(f"state {name!r} is a {_noun(state)} already: one name, one kind")
+        return state
+
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
+        state: ValueState[Any] = self._state(
+            state_descriptor, "value", HeapValueState, lambda table: HeapValueState(self, table)
+        )
+        return state
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        state: ListState[Any] = self._state(
+            state_descriptor, "list", HeapListState, lambda table: HeapListState(self, table)
+        )
+        return state
+
+    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
+        state: MapState[Any, Any] = self._state(
+            state_descriptor, "map", HeapMapState, lambda table: HeapMapState(self, table)
+        )
+        return state
+
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
+        function = state_descriptor.get_reduce_function()
+        state: ReducingState[Any] = self._state(
+            state_descriptor, "value", HeapReducingState, lambda table: HeapReducingState(self, table, function)
+        )
+        return state
+
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
+        function = state_descriptor.get_agg_function()
+        state: AggregatingState[Any, Any] = self._state(
+            state_descriptor, "value", HeapAggregatingState, lambda table: HeapAggregatingState(self, table, function)
+        )
+        return state
+
+    def get_any(self, descriptor: StateDescriptor) -> Any:
+        """The state of a descriptor of any kind."""
+        getters: dict[type[StateDescriptor], Callable[[Any], Any]] = {
+            ValueStateDescriptor: self.get_state,
+            ListStateDescriptor: self.get_list_state,
+            MapStateDescriptor: self.get_map_state,
+            ReducingStateDescriptor: self.get_reducing_state,
+            AggregatingStateDescriptor: self.get_aggregating_state,
+        }
+        for kind, get in getters.items():
+            if isinstance(descriptor, kind):
+                return get(descriptor)
+        raise TypeError(f"no state has a descriptor of type {type(descriptor).__name__}")
+
+
+def _noun(state: Any) -> str:
+    return type(state).__name__.removeprefix("Heap")
