@@ -22,7 +22,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit bench clean
+.PHONY: help java venv demo test check lint unit bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -49,6 +49,12 @@ bench: ## list the benchmarks
 		case $${file##*/} in _*) continue ;; esac; \
 		printf '%s %s\n    %s\n' '$(BIN)/python' "$$file" "$$(sed -n '/^"""/{s/"""//g;p;q;}' "$$file")"; \
 	done
+
+compatibility: venv ## write docs/pyflink-compatibility.md anew
+	$(BIN)/python scripts/pyflink_compatibility.py
+
+tables: venv ## write the tables of docs/guide/time-and-watermarks.md anew
+	$(BIN)/python scripts/what_fires_when.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it
 

@@ -1,57 +1,48 @@
 #!/usr/bin/env python
-"""Writes tests/data/pyflink-signatures.json: the public methods of PyFlink's DataStream classes and their parameters.
+"""Writes tests/data/pyflink-signatures.json: every public name of PyFlink's DataStream API, with its parameters.
 
 Run it with the Python of an environment that has apache-flink; no JVM is started:
 
-    /opt/flinkenv/bin/python scripts/dump_pyflink_signatures.py
+    path/to/python scripts/dump_pyflink_signatures.py
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
-import inspect
 import json
+import pkgutil
 from pathlib import Path
+from typing import Any
 
-from pyflink.datastream import data_stream
-from pyflink.datastream.stream_execution_environment import StreamExecutionEnvironment
+from compatibility.describe import describe_module
 
-CLASSES = [
-    data_stream.DataStream,
-    data_stream.KeyedStream,
-    data_stream.ConnectedStreams,
-    data_stream.DataStreamSink,
-    StreamExecutionEnvironment,
-]
+PACKAGES = ["pyflink.common", "pyflink.datastream", "pyflink.metrics", "pyflink.util"]
 TARGET = Path(__file__).parents[1] / "tests" / "data" / "pyflink-signatures.json"
 
 
-def parameters(function: object) -> list[str]:
-    """Names, with ``*`` before those that take many and ``=`` behind those that have a default."""
-    found = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.name == "self":
-            continue
-        star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-        default = "" if parameter.default is parameter.empty else "="
-        found.append(f"{star}{parameter.name}{default}")
-    return found
+def modules() -> list[str]:
+    """The packages and all modules below them."""
+    found = list(PACKAGES)
+    for package in PACKAGES:
+        path = importlib.import_module(package).__path__
+        found += [module.name for module in pkgutil.walk_packages(path, f"{package}.")]
+    return sorted(found)
+
+
+def to_json(value: Any, indent: str = "") -> str:
+    """JSON with one member a line, so that changes can be read."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value)
+    inner = f"{indent} "
+    body = ",\n".join(f"{inner}{json.dumps(name)}: {to_json(part, inner)}" for name, part in value.items())
+    return f"{{\n{body}\n{indent}}}"
 
 
 def main() -> None:
-    classes = {
-        cls.__name__: {
-            name: parameters(member)
-            for name, member in sorted(inspect.getmembers(cls, inspect.isroutine))
-            if not name.startswith("_")
-        }
-        for cls in CLASSES
-    }
-    lines = [f'  "version": {json.dumps(importlib.metadata.version("apache-flink"))}']
-    for cls, methods in classes.items():
-        body = ",\n".join(f"    {json.dumps(name)}: {json.dumps(names)}" for name, names in methods.items())
-        lines.append(f'  "{cls}": {{\n{body}\n  }}')
-    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    described = {name: describe_module(importlib.import_module(name)) for name in modules()}
+    version = importlib.metadata.version("apache-flink")
+    TARGET.write_text(to_json({"version": version, "modules": described}) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -174,9 +174,10 @@ def _pyflink_as_before() -> Iterator[None]:
 
 
 def _execute_locally(env: StreamExecutionEnvironment, job_name: str | None = None) -> JobExecutionResult:
-    for line in run_locally(env).printed:
+    run = run_locally(env)
+    for line in run.printed:
         print(line)
-    return JobExecutionResult(JobID.generate(), 0, {})
+    return JobExecutionResult(JobID.generate(), 0, run.accumulators, run.metrics)
 
 
 def _collect_locally(stream: DataStream, name: str | None = None, limit: int | None = None) -> Any:

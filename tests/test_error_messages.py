@@ -310,9 +310,10 @@ class Remembering(MapFunction):
 
     def open(self, runtime_context: Any) -> None:
         seen = ValueStateDescriptor("seen", Types.INT())
+        self.seen = runtime_context.get_state(seen)
         if self.ttl:
             seen.enable_time_to_live(StateTtlConfig.new_builder(Time.seconds(1)).build())
-        self.seen = runtime_context.get_state(seen)
+            self.seen = runtime_context.get_state(seen)
 
     def map(self, value: Any) -> Any:
         return value
@@ -519,18 +520,17 @@ class TestPrograms:
             "  cause:   RuntimeError: Keyed state 'seen' can only be used on a keyed stream, i.e. after key_by()."
         )
 
-    def test_not_yet(self) -> None:
-        keyed = elements(1).key_by(abs)
-        assert failure(keyed.map(Remembering(ttl=True))) == (
+    def test_state_with_and_without_time_to_live(self) -> None:
+        assert failure(elements(1).key_by(abs).map(Remembering(ttl=True))) == (
             "operator 'Map' (subtask 1), made at <here>, failed in open()\n"
             "  at:      <here> in open: self.seen = runtime_context.get_state(seen)\n"
-            "  cause:   NotImplementedError: state 'seen': time to live (StateTtlConfig) is not in Millrace yet; "
-            "nearest: a timer that clears the state"
+            "  cause:   ValueError: state 'seen' holds entries without time to live, but is asked for with it "
+            "(StateTtlConfig): the two can't go by one name"
         )
-        assert text_of(lambda: keyed.window(None)) == (
-            "pyflink.datastream.KeyedStream.window is not in Millrace yet; "
-            "nearest: a KeyedProcessFunction with event-time timers"
-        )
+
+    def test_window_without_an_assigner(self) -> None:
+        keyed = elements(1).key_by(abs)
+        assert text_of(lambda: keyed.window(None)) == "window() at <here> takes a WindowAssigner, not NoneType"
 
 
 # -- user functions that fail -------------------------------------------------------------------------------------

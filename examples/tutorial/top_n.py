@@ -1,4 +1,4 @@
-"""P3, its last step: the two most viewed urls of each window, from the counts of its urls.
+"""P3: every five seconds the two most viewed urls of the last ten, counted by url and ranked by window.
 
 All counts of a window are there when the watermark has passed its end: a timer one millisecond later says so.
 """
@@ -6,35 +6,25 @@ All counts of a window are there when the watermark has passed its end: a timer 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from fixture import CLICKS, stamped, timestamp_text
+from fixture import clicks, timestamp_text
+from url_views import UrlViewCount, view_counts
 
-from millrace.common import Types
+from millrace.common import Time, Types
 from millrace.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor
+from millrace.datastream.window import SlidingEventTimeWindows
 
-SIZE, SLIDE = 10_000, 5_000
 RULE = "=" * 40
 
 
-class UrlViewCount(NamedTuple):
-    url: str
-    count: int
-    start: int
-    end: int
-    timestamp: int
-    """event time of a window's result: its last millisecond"""
-
-
-def counts() -> list[UrlViewCount]:
-    """What sliding windows of ten seconds, one every five, count for the clicks."""
-    found: dict[tuple[int, str], int] = {}
-    for click in CLICKS:
-        last = click.timestamp - click.timestamp % SLIDE
-        for start in range(last, last - SIZE, -SLIDE):
-            found[start, click.url] = found.get((start, click.url), 0) + 1
-    return [UrlViewCount(url, n, start, start + SIZE, start + SIZE - 1) for (start, url), n in sorted(found.items())]
+def ranking(ranked: list[tuple[str, int]], end: int) -> str:
+    """The text of one window, from its best urls and their views."""
+    lines = [
+        f"浏览量No.{place} url:{url} 浏览量:{views} 窗口结束时间:{timestamp_text(end)}\n"
+        for place, (url, views) in enumerate(ranked, 1)
+    ]
+    return f"{RULE}\n{''.join(lines)}{RULE}\n\n\n"
 
 
 class TopN(KeyedProcessFunction):
@@ -51,16 +41,12 @@ class TopN(KeyedProcessFunction):
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[str]:
         ranked = sorted(self.urls.get(), key=lambda view: view.count, reverse=True)[: self.size]
         self.urls.clear()
-        end = timestamp_text(timestamp - 1)
-        lines = [
-            f"浏览量No.{place} url:{view.url} 浏览量:{view.count} 窗口结束时间:{end}\n"
-            for place, view in enumerate(ranked, 1)
-        ]
-        yield f"{RULE}\n{''.join(lines)}{RULE}\n\n\n"
+        yield ranking([(view.url, view.count) for view in ranked], timestamp - 1)
 
 
 def build(env: StreamExecutionEnvironment) -> DataStream:
-    return stamped(env, counts()).key_by(lambda view: view.end).process(TopN(2), Types.STRING())
+    counts = view_counts(clicks(env), SlidingEventTimeWindows.of(Time.seconds(10), Time.seconds(5)))
+    return counts.key_by(lambda view: view.end).process(TopN(2), Types.STRING())
 
 
 def main() -> None:

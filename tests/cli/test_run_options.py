@@ -74,27 +74,44 @@ def test_python_files_can_be_imported(tmp_path: Path) -> None:
     assert result.stdout == "1 2\n", result.output
 
 
-def test_python_archives_and_executable_become_configuration(program: Path) -> None:
-    result = call("run", "-pyarch", "/a.zip,/b.zip#data", "-pyexec", "/usr/bin/python9", program)
+def test_python_options_become_configuration(program: Path) -> None:
+    (program.parent / "lib.py").write_text("")
+    options = ("-pyarch", "/a.zip,/b.zip#data", "-pyreq", "/r.txt#/packages", "-pyexec", "/usr/bin/python9")
+    result = call("run", *options, "-pyfs", program.parent / "lib.py", program)
     assert result.stdout.splitlines()[1:] == [
         "python.archives = /a.zip,/b.zip#data",
         "python.executable = /usr/bin/python9",
+        f"python.files = {program.parent}/lib.py",
+        "python.requirements = /r.txt#/packages",
     ]
 
 
+def test_paths_on_the_command_line_are_relative_to_where_it_is_typed(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(program.parent)
+    result = call("run", "-pyarch", "a.zip", "-pyreq", "r.txt#packages", program)
+    here = program.parent
+    assert result.stdout.splitlines()[1:] == [
+        f"python.archives = {here}/a.zip",
+        f"python.requirements = {here}/r.txt#{here}/packages",
+    ]
+    assert call("run", "-pyreq", "r.txt", program).stdout.splitlines()[1:] == [f"python.requirements = {here}/r.txt"]
+
+
 def test_an_environment_takes_the_python_options(tmp_path: Path) -> None:
-    (tmp_path / "lib.py").write_text("")
-    (tmp_path / "data.zip").write_text("")
+    for name in ("lib.py", "data.zip", "r.txt"):
+        (tmp_path / name).write_text("")
     program = tmp_path / "program.py"
     program.write_text(
         "from millrace.datastream import StreamExecutionEnvironment\n"
-        "env = StreamExecutionEnvironment.get_execution_environment()\n"
-        "print(env._python_files, env._archives, env._python_executable)\n"
+        "needs = StreamExecutionEnvironment.get_execution_environment()._dependencies\n"
+        "print(needs.files, needs.archives[0].target, needs.requirements.path, needs.executable)\n"
     )
-    keys = (f"python.files={tmp_path}/lib.py", f"python.archives={tmp_path}/data.zip#d", "python.executable=py")
-    # A cluster's name, since local workers get import paths and no files.
-    result = call("run", "--master", "yarn", "--no-ship-folder", *[f"-D{key}" for key in keys], program)
-    assert result.stdout == f"['{tmp_path}/lib.py'] ['{tmp_path}/data.zip#d'] py\n", result.output
+    keys = {"files": "lib.py", "archives": "data.zip#d", "requirements": "r.txt"}
+    options = [f"-Dpython.{key}={tmp_path}/{value}" for key, value in keys.items()]
+    result = call("run", *options, "-Dpython.executable=py", program)
+    assert result.stdout == f"('{tmp_path}/lib.py',) d {tmp_path}/r.txt py\n", result.output
 
 
 def test_a_cluster_gets_the_folder_of_the_program(program: Path) -> None:

@@ -92,5 +92,6 @@ def test_the_client_is_an_interface() -> None:
         "stop_with_savepoint",
         "trigger_savepoint",
         "get_accumulators",
+        "get_metrics",
         "get_job_execution_result",
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace.common.sink import Sink, SinkWriterContext, WriterInitContext
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
+from millrace.runtime.context import OperatorRuntimeContext
 
 
 class Clock:
@@ -53,6 +54,9 @@ class ReaderContext(SourceReaderContext):
 
     def current_processing_time(self) -> int:
         return self._clock.now
+
+    def get_runtime_context(self) -> OperatorRuntimeContext:
+        return OperatorRuntimeContext("driven", self._subtask, self._parallelism, 128)
 
 
 class EnumeratorContext(SplitEnumeratorContext[Any]):
@@ -172,6 +176,9 @@ class WriterContext(WriterInitContext):
 
     def current_processing_time(self) -> int:
         return self._clock.now
+
+    def get_runtime_context(self) -> OperatorRuntimeContext:
+        return OperatorRuntimeContext("driven", self._subtask, self._parallelism, 128)
 
 
 class ElementContext(SinkWriterContext):

@@ -231,9 +231,33 @@ def test_large_files_are_split_by_default(tmp_path: Path) -> None:
     from dataclasses import replace
 
     assert [s.length >> 20 for s in provider.splits(replace(file, size=40 << 20), format, 4)] == [10] * 4
-    assert len(provider.splits(replace(file, size=640 << 20), format, 4)) == 10
+    assert len(provider.splits(replace(file, size=640 << 20), format, 1)) == 1
     whole = FileEnumeratorProvider.default_non_splittable_file_enumerator()
     assert len(whole.splits(replace(file, size=640 << 20), format, 4)) == 1
+
+
+@pytest.mark.parametrize(("files", "parallelism"), [(1, 1), (1, 2), (2, 2), (2, 4), (3, 4), (5, 2)])
+def test_a_subtask_reads_parts_of_different_files_only_where_there_are_more_files(
+    tmp_path: Path, files: int, parallelism: int
+) -> None:
+    from tests.connectors.driving import EnumeratorContext
+
+    for number in range(files):
+        with open(tmp_path / f"file-{number}", "wb") as file:
+            file.truncate(40 << 20)
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path)).build()
+    context = EnumeratorContext(parallelism, Clock())
+    enumerator = source.create_enumerator(context)
+    enumerator.start()
+    for request in range(3 * files):
+        enumerator.handle_split_request(request % parallelism)
+    splits = [split for assigned in context.assigned.values() for split in assigned]
+    assert sum(split.length for split in splits) == files * (40 << 20)
+    if files > parallelism:
+        assert all(split.whole for split in splits)
+    else:
+        assert all(len(assigned) == 1 for assigned in context.assigned.values())
+        assert len(splits) == files * (parallelism // files)
 
 
 def test_types_and_names() -> None:

@@ -18,6 +18,7 @@ NAMES = {
     "DefaultRollingPolicy OnCheckpointRollingPolicy BucketAssigner",
     "formats.csv": "CsvSchema CsvSchemaBuilder CsvReaderFormat CsvBulkWriters CsvRowDeserializationSchema "
     "CsvRowSerializationSchema",
+    "formats.orc": "OrcBulkWriters",
     "formats.json": "JsonRowDeserializationSchema JsonRowSerializationSchema",
     "formats.parquet": "AvroParquetReaders AvroParquetWriters ParquetColumnarRowInputFormat ParquetBulkWriters",
 }

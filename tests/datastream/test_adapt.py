@@ -11,16 +11,21 @@ import cloudpickle
 import pytest
 
 from millrace.datastream.functions import (
+    CoGroupFunction,
     FilterFunction,
+    FlatJoinFunction,
     FlatMapFunction,
+    JoinFunction,
     KeySelector,
     MapFunction,
     Partitioner,
     ReduceFunction,
 )
 from millrace.datastream.functions.adapt import (
+    as_co_group,
     as_filter,
     as_flat_map,
+    as_join,
     as_key_selector,
     as_map,
     as_partitioner,
@@ -35,6 +40,8 @@ CASES: list[tuple[Callable[[Any], Any], type, str, Callable[..., Any], tuple[Any
     (as_reduce, ReduceFunction, "reduce", lambda a, b: a - b, (5, 3), 2),
     (as_key_selector, KeySelector, "get_key", lambda x: x[0], ("ab",), "a"),
     (as_partitioner, Partitioner, "partition", lambda key, n: key % n, (7, 4), 3),
+    (as_join, JoinFunction, "join", lambda a, b: a - b, (5, 3), 2),
+    (as_co_group, CoGroupFunction, "co_group", lambda a, b: [*b, *a], ([1, 2], [3]), [3, 1, 2]),
 ]
 ids = [case[1].__name__ for case in CASES]
 
@@ -68,3 +75,14 @@ def test_a_class_that_is_no_function_is_a_callable_like_any_other() -> None:
 
 def test_wrappers_of_importable_functions_pickle_plainly() -> None:
     assert pickle.loads(pickle.dumps(as_reduce(operator.add))).reduce(1, 2) == 3
+
+
+def test_a_flat_join_function_is_taken_as_it_is() -> None:
+    class Flat(FlatJoinFunction):
+        def join(self, first: Any, second: Any) -> Any:
+            return [first, second]
+
+    flat = Flat()
+    assert as_join(flat) is flat
+    with pytest.raises(TypeError, match=r"FlatJoinFunction or a callable .* did you mean Flat\(\)\?$"):
+        as_join(Flat)  # type: ignore[arg-type]

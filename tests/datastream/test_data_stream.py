@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from millrace.common.typeinfo import Types
 from millrace.common.types import Row
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import DataStream, OutputTag, SlotSharingGroup, StreamExecutionEnvironment
-from millrace.datastream.data_stream import CloseableIterator, ConnectedStreams, DataStreamSink, KeyedStream
+from millrace.datastream.data_stream import CloseableIterator, DataStreamSink, KeyedStream
 from millrace.datastream.functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -36,19 +34,6 @@ from millrace.graph.nodes import Chaining, GraphError, Node
 from millrace.runtime import partitioners
 from millrace.testing import run_locally
 
-SIGNATURES = json.loads((Path(__file__).parents[1] / "data" / "pyflink-signatures.json").read_text("utf-8"))
-CLASSES = {
-    "DataStream": DataStream,
-    "KeyedStream": KeyedStream,
-    "ConnectedStreams": ConnectedStreams,
-    "DataStreamSink": DataStreamSink,
-    "StreamExecutionEnvironment": StreamExecutionEnvironment,
-}
-DIFFERENT = {
-    ("KeyedStream", "broadcast"): "PyFlink's takes *args and always raises; ours is that of DataStream",
-}
-"""(class, method) -> why its parameters are not PyFlink's"""
-
 
 @pytest.fixture
 def env() -> StreamExecutionEnvironment:
@@ -66,52 +51,6 @@ def node(handle: DataStream | DataStreamSink) -> Node:
 
 def collected(stream: DataStream) -> list[Any]:
     return run_locally(stream).collected
-
-
-# -- the same methods as PyFlink ----------------------------------------------------------------------------------
-
-
-def parameters(function: Any) -> list[str]:
-    """In the notation of scripts/dump_pyflink_signatures.py."""
-    found = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.name != "self":
-            star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-            found.append(f"{star}{parameter.name}{'' if parameter.default is parameter.empty else '='}")
-    return found
-
-
-@pytest.mark.parametrize(
-    ("kind", "method"), [(kind, method) for kind in CLASSES for method in SIGNATURES[kind]], ids=lambda part: str(part)
-)
-def test_methods_have_pyflinks_parameters(kind: str, method: str) -> None:
-    theirs = SIGNATURES[kind][method]
-    ours = parameters(getattr(CLASSES[kind], method))
-    if (kind, method) in DIFFERENT:
-        assert ours != theirs, "delete the exception"
-        return
-    assert ours[: len(theirs)] == theirs
-    assert all(extra.endswith("=") or extra.startswith("*") for extra in ours[len(theirs) :])
-
-
-def test_the_committed_signatures_are_those_of_the_version_that_we_follow() -> None:
-    assert SIGNATURES["version"].startswith("2.3.")
-
-
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda s: s.window_all(None), "DataStream.window_all"),
-        (lambda s: s.cache(), "DataStream.cache"),
-        (lambda s: s.key_by(abs).window(None), "KeyedStream.window"),
-        (lambda s: s.key_by(abs).count_window(3), "KeyedStream.count_window"),
-        (lambda s: s.broadcast(object()), "BroadcastStream"),
-        (lambda s: s.connect(object()), "BroadcastConnectedStream"),
-    ],
-)
-def test_what_is_not_there_yet_says_so(numbers: DataStream, call: Callable[[Any], Any], name: str) -> None:
-    with pytest.raises(NotImplementedError, match=f"^pyflink.datastream.{name} is not in Millrace yet; nearest: "):
-        call(numbers)
 
 
 # -- the operator behind a handle ---------------------------------------------------------------------------------

@@ -56,6 +56,13 @@ def test_builder() -> None:
     assert cleanup.get_rocksdb_compact_filter_cleanup_strategy().get_periodic_compaction_time() == Duration.of_millis(0)
 
 
+def test_event_time() -> None:
+    config = StateTtlConfig.new_builder(Time.hours(1)).use_event_time().build()
+    assert config.get_ttl_time_characteristic() is StateTtlConfig.TtlTimeCharacteristic.EventTime
+    again = StateTtlConfig.new_builder(Time.hours(1)).use_event_time().use_processing_time().build()
+    assert again.get_ttl_time_characteristic() is StateTtlConfig.TtlTimeCharacteristic.ProcessingTime
+
+
 def test_without_cleanup_in_background_there_is_no_default() -> None:
     cleanup = StateTtlConfig.new_builder(Time.hours(1)).disable_cleanup_in_background().build().get_cleanup_strategies()
     assert cleanup.get_incremental_cleanup_strategy() is None

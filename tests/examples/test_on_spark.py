@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import atm_timeout
 import pytest
 import word_count_files
-from tests.examples.results import ANY_MODE, BATCH, STREAMING
+from tests.examples.results import ANY_MODE, BATCH, BATCHES, STREAMING
 from tests.examples.test_larger_programs import MACHINES, ranking, write_files
 from tests.examples.test_tutorial import check_processing_time_timer, same
 
@@ -60,6 +60,13 @@ def test_all_programs_in_one_job(spark: SparkSession, tmp_path: Path, mode: Runt
         check_processing_time_timer(found["processing_time_timer"], lines=4, delay=100)
     else:
         assert sorted(found["atm_timeout"]) == MACHINES
+
+
+def test_buffering_sink(spark: SparkSession, tmp_path: Path) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(spark=spark).set_parallelism(2)
+    import_module("buffering_sink").build(env, str(tmp_path / "batches"))
+    env.execute("buffering sink")
+    assert (tmp_path / "batches").read_text().splitlines() == BATCHES
 
 
 def test_processing_time_timer_in_streaming_mode(spark: SparkSession) -> None:

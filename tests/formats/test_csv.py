@@ -169,8 +169,15 @@ def test_builder_refuses_what_is_not_one_character() -> None:
     assert len(builder.clear_columns()) == 0
     copied = CsvSchema.builder().add_columns_from(id_name().build())
     assert copied.build().names == ["id", "name"]
-    with pytest.raises(NotImplementedError, match="set_any_property_name is not in Millrace yet; nearest"):
-        builder.set_any_property_name("rest")
+
+
+def test_more_fields_than_columns(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("id,name,more\n1,a,b,c\n2,d\n")
+    schema = id_name().set_use_header().set_strict_headers().set_any_property_name("rest")
+    assert read(path, schema.build()) == [[1, "a"], [2, "d"]]
+    with pytest.raises(ValueError, match=r"2 fields expected, but there are 4"):
+        read(path, id_name().set_skip_first_data_row().build())
 
 
 def test_array_separators(tmp_path: Path) -> None:

@@ -139,3 +139,45 @@ def test_subtasks_add_up() -> None:
     assert empty.merge(some) == some.merge(empty) == some
     assert some.merge(DistributionSnapshot(1, 0, 0, 0)) == DistributionSnapshot(3, 5, 0, 4)
     assert empty.merge(empty) == empty
+
+
+def test_another_copy_goes_on_from_a_snapshot() -> None:
+    clock = Clock()
+    first, second = MetricGroup(clock=clock), MetricGroup(clock=clock)
+    for group in (first, second):  # the second one has registered some of it already
+        group.add_group("mine").counter("n").inc(100)
+    first.add_group("mine").counter("n").dec(97)
+    first.add_group("table", "orders").meter("m", 10).mark_event(20)
+    first.add_group("table", "orders").distribution("d").update(4)
+    first.gauge("g", lambda: 5)
+    clock.now += 4
+    for measured in pickle.loads(pickle.dumps(list(first.measured()))):
+        second.restore(measured)
+    assert second.snapshot() == first.snapshot()
+    orders = second.add_group("table", "orders")
+    assert orders.get_all_variables() == {"table": "orders"}
+    orders.meter("m").mark_event(10)
+    assert orders.meter("m").get_rate() == 3.0
+    clock.now += 6
+    assert orders.meter("m").get_rate() == 1.0
+    orders.distribution("d").update(2)
+    assert second.snapshot()["table.orders.d"] == DistributionSnapshot(2, 6, 2, 4)
+
+
+def test_a_clock_that_goes_back_spoils_nothing() -> None:
+    clock = Clock()
+    meter = Meter(10, clock)
+    meter.mark_event(5)
+    clock.now -= 3
+    meter.mark_event(5)
+    assert meter.get_rate() == 1.0
+    clock.now += 13
+    assert meter.get_rate() == 0.0
+
+
+def test_gauges_give_numbers_and_text() -> None:
+    group = MetricGroup()
+    for name, value in {"none": None, "text": "t", "float": 0.5, "list": [1, 2]}.items():
+        group.gauge(name, lambda value=value: value)  # type: ignore[misc]
+    values = {name: snapshot.value for name, snapshot in group.snapshot().items()}  # type: ignore[union-attr]
+    assert values == {"none": None, "text": "t", "float": 0.5, "list": "[1, 2]"}

@@ -175,7 +175,7 @@ def test_counts_of_elements(env: StreamExecutionEnvironment) -> None:
             counts[report.operator, "in"] += report.records_in
             counts[report.operator, "out"] += report.records_out
     operators = sorted({operator for operator, _ in counts})
-    assert [(counts[o, "in"], counts[o, "out"]) for o in operators] == [(0, 6), (6, 3), (3, 3), (3, 0)]
+    assert [(counts[o, "in"], counts[o, "out"]) for o in operators] == [(0, 6), (6, 6), (3, 3), (3, 0)]
 
 
 def test_the_watermark_of_the_epoch_before_is_seen_in_the_next(env: StreamExecutionEnvironment) -> None:

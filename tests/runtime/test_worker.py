@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from tests.runtime.jobs import Engine, elements_of, job_of, numbers
 
+from millrace.common.time import Duration
 from millrace.common.typeinfo import Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction, RuntimeContext
-from millrace.datastream.state import ValueStateDescriptor
+from millrace.datastream.state import StateTtlConfig, ValueStateDescriptor
 from millrace.runtime.coordinator import EpochResult, JobFailedError
 from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.exchange import Packet
@@ -93,6 +94,39 @@ def test_a_new_worker_begins_with_the_last_whole_state() -> None:
     result = engine.epoch(worker=1)
     assert reads(engine) == [("full", 2), ("delta", 3)]
     assert collected([result]) == [(0, 6)]
+
+
+class LastSeen(KeyedProcessFunction):
+    """Remembers every key for 2 ms of event time."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        seen = ValueStateDescriptor("seen", Types.LONG())
+        ttl = StateTtlConfig.new_builder(Duration.of_millis(2)).use_event_time()
+        seen.enable_time_to_live(ttl.disable_cleanup_in_background().cleanup_full_snapshot().build())
+        self.seen = runtime_context.get_state(seen)
+
+    def process_element(self, value: int, ctx: Any) -> None:
+        self.seen.update(value)
+
+
+def test_what_has_expired_is_dropped_from_the_whole_state_and_from_all_copies() -> None:
+    engine = Engine(job_of(lambda env: numbers(env, range(1, 9)).key_by(lambda v: v).process(LastSeen()), 1))
+    seen = (1, 0)
+
+    def epoch(worker: int, compact: frozenset[tuple[int, int]] = frozenset()) -> Any:
+        order = replace(engine.coordinator.plan(), compact=compact)
+        engine.coordinator.complete(order, engine.tasks(order, worker)[0])
+        cached = engine.workers[worker].take(engine.job.job_id, 0, seen)
+        assert cached is not None
+        engine.workers[worker].put(engine.job.job_id, 0, seen, cached)
+        return [keyed["seen"][1] for keyed, *_ in cached.task.full().values() if keyed]
+
+    for _ in range(4):
+        epoch(0)
+    assert epoch(1) == [{n: (n, n) for n in range(1, 6)}]
+    # the watermark is one less than the last timestamp
+    assert epoch(1, frozenset({seen})) == [{4: (4, 4), 5: (5, 5), 6: (6, 6)}]
+    assert epoch(0) == [{4: (4, 4), 5: (5, 5), 6: (6, 6), 7: (7, 7)}], "caught up from the deltas"
 
 
 def test_the_copy_of_a_failed_epoch_is_not_used() -> None:

@@ -24,6 +24,7 @@ class ProgramOptions:
     master: str | None
     files: tuple[str, ...]
     archives: tuple[str, ...]
+    requirements: str | None
     executable: str | None
     pyflink: bool
     ship_folder: bool
@@ -76,6 +77,13 @@ _OPTIONS: tuple[Callable[[F], F], ...] = (
         callback=_comma_list,
         metavar="A,B#DIR",
         help="Archives to unpack on every worker.",
+    ),
+    click.option(
+        "-pyreq",
+        "--pyRequirements",
+        "requirements",
+        metavar="FILE#DIR",
+        help="requirements.txt whose packages the workers import; from DIR, if given, and not from the network.",
     ),
     click.option("-pyexec", "--pyExecutable", "executable", metavar="PATH", help="Python of the workers."),
     click.option("--pyflink", is_flag=True, help="Let `import pyflink` in the program mean Millrace."),

@@ -36,7 +36,6 @@ REFUSED = (
     Refused(("-t", "--target"), "Spark runs the job; nearest: --master local[*], spark://..., yarn or k8s://..."),
     Refused(("-c", "--class"), "Millrace runs Python programs, not jars; nearest: -pym MODULE"),
     Refused(("-C", "--classpath"), "nearest: -D spark.jars=PATH, or env.add_jars() in the program"),
-    Refused(("-pyreq", "--pyRequirements"), "not in Millrace yet; nearest: -pyarch with a packed environment"),
     Refused(
         ("-pyclientexec", "--pyClientExecutable"),
         "the program runs in the Python of this command; nearest: PYTHON -m millrace run",

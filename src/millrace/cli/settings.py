@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from millrace.cli.options import ProgramOptions
 from millrace.cli.program import Program
-from millrace.cli.shipping import import_path, shippable, zip_folder
+from millrace.cli.shipping import python_file, zip_folder
 
 MASTER = "millrace.master"
 SPARK_MASTER = "spark.master"
-PYTHON_FILES = "python.files"
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,8 @@ class RunSettings:
 
 def run_settings(options: ProgramOptions, program: Program, directory: str) -> RunSettings:
     """The configuration; zip files for the workers are made in ``directory``. An option beats its -D twin."""
+    from millrace.datastream.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
+
     configuration = dict(options.properties)
     master = options.master or configuration.pop(SPARK_MASTER, None) or configuration.get(MASTER)
     if master is not None:
@@ -32,20 +33,23 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
     if options.parallelism is not None:
         configuration["parallelism.default"] = str(options.parallelism)
     if options.archives:
-        configuration["python.archives"] = ",".join(_absolute(archive) for archive in options.archives)
+        configuration[ARCHIVES] = ",".join(_absolute(archive) for archive in options.archives)
+    if options.requirements is not None:
+        path, separator, folder = options.requirements.partition("#")
+        configuration[REQUIREMENTS] = os.path.abspath(path) + separator + (folder and os.path.abspath(folder))
     if options.executable is not None:
-        configuration["python.executable"] = options.executable
-    files = options.files or tuple(filter(None, configuration.pop(PYTHON_FILES, "").split(",")))
-    paths = tuple(dict.fromkeys(import_path(entry) for entry in files))
-    if master is not None and not master.startswith("local"):
-        # Workers on this machine share its import path, those of a cluster get files.
-        shipped = [zip_folder(program.folder, directory)] if options.ship_folder else []
-        shipped += [shippable(entry, directory) for entry in files]
-        if shipped:
-            configuration[PYTHON_FILES] = ",".join(shipped)
+        configuration[EXECUTABLE] = options.executable
+    files = options.files or tuple(filter(None, configuration.get(FILES, "").split(",")))
+    found = [python_file(entry) for entry in files]
+    paths = tuple(dict.fromkeys(import_path(file) for file in found))
+    if master is not None and not master.startswith("local") and options.ship_folder:
+        # Workers on this machine share its import path, those of a cluster get the folder.
+        found.insert(0, zip_folder(program.folder, directory))
+    if found:
+        configuration[FILES] = ",".join(found)
     return RunSettings(configuration, paths)
 
 
 def _absolute(archive: str) -> str:
-    path, hash_sign, target = archive.partition("#")
-    return os.path.abspath(path) + hash_sign + target
+    path, separator, target = archive.partition("#")
+    return os.path.abspath(path) + separator + target

@@ -1,31 +1,19 @@
-"""Python files on their way to the workers: import paths for local ones, zip files for those of a cluster."""
+"""Python files on their way to the workers."""
 
 from __future__ import annotations
 
 import os
-import shutil
 
 import click
 
 from millrace.spark.archives import FolderTooLargeError, zip_modules
 
 
-def import_path(entry: str) -> str:
-    """What to add to ``sys.path`` so that a file or folder of ``-pyfs`` can be imported."""
+def python_file(entry: str) -> str:
+    """The absolute path of a file or folder of ``-pyfs``. Raises click's error if there is none."""
     path = os.path.abspath(entry.removeprefix("file://"))
     if not os.path.exists(path):
         raise click.UsageError(f"no such Python file or folder (-pyfs): {entry}")
-    return os.path.dirname(path) if path.endswith(".py") else path
-
-
-def shippable(entry: str, directory: str) -> str:
-    """A file or folder of ``-pyfs`` in a form that Spark's executors import from; made in ``directory``."""
-    path = os.path.abspath(entry.removeprefix("file://"))
-    if os.path.isdir(path):
-        return zip_folder(path, directory)
-    if path.endswith(".whl"):
-        # Spark puts only .zip, .egg and .jar on the import path; a wheel of pure Python is a zip file.
-        return shutil.copy(path, os.path.join(directory, f"{os.path.basename(path)}.zip"))
     return path
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from millrace.common.coercion import TypeMismatchError
 from millrace.common.completable_future import CompletableFuture
 from millrace.common.config_options import ConfigOption, ConfigOptions
@@ -66,3 +69,18 @@ __all__ = [
     "WatermarkGenerator",
     "WatermarkOutput",
 ]
+
+# Where earlier versions of PyFlink had them, and programs still import them from.
+_FORMATS = {
+    f"{format.title()}Row{schema}": format
+    for format in ("avro", "csv", "json")
+    for schema in ("DeserializationSchema", "SerializationSchema")
+}
+
+if not TYPE_CHECKING:  # it would know every name otherwise
+
+    def __getattr__(name: str) -> Any:
+        if name not in _FORMATS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Formats lie above this package: only the program that asks for one loads it.
+        return getattr(import_module(f"millrace.datastream.formats.{_FORMATS[name]}"), name)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millrace.common.completable_future import CompletableFuture
 from millrace.common.job_execution_result import JobExecutionResult
 from millrace.common.job_id import JobID
 from millrace.common.job_status import JobStatus
+
+if TYPE_CHECKING:
+    from millrace.metrics.report import MetricsReport
 
 __all__ = ["JobClient"]
 
@@ -37,7 +40,12 @@ class JobClient(ABC):
         """Take a savepoint while the job goes on; the result is its path."""
 
     @abstractmethod
-    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]: ...
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """Name -> value of the job's accumulators, as of its last completed epoch."""
+
+    @abstractmethod
+    def get_metrics(self) -> MetricsReport:
+        """The job's metrics, as of its last completed epoch (our addition)."""
 
     @abstractmethod
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:

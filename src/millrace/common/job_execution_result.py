@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millrace.common.job_id import JobID
+
+if TYPE_CHECKING:
+    from millrace.metrics.report import MetricsReport
 
 __all__ = ["JobExecutionResult"]
 
 
 class JobExecutionResult:
-    """Id, run time and accumulators of a finished job."""
+    """Id, run time, accumulators and metrics of a finished job."""
 
-    def __init__(self, job_id: JobID, net_runtime_ms: int, accumulators: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        job_id: JobID,
+        net_runtime_ms: int,
+        accumulators: Mapping[str, Any] | None = None,
+        metrics: MetricsReport | None = None,
+    ) -> None:
         self._job_id = job_id
         self._net_runtime_ms = net_runtime_ms
         self._accumulators = dict(accumulators or {})
+        self._metrics = metrics
 
     def get_job_id(self) -> JobID:
         return self._job_id
@@ -31,6 +41,12 @@ class JobExecutionResult:
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
         return dict(self._accumulators)
+
+    def get_metrics(self) -> MetricsReport:
+        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if nobody gathered them."""
+        if self._metrics is None:
+            raise RuntimeError(f"no metrics of job {self._job_id} were gathered")
+        return self._metrics
 
     def __str__(self) -> str:
         lines = [

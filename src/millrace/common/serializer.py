@@ -11,6 +11,9 @@ __all__ = ["TypeSerializer"]
 T = TypeVar("T")
 """Type of the values."""
 
+void = b""
+"""What stands for a namespace where there is none."""
+
 
 class TypeSerializer(ABC, Generic[T]):
     """Writes values to a stream and reads them back. Equal when the class and all attributes are equal."""
@@ -38,4 +41,4 @@ class VoidNamespaceSerializer(TypeSerializer[bytes]):
         return None
 
     def deserialize(self, stream: BytesIO) -> bytes:
-        return b""
+        return void

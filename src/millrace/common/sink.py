@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from millrace.common.typeinfo import TypeInformation
+    from millrace.datastream.functions import RuntimeContext
+
+__all__ = ["Committer", "Sink", "SinkWriter", "SinkWriterContext", "WriterInitContext"]
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -42,6 +45,10 @@ class WriterInitContext(ABC):
     @abstractmethod
     def current_processing_time(self) -> int:
         """The task's clock, ms since the epoch."""
+
+    def get_runtime_context(self) -> RuntimeContext:
+        """Metrics, accumulators, cached files and the rest of what functions can know."""
+        raise NotImplementedError(f"{type(self).__name__} has no runtime context")
 
 
 class SinkWriterContext(ABC):

@@ -12,7 +12,22 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from millrace.datastream.functions import RuntimeContext
+    from millrace.datastream.state import OperatorStateStore
+
+__all__ = [
+    "Boundedness",
+    "InputStatus",
+    "ReaderOutput",
+    "Source",
+    "SourceReader",
+    "SourceReaderContext",
+    "SplitEnumerator",
+    "SplitEnumeratorContext",
+]
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -74,6 +89,14 @@ class SourceReaderContext(ABC):
         """The most elements that the epoch takes, None for no limit: a poll should not emit more."""
         return None
 
+    def get_runtime_context(self) -> RuntimeContext:
+        """Metrics, accumulators, cached files and the rest of what functions can know."""
+        raise NotImplementedError(f"{type(self).__name__} has no runtime context")
+
+    def get_operator_state_store(self) -> OperatorStateStore:
+        """State of this subtask of the source, beside its splits: for what a split can't carry."""
+        raise NotImplementedError(f"{type(self).__name__} keeps no operator state")
+
 
 class SourceReader(ABC, Generic[T, SplitT]):
     """Reads splits in one task."""
@@ -91,6 +114,9 @@ class SourceReader(ABC, Generic[T, SplitT]):
     @abstractmethod
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         """Emit some elements (a handful or a few thousand, never a blocking wait) and say what comes next."""
+
+    def end_epoch(self, output: ReaderOutput[T], checkpoint_id: int) -> None:
+        """The epoch ends before the input does: emit what must not wait for the next one. Most readers have nothing."""
 
     @abstractmethod
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:

@@ -354,11 +354,11 @@ class DateTypeInfo(TypeInformation):
     def need_conversion(self) -> bool:
         return True
 
-    def to_internal_type(self, obj: datetime.date | None) -> int | None:
-        return None if obj is None else obj.toordinal() - _EPOCH_ORDINAL
+    def to_internal_type(self, d: datetime.date | None) -> int | None:
+        return None if d is None else d.toordinal() - _EPOCH_ORDINAL
 
-    def from_internal_type(self, obj: int | None) -> datetime.date | None:
-        return None if obj is None else datetime.date.fromordinal(obj + _EPOCH_ORDINAL)
+    def from_internal_type(self, v: int | None) -> datetime.date | None:
+        return None if v is None else datetime.date.fromordinal(v + _EPOCH_ORDINAL)
 
 
 class TimeTypeInfo(TypeInformation):
@@ -372,16 +372,16 @@ class TimeTypeInfo(TypeInformation):
     def need_conversion(self) -> bool:
         return True
 
-    def to_internal_type(self, obj: datetime.time | None) -> int | None:
-        if obj is None:
+    def to_internal_type(self, t: datetime.time | None) -> int | None:
+        if t is None:
             return None
-        since_midnight = datetime.timedelta(0, obj.second, obj.microsecond, 0, obj.minute, obj.hour)
-        return (since_midnight - (obj.utcoffset() or datetime.timedelta())) // datetime.timedelta(microseconds=1)
+        since_midnight = datetime.timedelta(0, t.second, t.microsecond, 0, t.minute, t.hour)
+        return (since_midnight - (t.utcoffset() or datetime.timedelta())) // datetime.timedelta(microseconds=1)
 
-    def from_internal_type(self, obj: int | None) -> datetime.time | None:
-        if obj is None:
+    def from_internal_type(self, t: int | None) -> datetime.time | None:
+        if t is None:
             return None
-        return (datetime.datetime.min + datetime.timedelta(microseconds=obj % 86_400_000_000)).time()
+        return (datetime.datetime.min + datetime.timedelta(microseconds=t % 86_400_000_000)).time()
 
 
 class TimestampTypeInfo(TypeInformation):
@@ -395,16 +395,16 @@ class TimestampTypeInfo(TypeInformation):
     def need_conversion(self) -> bool:
         return True
 
-    def to_internal_type(self, obj: datetime.datetime | None) -> int | None:
-        if obj is None:
+    def to_internal_type(self, dt: datetime.datetime | None) -> int | None:
+        if dt is None:
             return None
-        seconds = calendar.timegm(obj.utctimetuple()) if obj.tzinfo else int(time.mktime(obj.timetuple()))
-        return seconds * 1_000_000 + obj.microsecond
+        seconds = calendar.timegm(dt.utctimetuple()) if dt.tzinfo else int(time.mktime(dt.timetuple()))
+        return seconds * 1_000_000 + dt.microsecond
 
-    def from_internal_type(self, obj: int | None) -> datetime.datetime | None:
-        if obj is None:
+    def from_internal_type(self, ts: int | None) -> datetime.datetime | None:
+        if ts is None:
             return None
-        seconds, micros = divmod(obj, 1_000_000)
+        seconds, micros = divmod(ts, 1_000_000)
         return datetime.datetime.fromtimestamp(seconds).replace(microsecond=micros)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from millrace.common.time import Duration as Duration  # which programs import from here, too
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.watermark import (
     BoundedOutOfOrdernessWatermarks,

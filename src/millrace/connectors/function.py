@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
@@ -21,9 +20,16 @@ class SinkFunctionSink(Sink[T], Generic[T]):
 
     A copy of the function serves one subtask for one epoch: ``open`` before the first element, ``finish`` only at the
     end of the input, ``close`` after success and failure. A repeated epoch invokes again: at least once.
+
+    A ``CheckpointedFunction`` needs an operator that keeps its state: ``add_sink`` gives it one, this raises TypeError.
     """
 
     def __init__(self, sink_function: SinkFunction[T]) -> None:
+        from millrace.datastream.functions import CheckpointedFunction
+
+        if isinstance(sink_function, CheckpointedFunction):
+            name = type(sink_function).__name__
+            raise TypeError(f"{name} is a CheckpointedFunction: use add_sink(), which keeps its state")
         self._function = sink_function
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
@@ -35,20 +41,18 @@ class SinkFunctionSink(Sink[T], Generic[T]):
 
 class _FunctionWriter(SinkWriter[T]):
     def __init__(self, function: SinkFunction[T], context: WriterInitContext) -> None:
+        from millrace.datastream.functions.adapt import invoke_of
+
         self._function = function
-        self._invoke: Any = function.invoke
-        self._with_context = _takes_context(function.invoke)
+        self._invoke = invoke_of(function)
         self._context = _sink_context(context)
         open_ = getattr(function, "open", None)
         if open_ is not None:
-            open_(SubtaskContext(context.get_index_of_subtask(), context.get_number_of_parallel_subtasks()))
+            open_(context.get_runtime_context())
 
     def write(self, element: T, context: SinkWriterContext) -> None:
-        if self._with_context:
-            self._context.writer_context = context
-            self._invoke(element, self._context)
-        else:
-            self._invoke(element)
+        self._context.writer_context = context
+        self._invoke(element, self._context)
 
     def flush(self, end_of_input: bool) -> None:
         if end_of_input:
@@ -58,29 +62,6 @@ class _FunctionWriter(SinkWriter[T]):
         close = getattr(self._function, "close", None)
         if close is not None:
             close()
-
-
-def _takes_context(invoke: Any) -> bool:
-    """Whether ``invoke`` takes (value, context); a plain ``invoke(value)`` is fine too."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(invoke).parameters.values()
-    return sum(p.kind in kinds for p in parameters) >= 2 or any(
-        p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters
-    )
-
-
-class SubtaskContext:
-    """What the ``open`` of an adapted function is given: the part of ``RuntimeContext`` that connectors know."""
-
-    def __init__(self, subtask: int, parallelism: int) -> None:
-        self._subtask = subtask
-        self._parallelism = parallelism
-
-    def get_index_of_this_subtask(self) -> int:
-        return self._subtask
-
-    def get_number_of_parallel_subtasks(self) -> int:
-        return self._parallelism
 
 
 def _sink_context(context: WriterInitContext) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import cloudpickle
 
 from millrace.common.source import (
     Boundedness,
@@ -16,10 +19,11 @@ from millrace.common.source import (
     SourceReaderContext,
     SplitEnumeratorContext,
 )
+from millrace.connectors.checkpoint_lock import Cancelled, CheckpointLock
 from millrace.connectors.queue_enumerator import QueueEnumerator
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import SourceFunction
+    from millrace.datastream.functions import CheckpointedFunction, SourceFunction
 
 __all__ = ["FunctionSplit", "SourceFunctionSource"]
 
@@ -36,6 +40,8 @@ class FunctionSplit:
     """The whole function; ``emitted`` elements of it are already read."""
 
     emitted: int = 0
+    saved: bool = False
+    """whether it saved its position itself, in operator state"""
 
 
 class SourceFunctionSource(Source[T, FunctionSplit], Generic[T]):
@@ -45,6 +51,10 @@ class SourceFunctionSource(Source[T, FunctionSplit], Generic[T]):
     several, ``run`` starts again and as many elements as were read before are dropped: exactly once for a function
     that emits the same elements each time, anything else for others. A ``run`` without end keeps its epoch from
     ending; write a ``millrace.common.source.Source`` for that.
+
+    A ``CheckpointedFunction`` saves how far it is: every epoch begins with a new instance, restored from its operator
+    state, and nothing is dropped. ``run`` has to hold ``ctx.get_checkpoint_lock()`` while it emits and changes what
+    ``snapshot_state`` will save, as in Flink.
     """
 
     def __init__(self, source_function: SourceFunction[T], type_info: Any = None) -> None:
@@ -69,10 +79,6 @@ class SourceFunctionSource(Source[T, FunctionSplit], Generic[T]):
         return f"SourceFunctionSource({type(self._function).__name__})"
 
 
-class _Cancelled(BaseException):
-    """Unwinds ``run`` out of ``ctx.collect``; not an Exception, so that user code does not swallow it."""
-
-
 class _Handover:
     """What ``run`` emitted and the reader has not taken yet."""
 
@@ -81,15 +87,16 @@ class _Handover:
         self._events: list[tuple[str, Any, int | None]] = []
         self._skip = skip
         self._cancelled = False
+        self.lock = CheckpointLock()
         self.done = False
         self.error: BaseException | None = None
 
     def put(self, kind: str, value: Any, timestamp: int | None = None) -> None:
-        with self._changed:
+        with self.lock, self._changed:
             while len(self._events) >= CAPACITY and not self._cancelled:
                 self._changed.wait()
             if self._cancelled:
-                raise _Cancelled
+                raise Cancelled
             if self._skip:
                 self._skip -= kind == "element"
                 return
@@ -99,16 +106,18 @@ class _Handover:
 
     def take(self) -> list[tuple[str, Any, int | None]]:
         with self._changed:
-            if not self._events and not self.done:
+            if not (self._events or self.done or self._cancelled):
                 self._changed.wait(WAIT_SECONDS)
             events, self._events = self._events, []
             self._changed.notify_all()
             return events
 
     def finish(self, error: BaseException | None) -> None:
+        """``run`` is over: by itself, unless it was told to."""
         with self._changed:
-            self.error, self.done = error, True
-            self._changed.notify_all()
+            if not (self._cancelled or self.lock.closed):
+                self.error, self.done = error, True
+                self._changed.notify_all()
 
     def cancel(self) -> None:
         with self._changed:
@@ -138,12 +147,21 @@ def _source_context(handover: _Handover) -> Any:
         def mark_as_temporarily_idle(self) -> None:
             handover.put("idle", None)
 
+        def get_checkpoint_lock(self) -> Any:
+            return handover.lock
+
     return Context()
 
 
 class _FunctionReader(SourceReader[T, FunctionSplit]):
     def __init__(self, function: SourceFunction[T], context: SourceReaderContext) -> None:
+        from millrace.datastream.functions import CheckpointedFunction
+
         self._function = function
+        self._checkpointed: CheckpointedFunction | None = None
+        if isinstance(function, CheckpointedFunction):
+            # A copy: the next epoch begins with the function as it came.
+            self._function = self._checkpointed = pickle.loads(cloudpickle.dumps(function))
         self._context = context
         self._split: FunctionSplit | None = None
         self._handover: _Handover | None = None
@@ -158,12 +176,15 @@ class _FunctionReader(SourceReader[T, FunctionSplit]):
         self._no_more_splits = True
 
     def _start_running(self, split: FunctionSplit) -> _Handover:
-        from millrace.connectors.function import SubtaskContext
+        from millrace.datastream.functions import FunctionInitializationContext
 
-        handover = _Handover(split.emitted)
+        handover = _Handover(0 if split.saved else split.emitted)
+        if self._checkpointed is not None:
+            store = self._context.get_operator_state_store()
+            self._checkpointed.initialize_state(FunctionInitializationContext(split.saved, store))
         open_ = getattr(self._function, "open", None)
         if open_ is not None:
-            open_(SubtaskContext(self._context.get_index_of_subtask(), self._context.current_parallelism()))
+            open_(self._context.get_runtime_context())
         arguments = (self._function, _source_context(handover), handover)
         self._thread = threading.Thread(target=_run, args=arguments, name="millrace-source-function", daemon=True)
         self._thread.start()
@@ -175,15 +196,33 @@ class _FunctionReader(SourceReader[T, FunctionSplit]):
         if self._handover is None:
             self._handover = self._start_running(self._split)
         # A short wait: "nothing available" would end the epoch, but run() has to be read to its end in it.
-        events = self._handover.take()
+        self._take(self._handover, output)
+        return InputStatus.MORE_AVAILABLE
+
+    def _take(self, handover: _Handover, output: ReaderOutput[T]) -> None:
+        if self._split is None:
+            return
+        events = handover.take()
         _emit(events, output)
         elements = sum(kind == "element" for kind, _, _ in events)
-        self._split = FunctionSplit(self._split.emitted + elements)
-        if self._handover.exhausted:
-            if self._handover.error is not None:
-                raise self._handover.error
+        self._split = replace(self._split, emitted=self._split.emitted + elements)
+        if handover.exhausted:
+            if handover.error is not None:
+                raise handover.error
             self._split = None
-        return InputStatus.MORE_AVAILABLE
+
+    def end_epoch(self, output: ReaderOutput[T], checkpoint_id: int) -> None:
+        from millrace.datastream.functions import FunctionSnapshotContext
+
+        function, handover = self._checkpointed, self._handover
+        if function is None or handover is None:
+            return
+        handover.lock.close(lambda: self._take(handover, output))  # run() may be inside and wait for room
+        handover.cancel()
+        self._take(handover, output)
+        if self._split is not None:
+            function.snapshot_state(FunctionSnapshotContext(checkpoint_id, self._context.current_processing_time()))
+            self._split = replace(self._split, saved=True)
 
     def snapshot_state(self, checkpoint_id: int) -> list[FunctionSplit]:
         return [] if self._split is None else [self._split]
@@ -203,8 +242,8 @@ class _FunctionReader(SourceReader[T, FunctionSplit]):
 def _run(function: SourceFunction[Any], context: Any, handover: _Handover) -> None:
     try:
         function.run(context)
-    except _Cancelled:
-        handover.finish(None)
+    except Cancelled:
+        return
     except BaseException as error:
         handover.finish(error)
     else:

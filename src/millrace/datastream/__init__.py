@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from millrace.datastream.not_yet import module_getattr
 
 if TYPE_CHECKING:
+    from millrace.datastream.async_data_stream import AsyncDataStream as AsyncDataStream
+    from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream as BroadcastConnectedStream
+    from millrace.datastream.broadcast_stream import BroadcastStream as BroadcastStream
     from millrace.datastream.checkpoint_config import CheckpointConfig as CheckpointConfig
     from millrace.datastream.checkpoint_storage import CheckpointStorage as CheckpointStorage
     from millrace.datastream.checkpoint_storage import CustomCheckpointStorage as CustomCheckpointStorage
@@ -24,11 +27,17 @@ if TYPE_CHECKING:
     from millrace.datastream.data_stream import DataStreamSink as DataStreamSink
     from millrace.datastream.data_stream import KeyedStream as KeyedStream
     from millrace.datastream.execution_mode import RuntimeExecutionMode as RuntimeExecutionMode
+    from millrace.datastream.iterative_stream import IterativeStream as IterativeStream
     from millrace.datastream.stream_execution_environment import (
         StreamExecutionEnvironment as StreamExecutionEnvironment,
     )
+    from millrace.datastream.windowed_stream import AllWindowedStream as AllWindowedStream
+    from millrace.datastream.windowed_stream import WindowedStream as WindowedStream
 
 _MODULES = {
+    "broadcast_connected_stream": "BroadcastConnectedStream",
+    "broadcast_stream": "BroadcastStream",
+    "async_data_stream": "AsyncDataStream",
     "checkpoint_config": "CheckpointConfig",
     "checkpoint_storage": """
         CheckpointStorage CustomCheckpointStorage FileSystemCheckpointStorage JobManagerCheckpointStorage
@@ -39,10 +48,13 @@ _MODULES = {
     "externalized_checkpoint_retention": "ExternalizedCheckpointRetention",
     "functions": """
         AggregateFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy BroadcastProcessFunction
-        CoFlatMapFunction CoMapFunction CoProcessFunction FilterFunction FlatMapFunction KeyedBroadcastProcessFunction
-        KeyedCoProcessFunction KeyedProcessFunction KeySelector MapFunction Partitioner ProcessAllWindowFunction
-        ProcessFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction SourceFunction WindowFunction
+        CheckpointedFunction CoFlatMapFunction CoGroupFunction CoMapFunction CoProcessFunction FilterFunction
+        FlatJoinFunction FlatMapFunction JoinFunction KeyedBroadcastProcessFunction KeyedCoProcessFunction
+        KeyedProcessFunction KeySelector MapFunction Partitioner ProcessAllWindowFunction ProcessFunction
+        ProcessJoinFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction SourceFunction
+        WindowFunction
     """,
+    "iterative_stream": "IterativeStream",
     "output_tag": "OutputTag",
     "slot_sharing_group": "MemorySize SlotSharingGroup",
     "state": "StateTtlConfig",
@@ -52,7 +64,10 @@ _MODULES = {
     "stream_execution_environment": "StreamExecutionEnvironment",
     "time_domain": "TimeDomain",
     "timerservice": "TimerService",
-    "window": "CountWindow GlobalWindow TimeWindow Window",
+    "window": """
+        CountWindow GlobalWindow MergingWindowAssigner TimeWindow Trigger TriggerResult Window WindowAssigner
+    """,
+    "windowed_stream": "AllWindowedStream WindowedStream",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.sink import Sink
@@ -22,7 +23,9 @@ from millrace.datastream.aggregations import (
     less_than,
     smaller,
 )
+from millrace.datastream.broadcast_stream import BroadcastStream
 from millrace.datastream.functions import (
+    CheckpointedFunction,
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
@@ -55,9 +58,10 @@ from millrace.datastream.keyed_adapters import (
     KeyedFlatMap,
     KeyedMap,
 )
-from millrace.datastream.not_yet import module_getattr, not_yet
+from millrace.datastream.not_yet import module_getattr
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
+from millrace.datastream.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
 from millrace.graph import specs
 from millrace.graph.nodes import Chaining, Edge, GraphError, Node
 from millrace.graph.origin import user_origin
@@ -65,11 +69,33 @@ from millrace.runtime import partitioners
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
 
 if TYPE_CHECKING:
+    from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
+    from millrace.datastream.cached_stream import CachedDataStream
+    from millrace.datastream.co_grouped_streams import CoGroupedStreams
+    from millrace.datastream.interval_join import IntervalJoin
+    from millrace.datastream.iterative_stream import IterativeStream
+    from millrace.datastream.joined_streams import JoinedStreams
+    from millrace.datastream.state import MapStateDescriptor
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
 __all__ = ["CloseableIterator", "ConnectedStreams", "DataStream", "DataStreamSink", "KeyedStream"]
 
-__getattr__ = module_getattr(__name__)
+# Handles with modules of their own, which import this one; PyFlink has them here.
+_ELSEWHERE = {
+    "AllWindowedStream": "windowed_stream",
+    "BroadcastConnectedStream": "broadcast_connected_stream",
+    "CachedDataStream": "cached_stream",
+    "WindowedStream": "windowed_stream",
+}
+
+_missing = module_getattr(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    home = _ELSEWHERE.get(name)
+    return _missing(name) if home is None else getattr(import_module(f"millrace.datastream.{home}"), name)
+
 
 F = TypeVar("F")
 """Type of a user function."""
@@ -315,11 +341,32 @@ class DataStream(_NodeHandle):
             ports.extend((stream._origin_stream if isinstance(stream, KeyedStream) else stream)._ports)
         return DataStream(self._env, tuple(ports), self._type)
 
-    def connect(self, ds: DataStream) -> ConnectedStreams:
-        """Bring two streams of any types together under one function."""
-        if not isinstance(ds, DataStream):
-            raise not_yet("pyflink.datastream.BroadcastConnectedStream", "connect(stream.broadcast())")
+    @overload
+    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+
+    @overload
+    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """Bring two streams of any types together under one function; one may be broadcast, with broadcast state."""
+        from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
+
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        expect(ds, DataStream, "connect()")
         return ConnectedStreams(self, ds)
+
+    def join(self, other_stream: DataStream) -> JoinedStreams:
+        """Pair elements of equal keys in the same window (an addition to PyFlink)."""
+        from millrace.datastream.joined_streams import JoinedStreams
+
+        return JoinedStreams(self, other_stream)
+
+    def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
+        """Bring the elements of equal keys in the same window together, both groups (an addition to PyFlink)."""
+        from millrace.datastream.co_grouped_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, other_stream)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """The elements that the operator's function yielded as ``output_tag, value``."""
@@ -333,6 +380,25 @@ class DataStream(_NodeHandle):
             )
         self._env._program.add_side_type(node.id, output_tag.tag_id, output_tag.type_info)
         return DataStream(self._env, (Port(node.id, output_tag.tag_id),), output_tag.type_info)
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Collect all elements in windows, in one subtask."""
+        from millrace.datastream.windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, window_assigner)
+
+    def iterate(self, *, max_rounds: int | None = None) -> IterativeStream:
+        """Begin a loop (Flink's ``iterate``, which PyFlink lacks): what ``close_with`` gets comes back here.
+
+        The loop ends when the input has ended and nothing comes back any more, or when something has come back
+        ``max_rounds`` times since the input ended: what would be next is not fed back then.
+        """
+        from millrace.datastream.iterative_stream import IterativeStream
+
+        if max_rounds is not None and max_rounds < 1:
+            raise ValueError(f"iterate() at {user_origin()}: max_rounds must be at least 1, not {max_rounds}")
+        node = self._env._program.add("Iterate", specs.Iterate(max_rounds), self._edges(), self._type)
+        return IterativeStream(self._env, Port(node.id), self._type)
 
     # -- partitioning ---------------------------------------------------------------------------------------------
 
@@ -356,11 +422,26 @@ class DataStream(_NodeHandle):
         """To subtasks drawn at random."""
         return self._partitioned("shuffle", partitioners.Shuffle())
 
-    def broadcast(self, broadcast_state_descriptor: Any = None, *other_broadcast_state_descriptors: Any) -> DataStream:
-        """Every element to every subtask."""
-        if broadcast_state_descriptor is not None:
-            raise not_yet("pyflink.datastream.BroadcastStream", "broadcast() without state descriptors")
-        return self._partitioned("broadcast", partitioners.Broadcast())
+    @overload
+    def broadcast(self) -> DataStream: ...
+
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> BroadcastStream: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream | BroadcastStream:
+        """Every element to every subtask; with descriptors of broadcast states, for ``connect`` of another stream."""
+        stream = self._partitioned("broadcast", partitioners.Broadcast())
+        if broadcast_state_descriptor is None:
+            return stream
+        return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def global_(self) -> DataStream:
         """Everything to subtask 0 (Flink's ``global()``, which PyFlink lacks)."""
@@ -393,7 +474,9 @@ class DataStream(_NodeHandle):
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
         expect(sink_func, SinkFunction, "add_sink()")
-        return self._end(f"Sink: {type(sink_func).__name__}", specs.Sink(SinkFunctionSink(sink_func)))
+        stateful = isinstance(sink_func, CheckpointedFunction)
+        spec = specs.StatefulSink(sink_func) if stateful else specs.Sink(SinkFunctionSink(sink_func))
+        return self._end(f"Sink: {type(sink_func).__name__}", spec)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print every element on the driver's standard output, as ``identifier:subtask> element``."""
@@ -416,13 +499,18 @@ class DataStream(_NodeHandle):
         with iterator:
             return [value for _, value in zip(range(limit), iterator)]
 
-    # -- not yet --------------------------------------------------------------------------------------------------
+    def cache(self) -> CachedDataStream:
+        """Keep the elements when a job computes them first, so that later jobs of this environment read them.
 
-    def window_all(self, window_assigner: Any) -> Any:
-        raise not_yet("pyflink.datastream.DataStream.window_all", "key_by() and a KeyedProcessFunction with timers")
+        Only for bounded input, which is computed as a whole (a job that is stopped early keeps what it got to). The
+        elements stay until ``invalidate()``, the environment's ``close()`` or the end of the program.
+        """
+        from millrace.datastream.cached_stream import CachedDataStream
 
-    def cache(self) -> Any:
-        raise not_yet("pyflink.datastream.DataStream.cache", "execute_and_collect()")
+        result = self._env._new_result_cache()
+        node = self._env._program.add("Cache", specs.Cache(result), self._edges(), self._type)
+        self._env._program.change(node.id, uid=f"cache-{node.id}")
+        return CachedDataStream(self._env, (Port(node.id),), self._type, result)
 
 
 class KeyedStream(DataStream):
@@ -505,6 +593,15 @@ class KeyedStream(DataStream):
     def union(self, *streams: DataStream) -> DataStream:
         return self._origin_stream.union(*streams)
 
+    def cache(self) -> CachedDataStream:
+        raise GraphError(f"cache() at {user_origin()}: a keyed stream can't be cached; call cache() before key_by()")
+
+    def iterate(self, *, max_rounds: int | None = None) -> IterativeStream:
+        raise GraphError(
+            f"iterate() at {user_origin()}: a loop can't begin with a keyed stream, since what comes back has no key; "
+            f"call iterate() before key_by()"
+        )
+
     def _kind(self) -> str | None:
         return "a keyed stream"
 
@@ -514,11 +611,22 @@ class KeyedStream(DataStream):
             f"before key_by()"
         )
 
-    def window(self, window_assigner: Any) -> Any:
-        raise not_yet("pyflink.datastream.KeyedStream.window", "a KeyedProcessFunction with event-time timers")
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Collect each key's elements in windows."""
+        from millrace.datastream.windowed_stream import WindowedStream
 
-    def count_window(self, size: int, slide: int = 0) -> Any:
-        raise not_yet("pyflink.datastream.KeyedStream.count_window", "a KeyedProcessFunction with ListState")
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Windows of ``size`` elements of a key, one after the other or, with ``slide``, beginning every ``slide``."""
+        assigner = CountSlidingWindowAssigner.of(size, slide) if slide else CountTumblingWindowAssigner.of(size)
+        return self.window(assigner)
+
+    def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
+        """Join with elements of the same key whose timestamps are near (an addition to PyFlink)."""
+        from millrace.datastream.interval_join import IntervalJoin
+
+        return IntervalJoin(self, other_stream)
 
 
 class ConnectedStreams:

@@ -37,34 +37,9 @@ def module_getattr(module_name: str) -> Callable[[str], NoReturn]:
 _PROCESS = "KeyedProcessFunction with keyed state and timers"
 _SOURCE = "a source written in Python (millrace.common.source.Source)"
 _SINK = "a sink written in Python (millrace.common.sink.Sink)"
-_BROADCAST = "stream.connect(other.broadcast()) with a CoProcessFunction"
 
 _TABLE: tuple[tuple[str, str, str], ...] = (
     # module below pyflink.datastream, nearest alternative, names
-    ("", _PROCESS, "WindowedStream WindowAssigner MergingWindowAssigner TriggerResult Trigger"),
-    ("", _BROADCAST, "BroadcastStream BroadcastConnectedStream"),
-    ("", "a MapFunction or FlatMapFunction that makes the call itself", "AsyncDataStream"),
-    ("data_stream", _PROCESS, "WindowedStream AllWindowedStream"),
-    ("data_stream", _BROADCAST, "BroadcastStream BroadcastConnectedStream"),
-    ("async_data_stream", "a MapFunction or FlatMapFunction that makes the call itself", "AsyncDataStream"),
-    (
-        "window",
-        _PROCESS,
-        """
-        WindowAssigner MergingWindowAssigner GlobalWindows
-        TumblingProcessingTimeWindows TumblingEventTimeWindows SlidingProcessingTimeWindows SlidingEventTimeWindows
-        ProcessingTimeSessionWindows EventTimeSessionWindows
-        DynamicProcessingTimeSessionWindows DynamicEventTimeSessionWindows SessionWindowTimeGapExtractor
-        CountTumblingWindowAssigner CountSlidingWindowAssigner
-        TriggerResult Trigger EventTimeTrigger ProcessingTimeTrigger ContinuousEventTimeTrigger
-        ContinuousProcessingTimeTrigger NeverTrigger PurgingTrigger CountTrigger
-        """,
-    ),
-    (
-        "window",
-        "nothing to do: Millrace pickles windows itself",
-        "TimeWindowSerializer CountWindowSerializer GlobalWindowSerializer",
-    ),
     (
         "connectors.cassandra",
         _SINK,
@@ -81,7 +56,10 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     (
         "connectors.elasticsearch",
         _SINK,
-        "FlushBackoffType ElasticsearchEmitter Elasticsearch6SinkBuilder Elasticsearch7SinkBuilder ElasticsearchSink",
+        """
+        FlushBackoffType ElasticsearchEmitter ElasticsearchSinkBuilderBase Elasticsearch6SinkBuilder
+        Elasticsearch7SinkBuilder ElasticsearchSink
+        """,
     ),
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.jdbc", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
@@ -89,15 +67,15 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "connectors.kafka",
         _SOURCE,
         """
-        FlinkKafkaConsumer KafkaSource KafkaSourceBuilder KafkaTopicPartition KafkaOffsetsInitializer
-        KafkaOffsetResetStrategy
+        FlinkKafkaConsumerBase FlinkKafkaConsumer KafkaSource KafkaSourceBuilder KafkaTopicPartition
+        KafkaOffsetsInitializer KafkaOffsetResetStrategy
         """,
     ),
     (
         "connectors.kafka",
         _SINK,
         """
-        FlinkKafkaProducer KafkaSink KafkaSinkBuilder Semantic KafkaRecordSerializationSchema
+        FlinkKafkaProducerBase FlinkKafkaProducer KafkaSink KafkaSinkBuilder Semantic KafkaRecordSerializationSchema
         KafkaRecordSerializationSchemaBuilder KafkaTopicSelector
         """,
     ),
@@ -137,7 +115,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "the json and csv formats",
         "AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters",
     ),
-    ("formats.orc", _SINK, "OrcBulkWriters"),
 )
 
 NOT_YET: dict[str, str] = {

@@ -42,11 +42,30 @@ OUT = TypeVar("OUT")
 
 
 class OperatorStateStore(ABC):
-    """Hands out state that belongs to the operator, not to a key."""
+    """Hands out state that belongs to a subtask of the operator, not to a key.
+
+    The methods differ in what becomes of the state when the number of subtasks changes. A name stands for one state.
+    """
 
     @abstractmethod
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
         """The broadcast state of this descriptor; every subtask holds a copy."""
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """A list whose items are dealt out to the new subtasks, each to one."""
+
+    @abstractmethod
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """A list of which every new subtask is given all items of all subtasks, and keeps what it needs."""
+
+    @abstractmethod
+    def get_registered_state_names(self) -> set[str]:
+        """The names of the list states that were asked for or restored."""
+
+    @abstractmethod
+    def get_registered_broadcast_state_names(self) -> set[str]:
+        """The names of the broadcast states that were asked for or restored."""
 
 
 class State(ABC):

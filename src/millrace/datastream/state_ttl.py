@@ -39,6 +39,10 @@ class StateTtlConfig:
         """The clock of the time-to-live."""
 
         ProcessingTime = 0
+        EventTime = 1
+        """Timestamps and watermarks (an addition of Millrace). An access is at the time of the element that it is made
+        for, or at the watermark if that is later; it sees what was stored less than the time-to-live before. So an
+        hour of silence in the data lets entries expire, however fast the data is read."""
 
     def __init__(
         self,
@@ -138,6 +142,10 @@ class StateTtlConfig:
         def use_processing_time(self) -> StateTtlConfig.Builder:
             """Use the wall clock."""
             return self.set_ttl_time_characteristic(StateTtlConfig.TtlTimeCharacteristic.ProcessingTime)
+
+        def use_event_time(self) -> StateTtlConfig.Builder:
+            """Use timestamps and watermarks: what expires follows from the data alone. An addition of Millrace."""
+            return self.set_ttl_time_characteristic(StateTtlConfig.TtlTimeCharacteristic.EventTime)
 
         def cleanup_full_snapshot(self) -> StateTtlConfig.Builder:
             """Leave expired entries out of full snapshots."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
@@ -19,19 +21,20 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.collection import CollectionSource
 from millrace.connectors.function import SourceFunctionSource
 from millrace.connectors.number_seq import NumberSequenceSource
+from millrace.connectors.result_cache import ResultCache
 from millrace.datastream import options
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
 from millrace.datastream.defaults import Submission, get_defaults, get_submitter
+from millrace.datastream.dependencies import Dependencies, dependencies_of, existing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.functions import SourceFunction
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.graph import specs
-from millrace.graph.lowering import lower, with_limits
+from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
-from millrace.graph.origin import user_origin
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.graph.program import Program
@@ -53,9 +56,6 @@ _BUFFER_TIMEOUT = (
     ConfigOptions.key("execution.buffer-timeout.interval").duration_type().default_value(Duration.of_millis(100))
 )
 _SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
-_PYTHON_FILES = "python.files"
-_PYTHON_ARCHIVES = "python.archives"
-_PYTHON_EXECUTABLE = "python.executable"
 
 
 class StreamExecutionEnvironment:
@@ -75,11 +75,9 @@ class StreamExecutionEnvironment:
         self._config = ExecutionConfig(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
         self._slot_groups: dict[str, SlotSharingGroup] = {}
-        self._python_files: list[str] = []
-        self._archives: list[str] = []
         self._jars: list[str] = []
-        self._python_executable: str | None = None
-        self._take_python_options(self._configuration)
+        self._result_caches: WeakSet[ResultCache] = WeakSet()
+        self._dependencies = dependencies_of(self._configuration, Dependencies())
 
     @staticmethod
     def get_execution_environment(
@@ -100,7 +98,7 @@ class StreamExecutionEnvironment:
         """Take over all options of ``configuration``."""
         self._configuration.add_all(configuration)
         self._checkpoint_config.configure(configuration)
-        self._take_python_options(configuration)
+        self._dependencies = dependencies_of(configuration, self._dependencies)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
         """How many subtasks operators have that don't say otherwise."""
@@ -214,43 +212,47 @@ class StreamExecutionEnvironment:
     # -- what the workers need ------------------------------------------------------------------------------------
 
     def add_python_file(self, file_path: str) -> None:
-        """A .py, .zip or package directory that the workers can import from."""
-        self._python_files.append(_existing(file_path, "add_python_file()"))
+        """A .py, .zip, .egg or .whl file or a directory that the workers can import from; so can this process."""
+        self._dependencies = self._dependencies.with_file(file_path, "add_python_file()")
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """An archive that is unpacked on every worker, into ``target_dir`` (default: the archive's name)."""
-        path = _existing(archive_path, "add_python_archive()")
-        self._archives.append(f"{path}#{target_dir or os.path.basename(path)}")
+        """A zip or tar file that is unpacked on every worker, into ``target_dir`` (default: the archive's name).
+
+        The working directory of functions is then the one with the archives in it: ``open("target_dir/data.txt")``.
+        """
+        self._dependencies = self._dependencies.with_archive(archive_path, target_dir, "add_python_archive()")
 
     def set_python_executable(self, python_exec: str) -> None:
-        """The interpreter of the workers; it must have Millrace's version of Python."""
-        self._python_executable = python_exec
+        """The interpreter of the workers, perhaps one in an archive: ``"target_dir/bin/python"``.
+
+        It must have Millrace and be of the same version (3.x) as this one.
+        """
+        self._dependencies = replace(self._dependencies, executable=python_exec)
 
     def add_jars(self, *jars_path: str) -> None:
         """Jars for the Spark session that Millrace makes."""
-        self._jars.extend(_existing(path.removeprefix("file://"), "add_jars()") for path in jars_path)
+        self._jars.extend(existing(path, "add_jars()") for path in jars_path)
 
     def add_classpaths(self, *classpaths: str) -> None:
         """The same as ``add_jars``: Spark ships jars to its executors itself."""
         self.add_jars(*classpaths)
 
-    def _take_python_options(self, configuration: Configuration) -> None:
-        """Flink's configuration keys for what the workers need; files and archives are separated by commas."""
-        for path in filter(None, configuration.get_string(_PYTHON_FILES, "").split(",")):
-            self.add_python_file(path)
-        for archive in filter(None, configuration.get_string(_PYTHON_ARCHIVES, "").split(",")):
-            path, _, target = archive.partition("#")
-            self.add_python_archive(path, target or None)
-        self._python_executable = configuration.get_string(_PYTHON_EXECUTABLE, "") or self._python_executable
-
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
-        raise not_yet(
-            "pyflink.datastream.StreamExecutionEnvironment.set_python_requirements",
-            "add_python_archive() with a packed environment",
+        """Packages that pip installs for the workers when the job is submitted, once for all jobs that need the same.
+
+        With ``requirements_cache_dir`` pip takes them from that directory (made by ``pip download -d``), not from the
+        network.
+        """
+        self._dependencies = self._dependencies.with_requirements(
+            requirements_file_path, requirements_cache_dir, "set_python_requirements()"
         )
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        raise not_yet("pyflink.datastream.StreamExecutionEnvironment.register_cached_file", "add_python_archive()")
+        """A file or folder that functions find by its name: ``RuntimeContext.get_distributed_cache()``.
+
+        ``file_path`` may be a URI that Spark can read, such as ``hdfs://...``.
+        """
+        self._dependencies = self._dependencies.with_cached_file(name, file_path, executable)
 
     # -- sources --------------------------------------------------------------------------------------------------
 
@@ -373,7 +375,8 @@ class StreamExecutionEnvironment:
         # An epoch may read as long as the next one is away, or checkpoints would throttle the sources.
         longest = max(self._option(options.EPOCH_MILLIS), self._checkpoint_config.get_checkpoint_interval())
         millis = None if self._bounded() else longest
-        return with_limits(job, records, millis, self._config.get_global_job_parameters())
+        files = {file.name: file.path for file in self._dependencies.cached_files}
+        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files)
 
     def _option(self, option: Any) -> Any:
         return self._configuration.get(option)
@@ -400,10 +403,8 @@ class StreamExecutionEnvironment:
             bounded=self._bounded(),
             batch=self._is_batch(),
             epoch_interval_ms=self._epoch_interval_ms(),
-            python_files=tuple(self._python_files),
-            archives=tuple(self._archives),
+            dependencies=self._dependencies,
             jars=tuple(self._jars),
-            python_executable=self._python_executable,
         )
         job = self.job_graph(job_name)
         self._program.clear()
@@ -421,12 +422,13 @@ class StreamExecutionEnvironment:
         client = self._submit(job_name)
         return client.wait()
 
+    def _new_result_cache(self) -> ResultCache:
+        cache = ResultCache(self._option(options.STATE_DIRECTORY))
+        self._result_caches.add(cache)
+        return cache
+
     def close(self) -> None:
-        """Forget the program. The Spark session stays: other environments may use it."""
+        """Forget the program and the cached streams. The Spark session stays: other environments may use it."""
         self._program.clear()
-
-
-def _existing(path: str, where: str) -> str:
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"{where} at {user_origin()}: no such file: {path}")
-    return os.path.abspath(path)
+        for cache in self._result_caches:
+            cache.invalidate()

@@ -121,6 +121,8 @@ class _CsvRecords(SplitRecords[Row]):
                 continue
             if len(records) == before:
                 break
+        if self._dialect.drop_more_fields:
+            return [record[: len(self._names)] for record in records if record]
         return [record for record in records if record]
 
     def _rest(self) -> Iterator[str]:

@@ -138,6 +138,14 @@ class CsvRowSerializationSchema(SerializationSchema):
     class Builder(_Builder):
         """Builds a ``CsvRowSerializationSchema`` for a row type."""
 
+        def set_field_delimiter(self, c: str) -> CsvRowSerializationSchema.Builder:
+            super().set_field_delimiter(c)
+            return self
+
+        def set_null_literal(self, s: str) -> CsvRowSerializationSchema.Builder:
+            super().set_null_literal(s)
+            return self
+
         def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
             """By default ``\\n``; "" for none."""
             self._set(line_separator=delimiter)

@@ -36,6 +36,8 @@ class CsvDialect:
     strict_headers: bool = False
     skip_first_data_row: bool = False
     allow_comments: bool = False
+    drop_more_fields: bool = False
+    """a record may have more fields than the schema has columns"""
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,8 @@ class CsvSchemaBuilder:
         return self._set(allow_comments=allow)
 
     def set_any_property_name(self, name: str) -> CsvSchemaBuilder:
-        raise NotImplementedError(
-            "pyflink.datastream.formats.csv.CsvSchemaBuilder.set_any_property_name is not in Millrace yet; nearest: "
-            "an array column for the fields at the end"
-        )
+        """Accept records with more fields than columns; as in Flink, what belongs to no column is dropped."""
+        return self._set(drop_more_fields=name is not None)
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:
         """An array column without its own separator has at most one element."""

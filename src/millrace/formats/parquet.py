@@ -7,13 +7,14 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millrace.common.serialization import BulkWriter, BulkWriterFactory, RowDataBulkWriterFactory
+from millrace.common.serialization import BulkWriterFactory
 from millrace.common.types import Row
 from millrace.connectors.file_system.filesystem import open_file_system
 from millrace.connectors.file_system.format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
-from millrace.formats.arrow_rows import columns_of_rows, rows_of_batch, values_of_row
+from millrace.formats.arrow_rows import rows_of_batch
+from millrace.formats.arrow_writer import ArrowWriterFactory
 from millrace.formats.types import arrow_schema, row_type_info
 
 __all__ = ["AvroParquetReaders", "AvroParquetWriters", "ParquetBulkWriters", "ParquetColumnarRowInputFormat"]
@@ -143,35 +144,16 @@ class ParquetBulkWriters:
         return _ParquetWriterFactory(arrow_schema(row_type))
 
 
-class _ParquetWriterFactory(RowDataBulkWriterFactory):
-    def __init__(self, schema: Any) -> None:
-        super().__init__(row_type_info(schema))
-        self._schema = schema
+class _ParquetWriterFactory(ArrowWriterFactory):
+    @property
+    def rows(self) -> int:
+        return ROW_GROUP
 
-    def create(self, stream: Any) -> BulkWriter:
-        return _ParquetWriter(stream, self._schema)
+    def open(self, stream: Any) -> Any:
+        return pq.ParquetWriter(stream, self.schema)
 
-
-class _ParquetWriter(BulkWriter):
-    def __init__(self, stream: Any, schema: Any) -> None:
-        self._schema = schema
-        self._names = schema.names
-        self._writer = pq.ParquetWriter(stream, schema)
-        self._rows: list[Any] = []
-
-    def add_element(self, element: Any) -> None:
-        self._rows.append(values_of_row(element, self._names))
-        if len(self._rows) >= ROW_GROUP:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._rows:
-            self._writer.write_batch(columns_of_rows(self._rows, self._schema), row_group_size=ROW_GROUP)
-            self._rows = []
-
-    def finish(self) -> None:
-        self.flush()
-        self._writer.close()
+    def write(self, file: Any, batch: Any) -> None:
+        file.write_batch(batch, row_group_size=ROW_GROUP)
 
 
 class AvroParquetReaders:

@@ -10,8 +10,19 @@ from millrace.graph import specs
 from millrace.graph.nodes import Edge, Graph, Node
 from millrace.graph.passes.chain_operators import slot_groups
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
+from millrace.runtime.loops import ancestors
 from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
+from millrace.runtime.operators.async_wait import AsyncWaitOperator
 from millrace.runtime.operators.base import Operator
+from millrace.runtime.operators.broadcast_process import (
+    BROADCAST_INPUT,
+    BatchBroadcastProcessOperator,
+    BatchKeyedBroadcastProcessOperator,
+    BroadcastProcessOperator,
+    KeyedBroadcastProcessOperator,
+)
+from millrace.runtime.operators.cache import CacheOperator
+from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.co_process import (
     BatchKeyedCoProcessOperator,
     CoProcessOperator,
@@ -20,12 +31,16 @@ from millrace.runtime.operators.co_process import (
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.filter import FilterOperator
 from millrace.runtime.operators.flat_map import FlatMapOperator
+from millrace.runtime.operators.interval_join import IntervalJoinOperator
+from millrace.runtime.operators.iterate import IterateOperator
 from millrace.runtime.operators.map import MapOperator
 from millrace.runtime.operators.process import BatchKeyedProcessOperator, KeyedProcessOperator, ProcessOperator
 from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.operators.stateful_sink import StatefulSinkOperator
 from millrace.runtime.partitioners import Forward
+from millrace.runtime.windows.choice import window_operator
 
 STREAMING: dict[type[specs.Spec], type[Operator]] = {
     specs.Source: SourceOperator,
@@ -37,8 +52,16 @@ STREAMING: dict[type[specs.Spec], type[Operator]] = {
     specs.KeyedProcess: KeyedProcessOperator,
     specs.CoProcess: CoProcessOperator,
     specs.KeyedCoProcess: KeyedCoProcessOperator,
+    specs.BroadcastProcess: BroadcastProcessOperator,
+    specs.KeyedBroadcastProcess: KeyedBroadcastProcessOperator,
     specs.Reduce: ReduceOperator,
+    specs.IntervalJoin: IntervalJoinOperator,
+    specs.AsyncWait: AsyncWaitOperator,
+    specs.Cache: CacheOperator,
+    specs.Iterate: IterateOperator,
+    specs.CloseWith: CloseWithOperator,
     specs.Sink: SinkOperator,
+    specs.StatefulSink: StatefulSinkOperator,
     specs.Print: PrintOperator,
     specs.Collect: CollectOperator,
 }
@@ -47,6 +70,8 @@ BATCH: dict[type[specs.Spec], type[Operator]] = {
     **STREAMING,
     specs.KeyedProcess: BatchKeyedProcessOperator,
     specs.KeyedCoProcess: BatchKeyedCoProcessOperator,
+    specs.BroadcastProcess: BatchBroadcastProcessOperator,
+    specs.KeyedBroadcastProcess: BatchKeyedBroadcastProcessOperator,
     specs.Reduce: BatchReduceOperator,
 }
 
@@ -55,14 +80,15 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
     """The job of a graph that went through all passes."""
     settings = graph.settings
     offsets, partitions = _place(graph)
-    table = BATCH if settings.batch else STREAMING
+    # Final results would only be there when the loop has ended, so those that go round are running ones.
+    final = {node.id for node in graph.nodes} - in_loops(graph) if settings.batch else set()
     names = chain_names(graph)
     operators = tuple(
         OperatorInfo(
             id=node.id,
             uid=node.uid or "",
             name=node.name,
-            factory=table[type(node.spec)],
+            factory=_factory(node.spec, node.id in final),
             args=_arguments(node, settings.batch, settings.job_id),
             parallelism=node.parallelism or 1,
             max_parallelism=node.max_parallelism or 1,
@@ -76,6 +102,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
         for node in graph.nodes
     )
     edges = [(edge, node) for node in graph.nodes for edge in node.edges]
+    edges.sort(key=lambda pair: not _is_broadcast_side(*pair))
     return JobGraph(
         job_id=settings.job_id,
         name=job_name,
@@ -83,6 +110,25 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
         edges=tuple(_edge(index, edge, node, graph) for index, (edge, node) in enumerate(edges)),
         partitions=partitions,
     )
+
+
+def _factory(spec: specs.Spec, batch: bool) -> type[Operator]:
+    if isinstance(spec, specs.Window):
+        return window_operator(spec.strategy, batch)
+    return (BATCH if batch else STREAMING)[type(spec)]
+
+
+def in_loops(graph: Graph) -> set[int]:
+    """The nodes between the head of a loop and its end."""
+    above = ancestors((node.id, [edge.source for edge in node.edges]) for node in graph.nodes)
+    ends = [(node.id, node.spec.head) for node in graph.nodes if isinstance(node.spec, specs.CloseWith)]
+    return {id for end, head in ends for id in above[end] if head in above[id]}
+
+
+def _is_broadcast_side(edge: Edge, node: Node) -> bool:
+    """Such edges come first: packets are handled in the order of their edges, and rules shall be there before data."""
+    broadcasts = isinstance(node.spec, (specs.BroadcastProcess, specs.KeyedBroadcastProcess))
+    return broadcasts and edge.input == BROADCAST_INPUT
 
 
 def _edge(index: int, edge: Edge, node: Node, graph: Graph) -> EdgeInfo:
@@ -119,6 +165,8 @@ def _arguments(node: Node, batch: bool, job_id: str) -> tuple[Any, ...]:
         return (spec.source, _bounded(spec.strategy) if batch else spec.strategy)
     if isinstance(spec, specs.AssignTimestamps):
         return (_bounded(spec.strategy) if batch else spec.strategy,)
+    if isinstance(spec, specs.Cache):
+        return (spec.cache.sink(), job_id)
     if isinstance(spec, specs.Sink):
         return (spec.sink, job_id)
     return tuple(getattr(spec, name) for name in spec.__dataclass_fields__)
@@ -147,6 +195,10 @@ def chain_names(graph: Graph) -> dict[int, str]:
     return {head: names[head] for head in set(graph.chains.values())}
 
 
-def with_limits(job: JobGraph, records: int | None, millis: int | None, parameters: dict[str, str]) -> JobGraph:
-    """The job with the limits of its epochs and the user's parameters."""
-    return replace(job, epoch_records=records, epoch_millis=millis, parameters=parameters)
+def with_settings(
+    job: JobGraph, records: int | None, millis: int | None, parameters: dict[str, str], cached_files: dict[str, str]
+) -> JobGraph:
+    """The job with the limits of its epochs, and the user's parameters and cached files."""
+    return replace(
+        job, epoch_records=records, epoch_millis=millis, parameters=parameters, cached_files=cached_files
+    )

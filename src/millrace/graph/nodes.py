@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from millrace.common.typeinfo import TypeInformation
-from millrace.graph.specs import Collect, Print, Sink, Source, Spec
+from millrace.graph.specs import CloseWith, Collect, Print, Sink, Source, Spec, StatefulSink
 from millrace.runtime.partitioners import Partitioner
 
 DEFAULT_SLOT_GROUP = "default"
@@ -65,7 +65,7 @@ class Node:
 
     @property
     def is_sink(self) -> bool:
-        return isinstance(self.spec, (Sink, Print, Collect))
+        return isinstance(self.spec, (Sink, StatefulSink, Print, Collect, CloseWith))
 
     @property
     def kind(self) -> str:

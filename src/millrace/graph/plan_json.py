@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from millrace.graph.nodes import Edge, Graph, Node
+from millrace.graph.specs import CloseWith
 
 
 def plan_json(graph: Graph) -> str:
@@ -29,6 +30,8 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
         "contents": node.description or node.name,
         "parallelism": node.parallelism,
     }
+    if isinstance(node.spec, CloseWith):  # an addition: Flink's plan shows a loop's two ends as source and sink
+        described["feeds_back_to"] = numbers[node.spec.head]
     if node.edges:
         described["predecessors"] = [_predecessor(edge, numbers) for edge in node.edges]
     return described

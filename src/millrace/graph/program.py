@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.common.typeinfo import TypeInformation
+from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.origin import user_origin
-from millrace.graph.specs import Source, Spec
+from millrace.graph.specs import Cache, CloseWith, Source, Spec
+from millrace.runtime.loops import ancestors
 
 
 class Program:
@@ -52,6 +54,11 @@ class Program:
     def add_side_type(self, id: int, tag: str, side_type: TypeInformation | None) -> None:
         self.change(id, side_types={**self._nodes[id].side_types, tag: side_type})
 
+    def depends(self, id: int, on: int) -> bool:
+        """Whether a node gets anything from another one, or is that one."""
+        above = ancestors((node.id, [edge.source for edge in node.edges]) for node in self._nodes.values())
+        return on in above[id]
+
     def remove(self, id: int) -> None:
         """Take back a node that nobody reads."""
         self._nodes.pop(id, None)
@@ -63,11 +70,31 @@ class Program:
     def graph(self, settings: Settings) -> Graph:
         """The program as it is now: what was added since it began, and all that this reads, be it older.
 
-        Sources that nobody reads are left out, as in Flink.
+        Sources and caches that nobody reads are left out, as in Flink. The end of a loop comes with its head.
         """
-        wanted: set[int] = set()
+        wanted = self._with_inputs(set())
+        while ends := {tail for tail, head in self._loops() if head in wanted} - wanted.keys():
+            wanted = self._with_inputs(ends | wanted.keys())
+        return Graph(tuple(reversed(wanted.values())), settings)
+
+    def _loops(self) -> list[tuple[int, int]]:
+        """(end, head) of every loop."""
+        return [(node.id, node.spec.head) for node in self._nodes.values() if isinstance(node.spec, CloseWith)]
+
+    def _with_inputs(self, needed: set[int]) -> dict[int, Node]:
+        """The nodes of the program and those needed besides, with all that they read; readers first."""
+        wanted: dict[int, Node] = {}
         for node in reversed(self._nodes.values()):
-            if node.id in wanted or (node.id >= self._begin and not isinstance(node.spec, Source)):
-                wanted.add(node.id)
-                wanted.update(edge.source for edge in node.edges)
-        return Graph(tuple(node for node in self._nodes.values() if node.id in wanted), settings)
+            if node.id in needed or (node.id >= self._begin and not isinstance(node.spec, (Cache, Source))):
+                wanted[node.id] = node = _without_recomputing(node)
+                needed.update(edge.source for edge in node.edges)
+        return wanted
+
+
+def _without_recomputing(node: Node) -> Node:
+    """A cached result that an earlier job computed is read; the operators above it are not needed."""
+    source = node.spec.cache.source() if isinstance(node.spec, Cache) else None
+    if source is None:
+        return node
+    spec = Source(source, WatermarkStrategy.no_watermarks())
+    return replace(node, name=f"Source: {node.name}", spec=spec, edges=(), parallelism=source.parallelism)

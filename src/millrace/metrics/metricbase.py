@@ -1,6 +1,7 @@
 """Metrics as a user registers them: counters, meters, distributions, gauges, in groups.
 
-They live in the memory of a task. What leaves it is ``MetricGroup.snapshot()``: plain numbers, picklable.
+They live in the memory of one copy of a task. What leaves it are snapshots: plain numbers, picklable, from which
+another copy goes on (``MetricGroup.restore``).
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterator
+from numbers import Number as AnyNumber
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from millrace.metrics.snapshot import (
     CounterSnapshot,
@@ -19,7 +21,7 @@ from millrace.metrics.snapshot import (
     MetricSnapshot,
 )
 
-__all__ = ["MetricGroup", "Metric", "Counter", "Meter", "Distribution", "Gauge"]
+__all__ = ["MetricGroup", "Metric", "Counter", "Meter", "Distribution", "Gauge", "Measured"]
 
 Number = int | float
 
@@ -34,6 +36,10 @@ class Metric(ABC):
     @abstractmethod
     def snapshot(self) -> MetricSnapshot:
         """The numbers of this moment."""
+
+    @abstractmethod
+    def restore(self, snapshot: Any) -> None:
+        """Go on from a snapshot of this kind of metric."""
 
 
 class Counter(Metric):
@@ -59,19 +65,22 @@ class Counter(Metric):
     def snapshot(self) -> CounterSnapshot:
         return CounterSnapshot(self._count)
 
+    def restore(self, snapshot: CounterSnapshot) -> None:
+        self._count = snapshot.count
+
 
 class Meter(Metric):
     """Counts events and measures their rate.
 
     :param time_span_in_seconds: the rate is the average over the last so many seconds.
-    :param clock: seconds that only grow; for tests.
+    :param clock: seconds since the epoch: other processes and the driver go on from its slots of time.
     :raises ValueError: a time span that is not positive.
     """
 
     kind = "meter"
     _SLOTS = 60
 
-    def __init__(self, time_span_in_seconds: int = 60, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, time_span_in_seconds: int = 60, clock: Callable[[], float] = time.time) -> None:
         if time_span_in_seconds <= 0:
             raise ValueError(f"The time span of a meter must be positive, not {time_span_in_seconds}")
         self._span = time_span_in_seconds
@@ -87,7 +96,7 @@ class Meter(Metric):
         now = self._forget_old()
         self._count += value
         self._in_span += value
-        if self._slots and self._slots[-1][0] == now:
+        if self._slots and self._slots[-1][0] >= now:  # clocks of several machines differ a little
             self._slots[-1][1] += value
         else:
             self._slots.append([now, value])
@@ -102,7 +111,12 @@ class Meter(Metric):
         return self._in_span / self._span
 
     def snapshot(self) -> MeterSnapshot:
-        return MeterSnapshot(self._count, self.get_rate())
+        return MeterSnapshot(self._count, self.get_rate(), self._span, tuple((at, n) for at, n in self._slots))
+
+    def restore(self, snapshot: MeterSnapshot) -> None:
+        self._count = snapshot.count
+        self._slots = deque([at, events] for at, events in snapshot.events)
+        self._in_span = sum(events for _, events in snapshot.events)
 
     def _forget_old(self) -> int:
         now = int(self._clock() / self._slot_seconds)
@@ -154,6 +168,10 @@ class Distribution(Metric):
     def snapshot(self) -> DistributionSnapshot:
         return DistributionSnapshot(self._count, self._sum, self._min, self._max)
 
+    def restore(self, snapshot: DistributionSnapshot) -> None:
+        self._count, self._sum = snapshot.count, snapshot.sum
+        self._min, self._max = snapshot.min, snapshot.max
+
 
 class Gauge(Metric):
     """A value that is asked for when it is needed."""
@@ -168,7 +186,31 @@ class Gauge(Metric):
         return self._obj()
 
     def snapshot(self) -> GaugeSnapshot:
-        return GaugeSnapshot(self._obj())
+        """Its value: a number or text as it is, anything else as text. An error is a value, too: a metric must not
+        fail a job."""
+        try:
+            value = self._obj()
+            return GaugeSnapshot(value if isinstance(value, (AnyNumber, str, type(None))) else str(value))
+        except Exception as error:
+            return GaugeSnapshot(f"{type(error).__name__}: {error}")
+
+    def restore(self, snapshot: GaugeSnapshot) -> None:
+        value = snapshot.value
+        self._obj = lambda: value
+
+
+class Measured(NamedTuple):
+    """One metric of a group or of a group in it, at one moment."""
+
+    path: tuple[str, ...]
+    """the groups from the root down, then the metric's name"""
+    variables: dict[str, str]
+    value: MetricSnapshot
+
+    @property
+    def identifier(self) -> str:
+        """The path, joined by dots."""
+        return ".".join(self.path)
 
 
 class MetricGroup:
@@ -179,11 +221,18 @@ class MetricGroup:
 
     :param scope: the names from the root down to this group.
     :param variables: names and values set by ``add_group(key, value)`` on the way.
+    :param clock: the time of its meters, in seconds since the epoch.
     """
 
-    def __init__(self, scope: tuple[str, ...] = (), variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        scope: tuple[str, ...] = (),
+        variables: dict[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._scope = scope
         self._variables = dict(variables or {})
+        self._clock = clock
         self._metrics: dict[str, Metric] = {}
         self._groups: dict[str, MetricGroup] = {}
 
@@ -212,7 +261,7 @@ class MetricGroup:
 
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
         """The meter of this name; ValueError if the name is another kind of metric or a group."""
-        return self._register(name, Meter, lambda: Meter(time_span_in_seconds))
+        return self._register(name, Meter, lambda: Meter(time_span_in_seconds, self._clock))
 
     def distribution(self, name: str) -> Distribution:
         """The distribution of this name; ValueError if the name is another kind of metric or a group."""
@@ -231,25 +280,38 @@ class MetricGroup:
         return ".".join((*self._scope, name))
 
     def snapshot(self) -> dict[str, MetricSnapshot]:
-        """The numbers of this group and all groups in it, by metric identifier.
+        """The numbers of this group and all groups in it, by metric identifier."""
+        return {measured.identifier: measured.value for measured in self.measured()}
 
-        A gauge that raises has the text of its error as its value: a metric must not fail a job.
-        """
-        numbers: dict[str, MetricSnapshot] = {}
+    def measured(self) -> Iterator[Measured]:
+        """The metrics of this group and all groups in it."""
         for name, metric in self._metrics.items():
-            try:
-                numbers[self.get_metric_identifier(name)] = metric.snapshot()
-            except Exception as error:
-                numbers[self.get_metric_identifier(name)] = GaugeSnapshot(f"{type(error).__name__}: {error}")
+            yield Measured((*self._scope, name), self.get_all_variables(), metric.snapshot())
         for group in self._groups.values():
-            numbers.update(group.snapshot())
-        return numbers
+            yield from group.measured()
+
+    def restore(self, measured: Measured) -> None:
+        """Go on from a metric that ``measured()`` of another copy of this root group gave; made here if need be."""
+        group = self
+        for name in measured.path[len(self._scope) : -1]:
+            group = group._group(name, {})
+        group._variables.update(measured.variables)
+        group._registered(measured.path[-1], measured.value).restore(measured.value)
+
+    def _registered(self, name: str, value: MetricSnapshot) -> Metric:
+        if isinstance(value, CounterSnapshot):
+            return self.counter(name)
+        if isinstance(value, MeterSnapshot):
+            return self.meter(name, value.span)
+        if isinstance(value, DistributionSnapshot):
+            return self.distribution(name)
+        return self._register(name, Gauge, lambda: Gauge(lambda: None))
 
     def _group(self, name: str, variables: dict[str, str]) -> MetricGroup:
         if name in self._metrics:
             raise self._collision(name, "group")
         if name not in self._groups:
-            self._groups[name] = MetricGroup((*self._scope, name), {**self._variables, **variables})
+            self._groups[name] = MetricGroup((*self._scope, name), {**self._variables, **variables}, self._clock)
         self._groups[name]._variables.update(variables)
         return self._groups[name]
 

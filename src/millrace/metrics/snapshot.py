@@ -1,8 +1,8 @@
-"""Metrics as plain numbers: what travels from the tasks to the driver. ``merge`` adds up the subtasks."""
+"""Metrics as plain numbers: what travels between copies of a task and to the driver. ``merge`` adds up the subtasks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 __all__ = ["CounterSnapshot", "MeterSnapshot", "DistributionSnapshot", "GaugeSnapshot", "MetricSnapshot"]
@@ -24,9 +24,13 @@ class MeterSnapshot:
 
     count: int
     rate: float
+    span: int = field(default=60, compare=False, repr=False)
+    """the rate is the average over so many seconds"""
+    events: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
+    """(slot of time, events in it): what the rate is computed from"""
 
     def merge(self, other: MeterSnapshot) -> MeterSnapshot:
-        return MeterSnapshot(self.count + other.count, self.rate + other.rate)
+        return MeterSnapshot(self.count + other.count, self.rate + other.rate, self.span)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class DistributionSnapshot:
     sum: int | float
     min: int | float | None
     max: int | float | None
+
+    @property
+    def mean(self) -> float | None:
+        """None without values."""
+        return self.sum / self.count if self.count else None
 
     def merge(self, other: DistributionSnapshot) -> DistributionSnapshot:
         lows = [low for low in (self.min, other.min) if low is not None]

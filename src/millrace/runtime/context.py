@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
+from millrace.common.distributed_cache import DistributedCache
+from millrace.common.job_id import JobID
+from millrace.common.job_info import JobInfo
 from millrace.datastream.functions import RuntimeContext
 from millrace.datastream.state import (
     AggregatingState,
@@ -19,7 +26,12 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.metrics.metricbase import MetricGroup
+from millrace.runtime.measures import Measures
 from millrace.runtime.state.backend import KeyedStateBackend
+
+
+def _now_millis() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class OperatorRuntimeContext(RuntimeContext):
@@ -33,7 +45,9 @@ class OperatorRuntimeContext(RuntimeContext):
         max_parallelism: int,
         attempt: int = 0,
         job_parameters: dict[str, str] | None = None,
-        metrics: MetricGroup | None = None,
+        job: JobInfo | None = None,
+        cached_files: Mapping[str, str] | None = None,
+        clock: Callable[[], int] = _now_millis,
     ) -> None:
         self._task_name = task_name
         self._subtask = subtask
@@ -41,7 +55,9 @@ class OperatorRuntimeContext(RuntimeContext):
         self._max_parallelism = max_parallelism
         self._attempt = attempt
         self._job_parameters = job_parameters or {}
-        self._metrics = metrics if metrics is not None else MetricGroup()
+        self._job = job if job is not None else JobInfo(JobID("0" * 32), task_name)
+        self._cache = DistributedCache(cached_files or {})
+        self.measures = Measures(clock)
         self.keyed: KeyedStateBackend | None = None
         """set by keyed operators"""
 
@@ -66,8 +82,41 @@ class OperatorRuntimeContext(RuntimeContext):
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return self._job_parameters.get(key, default_value)
 
+    def get_global_job_parameters(self) -> dict[str, str]:
+        return dict(self._job_parameters)
+
+    def get_job_info(self) -> JobInfo:
+        return self._job
+
     def get_metrics_group(self) -> MetricGroup:
-        return self._metrics
+        return self.measures.metrics
+
+    def get_distributed_cache(self) -> DistributedCache:
+        return self._cache
+
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        self.measures.accumulators.add(name, accumulator)
+
+    def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
+        return self.measures.accumulators.get(name)
+
+    def get_int_counter(self, name: str) -> IntCounter:
+        return self.measures.accumulators.get_or_add(name, IntCounter)
+
+    def get_long_counter(self, name: str) -> LongCounter:
+        return self.measures.accumulators.get_or_add(name, LongCounter)
+
+    def get_double_counter(self, name: str) -> DoubleCounter:
+        return self.measures.accumulators.get_or_add(name, DoubleCounter)
+
+    def get_histogram(self, name: str) -> Histogram:
+        return self.measures.accumulators.get_or_add(name, Histogram)
+
+    def without_state(self) -> OperatorRuntimeContext:
+        """For functions beside the operator, such as key selectors: they have no keyed state."""
+        context = copy.copy(self)
+        context.keyed = None
+        return context
 
     def _backend(self, descriptor: StateDescriptor) -> KeyedStateBackend:
         if self.keyed is None:

@@ -13,6 +13,10 @@ from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder, SourceReport, TaskAck
 from millrace.runtime.failure import Failure, describe, full_traceback, user_location
 from millrace.runtime.job import JobGraph, OperatorInfo
+from millrace.runtime.job_metrics import AccumulatorConflictError, JobMetrics
+from millrace.runtime.loops import Loops
+from millrace.runtime.operators.base import ReadingOperator
+from millrace.runtime.operators.iterate import IterateOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.storage import StateStorage, TaskId
@@ -121,6 +125,21 @@ class _SourceState(SplitEnumeratorContext[Any]):
             self.finished.add(subtask)
 
 
+class _HeadState(_SourceState):
+    """The head of a loop: ``Loops`` says what it reads."""
+
+    @property
+    def alignment(self) -> WatermarkAlignment | None:
+        return None
+
+    def ask_for_splits(self) -> None:
+        """There is nobody to ask."""
+
+
+def _reading(info: OperatorInfo, clock: Callable[[], int]) -> _SourceState:
+    return (_HeadState if issubclass(info.factory, IterateOperator) else _SourceState)(info, clock)
+
+
 @dataclass(frozen=True)
 class EpochResult:
     """What an epoch brought to the driver."""
@@ -154,9 +173,9 @@ class Coordinator:
     def __init__(self, job: JobGraph, clock: Callable[[], int], storage: StateStorage | None = None) -> None:
         self.job = job
         self._storage = storage
-        self._sources = [
-            _SourceState(info, clock) for info in job.operators if issubclass(info.factory, SourceOperator)
-        ]
+        self.metrics = JobMetrics(job, clock)
+        self._sources = [_reading(info, clock) for info in job.operators if issubclass(info.factory, ReadingOperator)]
+        self._loops = Loops(job, {source.info.id: source for source in self._sources})
         self._committers: dict[int, Committer[Any]] = {}
         for info in job.operators:
             if issubclass(info.factory, SinkOperator):
@@ -194,6 +213,7 @@ class Coordinator:
     def plan(self, keep_state: bool = True) -> EpochOrder:
         """The order of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
         splits."""
+        self.metrics.begin_epoch()
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
         orders: dict[int, dict[int, SourceOrder]] = {}
         limits = self._alignment_limits()
@@ -238,14 +258,24 @@ class Coordinator:
             assert first.failure is not None
             raise JobFailedError(first.failure)
         self._check_complete(order, acks)
+        self._count(acks)
         for source in self._sources:
             for report in _reports(acks, source.info.id):
                 if report.source is not None and report.subtask in order.sources.get(source.info.id, {}):
                     source.take(report.subtask, report.source)
+        self._loops.complete(report for ack in acks for report in ack.reports)
         if order.keep_state:
             self._record(order, acks)
         self._commit(acks)
         return self._result(order, acks)
+
+    def _count(self, acks: Sequence[TaskAck]) -> None:
+        try:
+            self.metrics.take(report for ack in acks for report in ack.reports)
+        except AccumulatorConflictError as error:
+            self.abort(acks)
+            failure = Failure(operator=self.job.name, subtask=-1, origin="", cause=str(error))
+            raise JobFailedError(failure) from None
 
     def _check_complete(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         seen = [(ack.stage, ack.partition) for ack in acks if ack.epoch == order.epoch]
@@ -293,7 +323,7 @@ class Coordinator:
         reports = sorted(
             (report for ack in acks for report in ack.reports), key=lambda report: (report.operator, report.subtask)
         )
-        sources = {source.info.id for source in self._sources}
+        sources = {info.id for info in self.job.operators if issubclass(info.factory, SourceOperator)}
         return EpochResult(
             epoch=order.epoch,
             printed=tuple(line for report in reports for line in report.printed),

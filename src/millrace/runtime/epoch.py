@@ -11,7 +11,9 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.failure import Failure
+from millrace.runtime.measures import MeasureState
 from millrace.runtime.pickling import dumps
 
 
@@ -83,7 +85,11 @@ class OperatorReport:
     printed: tuple[str, ...] = ()
     collected: tuple[bytes, ...] = ()
     """pickled lists of values, in order"""
-    metrics: dict[str, Any] = field(default_factory=dict)
+    fed_back: tuple[bytes, ...] = ()
+    """what the end of a loop sends back to its head, in the format of an exchange"""
+    watermark_out: int = MIN_TIMESTAMP
+    measures: MeasureState | None = None
+    """what has changed in metrics and accumulators, None for nothing"""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from millrace.common.job_id import JobID
+from millrace.common.job_info import JobInfo
 from millrace.common.source import Source
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.operators.base import Operator
@@ -60,10 +62,17 @@ class JobGraph:
     partitions: tuple[int, ...]
     parameters: dict[str, str] = field(default_factory=dict)
     """the user's global job parameters"""
+    cached_files: dict[str, str] = field(default_factory=dict)
+    """name -> path, as the tasks find it: what ``register_cached_file`` registered"""
     epoch_records: int | None = None
     """most records that one source subtask reads in an epoch; None: no limit"""
     epoch_millis: int | None = None
     """longest time that one source subtask reads in an epoch; None: no limit"""
+
+    @property
+    def info(self) -> JobInfo:
+        """What functions can know about the job."""
+        return JobInfo(JobID(self.job_id), self.name)
 
     def for_tasks(self) -> JobGraph:
         """The job as tasks need it: sources leave at home what only their enumerators use."""

@@ -15,6 +15,8 @@ from itertools import compress
 from operator import index, itemgetter, length_hint
 from typing import Any
 
+from millrace.datastream import functions
+from millrace.datastream.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
 from millrace.runtime.keygroups import KeyTargets, UnstableKeyError, unhashable
@@ -47,6 +49,10 @@ class Partitioner(ABC):
     @abstractmethod
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         """The splitting function of one sending subtask, for the life of its task."""
+
+    def functions(self) -> tuple[Function, ...]:
+        """The user's function objects that it calls: each sending task opens and closes them."""
+        return ()
 
     def targets(self, subtask: int, senders: int, receivers: int) -> Sequence[int]:
         """The receivers that this sender may reach: they all get its watermarks."""
@@ -142,6 +148,9 @@ class Custom(Partitioner):
     """the user's call of partition_custom, with its file:line"""
     ship_strategy = "CUSTOM"
 
+    def functions(self) -> tuple[Function, ...]:
+        return _objects_of(self.partition, self.key_selector)
+
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         def target_of(value: Any) -> int:
             target = self.partition(self.key_selector(value), receivers)
@@ -166,6 +175,9 @@ class Hash(Partitioner):
     """the user's call of key_by, with its file:line"""
     ship_strategy = "HASH"
 
+    def functions(self) -> tuple[Function, ...]:
+        return _objects_of(self.key_selector)
+
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         target_of = KeyTargets(self.max_parallelism, receivers)
         origin = self.origin
@@ -180,6 +192,12 @@ class Hash(Partitioner):
             return _split_by_target(keyed, _targets(target_of, keys, chunk.values, origin), receivers)
 
         return split
+
+
+def _objects_of(*methods: Callable[..., Any]) -> tuple[Function, ...]:
+    """The key selectors and partitioners whose methods these are; plain callables have none."""
+    objects = (getattr(method, "__self__", None) for method in methods)
+    return tuple(found for found in objects if isinstance(found, (KeySelector, functions.Partitioner)))
 
 
 def each(function: Callable[[Any], Any], values: list[Any], what: str, origin: str = "") -> list[Any]:

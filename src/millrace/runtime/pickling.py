@@ -7,6 +7,7 @@ body; cloudpickle then writes the class itself, which is slower but always works
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from typing import Any
 
 import cloudpickle
@@ -19,3 +20,16 @@ def dumps(value: Any) -> bytes:
     except (pickle.PicklingError, AttributeError, TypeError):
         by_value: bytes = cloudpickle.dumps(value, protocol=5)
         return by_value
+
+
+def first_unpicklable(values: Iterable[Any]) -> Any:
+    """The first value that ``dumps`` refuses, for an error that names it; there must be one."""
+    return next(value for value in values if not _can_be_pickled(value))
+
+
+def _can_be_pickled(value: Any) -> bool:
+    try:
+        dumps(value)
+    except Exception:
+        return False
+    return True

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from millrace.datastream.functions import Function
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
-from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
 from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder
 from millrace.runtime.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.operators.base import Operator, OperatorContext
+from millrace.runtime.measures import Measures
+from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
+from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
@@ -20,7 +23,7 @@ from millrace.runtime.partitioners import PartitioningError
 from millrace.runtime.watermarks import WatermarkValve
 
 TaskDelta = dict[str, Any]
-"""operator uid -> (keyed delta or None, small state or None, gate state)"""
+"""operator uid -> (keyed delta, operator state's delta, small state, gate state, measures); None for what is missing"""
 
 Channel = tuple[int, int]
 """(edge, sending subtask)"""
@@ -29,15 +32,20 @@ Channel = tuple[int, int]
 class Gate:
     """The input side of one operator: counts, combines watermarks, notices the end of input."""
 
-    def __init__(self, operator: Operator, channels: list[Channel]) -> None:
+    def __init__(self, operator: Operator, channels: dict[Channel, int]) -> None:
+        """``channels``: channel -> the input that it belongs to."""
         self.operator = operator
         self.records = 0
-        self._valve = WatermarkValve(channels)
+        self._inputs = channels
+        self._valve = WatermarkValve(list(channels))
         self._open = set(channels)
 
     def chunk(self, chunk: Chunk, input: int) -> None:
         self.records += len(chunk.values)
         self.operator.process(chunk, input)
+        keyed = self.operator.keyed_state()
+        if keyed is not None:
+            keyed.after_records(len(chunk.values))
 
     def mark(self, channel: Channel, mark: int | Status) -> None:
         if mark is Status.FINISHED:
@@ -56,6 +64,9 @@ class Gate:
 
     def _finish(self, channel: Channel) -> None:
         self._open.discard(channel)
+        input = self._inputs[channel]
+        if all(self._inputs[other] != input for other in self._open):
+            self.operator.input_finished(input)
         if not self._open:
             self.operator.end_input()
             self.operator.output.mark(Status.FINISHED)
@@ -83,6 +94,7 @@ class Fork:
 
     def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
         self.records = 0
+        self.watermark = MIN_TIMESTAMP
         self._fail = fail
         self._local: dict[str | None, list[tuple[Gate, int]]] = {}
         self._remote: dict[str | None, list[ChannelWriter]] = {}
@@ -96,13 +108,13 @@ class Fork:
         self._remote.setdefault(tag, []).append(writer)
 
     def emit(self, chunk: Chunk) -> None:
-        self.records += len(chunk.values)
         self._send(None, chunk)
 
     def emit_side(self, tag: str, chunk: Chunk) -> None:
         self._send(tag, chunk)
 
     def _send(self, tag: str | None, chunk: Chunk) -> None:
+        self.records += len(chunk.values)
         for gate, input in self._local.get(tag, ()):
             gate.chunk(chunk, input)
         for writer in self._remote.get(tag, ()):
@@ -112,6 +124,8 @@ class Fork:
                 raise self._fail(error) from error
 
     def mark(self, mark: int | Status) -> None:
+        if not isinstance(mark, Status):
+            self.watermark = mark
         for gate, channel in self._marked:
             gate.mark(channel, mark)
         for writers in self._remote.values():
@@ -134,6 +148,10 @@ class _Member:
         self.fork = fork
         self.gate = gate
 
+    @property
+    def measures(self) -> Measures:
+        return self.operator.context.runtime.measures
+
 
 class StageTask:
     """All operators of one partition of one stage."""
@@ -145,6 +163,8 @@ class StageTask:
         self._clock = clock
         self._out: list[Packet] = []
         self._members: dict[int, _Member] = {}
+        self._selectors: dict[int, Function] = {}
+        """key selectors and partitioners that were opened, by their identity: several edges may share one"""
         for info, subtask in job.hosted(stage, partition):
             self._members[info.id] = self._member(info, subtask, attempt)
         for edge in job.edges:
@@ -154,7 +174,15 @@ class StageTask:
     def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> _Member:
         job = self.job
         runtime = OperatorRuntimeContext(
-            info.chain, subtask, info.parallelism, info.max_parallelism, attempt, dict(job.parameters)
+            info.chain,
+            subtask,
+            info.parallelism,
+            info.max_parallelism,
+            attempt,
+            dict(job.parameters),
+            job.info,
+            job.cached_files,
+            self._clock,
         )
         context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
         operator = info.factory(*info.args)
@@ -163,12 +191,12 @@ class StageTask:
             operator.setup(context, fork)
         except Exception as error:
             raise context.error(error, during=" to start") from error
-        channels = [
-            (edge.index, sender)
+        channels = {
+            (edge.index, sender): edge.input
             for edge in job.edges
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
-        ]
+        }
         return _Member(info, subtask, operator, fork, Gate(operator, channels))
 
     def _connect(self, edge: EdgeInfo) -> None:
@@ -193,16 +221,39 @@ class StageTask:
         for member in self._members.values():
             if member.info.uid not in delta:
                 continue
-            keyed, small, gate = delta[member.info.uid]
+            keyed, shared, small, gate, measures = delta[member.info.uid]
             if keyed is not None:
                 member.operator.keyed_state().apply(keyed)
+            if shared is not None:
+                member.operator.operator_state().apply(shared)
             if small is not None:
                 member.operator.restore(small)
             member.gate.restore(gate)
+            if measures is not None:
+                member.measures.apply(measures)
 
     def open(self) -> None:
         for member in self._members.values():
             member.operator.open()
+        for edge in self.job.edges:
+            if edge.source in self._members:
+                self._open_selectors(edge)
+
+    def _open_selectors(self, edge: EdgeInfo) -> None:
+        context = self._members[edge.source].operator.context
+        for selector in edge.partitioner.functions():
+            if id(selector) in self._selectors:
+                continue
+            try:
+                selector.open(context.runtime.without_state())
+            except Exception as error:
+                raise context.error(error, during=f" in open() of its {type(selector).__name__}") from error
+            self._selectors[id(selector)] = selector
+
+    def caught_up(self) -> None:
+        """The open task was brought up to date by ``restore``."""
+        for member in self._members.values():
+            member.operator.caught_up()
 
     def run(self, order: EpochOrder, packets: Iterable[Packet]) -> Iterator[Packet]:
         """One epoch: everything that arrives is handled, everything that follows from it is handed on."""
@@ -213,8 +264,9 @@ class StageTask:
                 member.operator.begin_epoch(order.epoch)
         self._advance_time()
         yield from self._drain()
-        for member in members:
-            if isinstance(member.operator, SourceOperator):
+        # What a loop fed back comes before anything new.
+        for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
+            if isinstance(member.operator, ReadingOperator):
                 share = order.sources.get(member.info.id, {}).get(member.subtask, SourceOrder())
                 reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
                 for _ in reading:
@@ -255,22 +307,44 @@ class StageTask:
             yield from self._out
             self._out.clear()
 
+    def before_snapshot(self, epoch: int) -> None:
+        """``delta`` will follow."""
+        for member in self._members.values():
+            member.operator.before_snapshot(epoch)
+
+    def take_stock(self) -> None:
+        """The epoch is over, for the functions' snapshots too: find what it changed in metrics and accumulators."""
+        for member in self._members.values():
+            try:
+                member.measures.end_epoch()
+            except Exception as error:
+                raise member.operator.context.error(error) from error
+
+    def before_full_snapshot(self) -> None:
+        """This epoch's state will be written as a whole, too: to be called before ``delta``."""
+        for member in self._members.values():
+            keyed = member.operator.keyed_state()
+            if keyed is not None:
+                keyed.before_full_snapshot()
+
     def delta(self) -> TaskDelta:
         """The state that the epoch changed."""
-        return self._state(lambda keyed: keyed.delta())
+        return self._state(lambda backend: backend.delta(), Measures.delta)
 
     def full(self) -> TaskDelta:
         """The whole state."""
-        return self._state(lambda keyed: keyed.full())
+        return self._state(lambda backend: backend.full(), Measures.full)
 
-    def _state(self, take: Callable[[Any], Any]) -> TaskDelta:
+    def _state(self, take: Callable[[Any], Any], measures: Callable[[Measures], Any]) -> TaskDelta:
         state = {}
         for member in self._members.values():
-            keyed = member.operator.keyed_state()
+            keyed, shared = member.operator.keyed_state(), member.operator.operator_state()
             state[member.info.uid] = (
                 None if keyed is None else take(keyed),
+                None if shared is None else take(shared),
                 member.operator.snapshot(),
                 member.gate.snapshot(),
+                measures(member.measures),
             )
         return state
 
@@ -282,16 +356,18 @@ class StageTask:
     def finished(self) -> bool:
         """Whether all operators of this task have had their last element."""
         return all(
-            member.operator.finished if isinstance(member.operator, SourceOperator) else member.gate.finished
+            member.operator.finished if isinstance(member.operator, ReadingOperator) else member.gate.finished
             for member in self._members.values()
         )
 
     def close(self) -> None:
-        """Close all operators; the first error is raised after all had their turn."""
+        """Close all operators and key selectors; the first error is raised after all had their turn."""
         first: Exception | None = None
-        for member in self._members.values():
+        selectors, self._selectors = self._selectors, {}
+        closings = [member.operator.close for member in self._members.values()]
+        for close in [*closings, *(selector.close for selector in selectors.values())]:
             try:
-                member.operator.close()
+                close()
             except Exception as error:
                 first = first or error
         if first is not None:
@@ -306,9 +382,11 @@ def _report(member: _Member) -> OperatorReport:
         records_in=member.gate.records,
         records_out=member.fork.records,
         watermark=member.gate.watermark,
-        source=operator.report() if isinstance(operator, SourceOperator) else None,
+        source=operator.report() if isinstance(operator, ReadingOperator) else None,
         committables=operator.committables() if isinstance(operator, SinkOperator) else (),
         printed=operator.take_lines() if isinstance(operator, PrintOperator) else (),
         collected=operator.take_parts() if isinstance(operator, CollectOperator) else (),
-        metrics=operator.context.runtime.get_metrics_group().snapshot(),
+        fed_back=operator.take_packets() if isinstance(operator, CloseWithOperator) else (),
+        watermark_out=member.fork.watermark,
+        measures=member.measures.report(),
     )

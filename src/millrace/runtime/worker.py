@@ -127,7 +127,11 @@ def _task_at(
     base = order.history[-1] if order.history else INITIAL
     cached = cache.take(job_id, order.attempt, task_id)
     if cached is not None:
-        replayed = _catch_up(cached, task_id, order.history, storage)
+        try:
+            replayed = _catch_up(cached, task_id, order.history, storage)
+        except BaseException:
+            _close_quietly(cached.task)  # a function that could not be initialized again
+            raise
         if replayed is not None:
             return cached, replayed
         _close_quietly(cached.task)
@@ -154,6 +158,8 @@ def _catch_up(cached: CachedTask, task_id: TaskId, history: tuple[int, ...], sto
     for epoch, delta in zip(missed, deltas):
         cached.task.restore(delta)
         cached.version = epoch
+    if missed:
+        cached.task.caught_up()
     return len(missed)
 
 
@@ -175,6 +181,11 @@ def _finish(cached: CachedTask, task_id: TaskId, order: EpochOrder, replayed: in
     task = cached.task
     delta_bytes, full_bytes = 0, None
     if order.keep_state:
+        task.before_snapshot(order.epoch)
+    task.take_stock()
+    if order.keep_state:
+        if task_id in order.compact:
+            task.before_full_snapshot()
         delta_bytes = storage.write_delta(task_id, order.epoch, task.delta())
         if task_id in order.compact:
             full_bytes = storage.write_full(task_id, order.epoch, task.full())

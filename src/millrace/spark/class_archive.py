@@ -16,6 +16,7 @@ import sys
 import pyspark
 
 from millrace.spark.java import JavaInfo, require_java
+from millrace.spark.user_cache import user_cache
 
 # Java reports every class that it leaves out, on standard output.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
@@ -47,8 +48,7 @@ def archive_path(java: JavaInfo | None = None) -> str:
     home = os.path.dirname(os.path.abspath(pyspark.__file__))
     identity = "\n".join([os.path.realpath(java.executable), str(java.major), home, pyspark.__version__])
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(cache, "millrace", f"spark-{pyspark.__version__}-{key}.jsa")
+    return user_cache(f"spark-{pyspark.__version__}-{key}.jsa")
 
 
 def archive_options(java: JavaInfo | None = None) -> str:

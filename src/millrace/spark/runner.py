@@ -20,11 +20,13 @@ from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedErro
 from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.job import JobGraph
-from millrace.spark.archives import zip_modules
+from millrace.runtime.loops import has_loops
+from millrace.runtime.operators.cache import CacheOperator
 from millrace.spark.errors import reason
 from millrace.spark.listeners import EpochDone, JobStarted, get_listener
 from millrace.spark.main_classes import main_classes
 from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
+from millrace.spark.provision import Provision, interpreter
 from millrace.spark.session import Workplace
 from millrace.spark.stage import ORDER_PROPERTY, ShippedJob
 from millrace.spark.storage import FileStorage
@@ -59,34 +61,32 @@ class JobRunner:
         self._records = 0
         self._listener = get_listener()
 
-    def begin(self, place: Workplace) -> None:
+    def begin(self, place: Workplace, provision: Provision) -> None:
         """Take over a session; after this ``run`` can go."""
         self._place = place
+        self._provision = provision
         self._session = place.session
         self._context = place.session.sparkContext
-        for number, path in enumerate(self._settings.python_files):
-            self._add_python_file(path, number)
-        for path in self._settings.archives:
-            self._context.addArchive(path)
         configured = self._settings.configuration.get(options.STATE_DIRECTORY.key)
         self._own_directory = configured is None
-        if configured is None and not place.local and not self._settings.batch:
+        if configured is None and not place.local and (keeps := self._keeps_in_files()):
             raise ValueError(
-                f"a job that runs in several epochs on {self._context.master} keeps its state in files that all "
-                f"workers reach: set {options.STATE_DIRECTORY.key} to such a directory"
+                f"{keeps} on {self._context.master} in files that all workers reach: set "
+                f"{options.STATE_DIRECTORY.key} to such a directory"
             )
-        base = configured or tempfile.mkdtemp(prefix="millrace-")
+        # Absolute, for workers whose working directory is another one.
+        base = os.path.abspath(configured or tempfile.mkdtemp(prefix="millrace-"))
         self._directory = os.path.join(base, f"job-{self.job.job_id}")
         os.makedirs(self._directory, exist_ok=True)
         self._base = base
         self.coordinator.use_storage(FileStorage(self._directory))
 
-    def _add_python_file(self, path: str, number: int) -> None:
-        """Spark takes files; a folder becomes one. Workers on this machine get it by the driver's import path."""
-        if os.path.isdir(path):
-            name = f"millrace-{self.job.job_id}-{number}.zip"
-            path = zip_modules(path, os.path.join(tempfile.gettempdir(), name))
-        self._context.addPyFile(path)
+    def _keeps_in_files(self) -> str | None:
+        """What of the job outlasts a task."""
+        if any(issubclass(info.factory, CacheOperator) for info in self.job.operators):
+            return "a job with cache() keeps the elements"
+        one_epoch = self._settings.batch and not has_loops(self.job)
+        return None if one_epoch else "a job that runs in several epochs keeps its state"
 
     def run(self) -> None:
         """Run to the end. Raises ``JobFailedError`` or ``JobCancelledError``."""
@@ -127,8 +127,8 @@ class JobRunner:
             self._context.cancelJobGroup(self.job.job_id)
 
     def accumulators(self) -> dict[str, Any]:
-        """Counters of the whole job."""
-        return {"millrace.records-read": self._records}
+        """Those of the user, and how many records the sources have read."""
+        return {"millrace.records-read": self._records, **self.coordinator.metrics.accumulators()}
 
     # -- bounded --------------------------------------------------------------------------------------------------
 
@@ -177,9 +177,10 @@ class JobRunner:
     # -- both -----------------------------------------------------------------------------------------------------
 
     def _plan(self, source: DataFrame) -> DataFrame:
-        paths = self._settings.paths if self._place.local else ()
-        shipped = ShippedJob(self.job.job_id, self._payload, self._directory, main_classes(), paths, is_active())
-        return job_plan(source, self.job, shipped)
+        around = self._provision.surroundings
+        shipped = ShippedJob(self.job.job_id, self._payload, self._directory, main_classes(), around, is_active())
+        with interpreter(self._context, self._provision.python):
+            return job_plan(source, self.job, shipped)
 
     def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
         began = time.monotonic()
@@ -198,8 +199,9 @@ class JobRunner:
             self._context.setLocalProperty(ORDER_PROPERTY, None)  # None unsets it
 
     def _pass_on(self, order: str) -> str:
-        """The order itself, or for a large one (the splits of a collection) the name of a file that holds it."""
-        if len(order) < ORDER_LIMIT or not self._place.local:
+        """The order itself, or for a large one (the splits of a collection, what goes round in a loop) the name of a
+        file that holds it, where all workers can reach one."""
+        if len(order) < ORDER_LIMIT or not (self._place.local or self._keeps_in_files()):
             return order
         path = os.path.join(self._directory, "order")
         with open(path, "w") as file:

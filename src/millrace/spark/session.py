@@ -48,7 +48,6 @@ class SessionWishes:
     parallelism: int
     configuration: Mapping[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
-    python_executable: str | None = None
     java_options: str | None = None
     """more options for the JVM; None: those of the class archive, if there is one"""
 
@@ -75,7 +74,8 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     configuration = dict(wishes.configuration)
     master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
     # Workers must run what this process runs; Spark would take any python3.
-    os.environ["PYSPARK_PYTHON"] = wishes.python_executable or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
     java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
     log_file = new_log_file()
     settings = {

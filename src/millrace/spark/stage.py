@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
-import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from millrace.runtime.job import JobGraph
 from millrace.runtime.worker import TaskCache, run_task
 from millrace.spark.main_classes import install_main_classes
 from millrace.spark.storage import FileStorage
+from millrace.spark.surroundings import Surroundings
 
 ORDER_PROPERTY = "millrace.epoch"
 """Local property of Spark's job that carries the order of the epoch to its tasks."""
@@ -52,16 +52,15 @@ class ShippedJob:
     directory: str
     """where tasks keep their state"""
     main_classes: bytes
-    paths: tuple[str, ...] = ()
-    """the driver's import path, for workers on the same machine"""
+    surroundings: Surroundings = field(default_factory=Surroundings)
     pyflink: bool = False
     """whether the program's modules import ``pyflink`` and mean Millrace"""
 
     def prepare(self) -> None:
-        """Make this worker able to unpickle what belongs to the job; done once per job and worker."""
+        """Make this worker able to run what belongs to the job; done when the worker changes jobs."""
         global _prepared
         if _prepared != self.job_id:
-            sys.path.extend(path for path in self.paths if path not in sys.path)
+            self.surroundings.enter(self.job_id)
             if self.pyflink:
                 activate()
             install_main_classes(self.main_classes)
@@ -70,7 +69,7 @@ class ShippedJob:
     def load(self) -> JobGraph:
         """A fresh copy of the job."""
         job: JobGraph = pickle.loads(self.payload)
-        return job
+        return replace(job, cached_files=self.surroundings.files())
 
 
 class StageFunction:

@@ -18,15 +18,21 @@ from millrace.common.job_client import JobClient
 from millrace.common.job_execution_result import JobExecutionResult
 from millrace.common.job_id import JobID
 from millrace.common.job_status import JobStatus
+from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.not_yet import not_yet
 from millrace.graph.serialize import serialize
 from millrace.runtime.coordinator import Coordinator
 from millrace.runtime.job import JobGraph
+from millrace.spark.provision import ship
+from millrace.spark.requirements import install
 from millrace.spark.runner import JobCancelledError, JobRunner
 from millrace.spark.session import SessionWishes, workplace
 from millrace.spark.stage import now_millis
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from millrace.metrics.report import MetricsReport
 
 POLL_SECONDS = 0.1
 
@@ -42,10 +48,8 @@ class JobSettings:
     batch: bool
     epoch_interval_ms: int
     """least time between the beginnings of two epochs of an unbounded job"""
-    python_files: tuple[str, ...] = ()
-    archives: tuple[str, ...] = ()
+    dependencies: Dependencies = field(default_factory=Dependencies)
     jars: tuple[str, ...] = ()
-    python_executable: str | None = None
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
 
 
@@ -54,10 +58,10 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     payload = serialize(job.for_tasks())
     runner = JobRunner(job, payload, settings, Coordinator(job, now_millis))
     runner.coordinator.find_splits()
-    wishes = SessionWishes(
-        settings.parallelism, settings.configuration, settings.jars, settings.python_executable
-    )
-    runner.begin(workplace(settings.spark, wishes))
+    needs = settings.dependencies
+    packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
+    place = workplace(settings.spark, SessionWishes(settings.parallelism, settings.configuration, settings.jars))
+    runner.begin(place, ship(place, needs, packages, settings.paths))
     client = SparkJobClient(runner)
     client.start()
     return client
@@ -83,7 +87,8 @@ class SparkJobClient(JobClient):
             self._result.set_exception(error)
         else:
             elapsed = int((time.monotonic() - self._started) * 1000)
-            self._result.set_result(JobExecutionResult(self._job_id(), elapsed, runner.accumulators()))
+            outcome = JobExecutionResult(self._job_id(), elapsed, runner.accumulators(), self.get_metrics())
+            self._result.set_result(outcome)
 
     def _job_id(self) -> JobID:
         return JobID(self._runner.job.job_id)
@@ -112,13 +117,16 @@ class SparkJobClient(JobClient):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        raise NotImplementedError("JobClient.stop_with_savepoint is not in Millrace yet; nearest: stop()")
+        raise not_yet("pyflink.common.JobClient.stop_with_savepoint", "stop()")
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        raise NotImplementedError("JobClient.trigger_savepoint is not in Millrace yet; nearest: none")
+        raise not_yet("pyflink.common.JobClient.trigger_savepoint", "none")
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         return CompletableFuture.of(self._runner.accumulators())
+
+    def get_metrics(self) -> MetricsReport:
+        return self._runner.coordinator.metrics.report()
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         return CompletableFuture(self._result)

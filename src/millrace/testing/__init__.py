@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.testing.harness import OperatorHarness
+from millrace.testing.interval_join import interval_join_harness
 from millrace.testing.local import LocalRun, run_locally
 from millrace.testing.records import Record, Status, Watermark
 from millrace.testing.script import (
@@ -34,6 +35,7 @@ __all__ = [
     "Watermark",
     "WatermarkStep",
     "check_variants",
+    "interval_join_harness",
     "run_locally",
     "run_script",
     "steps",

@@ -20,24 +20,36 @@ from typing import Any
 
 import cloudpickle
 
+from millrace.common.time import TimeSpan
 from millrace.common.typeinfo import TypeInformation
-from millrace.datastream.functions import Function, KeySelector
+from millrace.datastream.functions import AggregateFunction, KeySelector, ReduceFunction
 from millrace.datastream.functions.adapt import as_key_selector
 from millrace.datastream.output_tag import OutputTag
+from millrace.datastream.state import MapStateDescriptor
+from millrace.datastream.window import Evictor, Trigger, WindowAssigner
+from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
+from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
 from millrace.runtime.epoch import SourceOrder, SourceReport
-from millrace.runtime.operators.base import Operator, OperatorContext
+from millrace.runtime.measures import Measures
+from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
+from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
-from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.partitioners import PartitioningError, each
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.operator_state import OperatorStateBackend
+from millrace.runtime.state.ttl_tables import TtlTable
 from millrace.runtime.task import Gate
-from millrace.testing.operators import operator_for
-from millrace.testing.records import Captured, Item, Record
+from millrace.runtime.windows.choice import window_operator
+from millrace.runtime.windows.strategy import CONTENTS
+from millrace.testing.operators import Testable, operator_for
+from millrace.testing.records import Captured, Item, Record, records
 from millrace.testing.snapshot import Snapshot
+from millrace.testing.windows import window_spec
 
 __all__ = ["OperatorHarness"]
 
@@ -50,10 +62,11 @@ class OperatorHarness:
     """Drives one subtask of one operator and keeps what it puts out.
 
     :param operator_factory: makes a fresh operator; called once by every harness, also by ``restored``.
-    :param key_selectors: one per input for a keyed operator, none otherwise.
+    :param key_selectors: one per input for a keyed operator (None for a broadcast input), none otherwise.
     :param channels: how many senders each input has: the watermark is the minimum over all of them.
     :param output_type: declared type of the results, as ``output_type`` of ``DataStream.map``.
     :param side_outputs: tags whose values shall be checked against the tag's type.
+    :param cached_files: name -> path, what ``register_cached_file`` would have registered.
     """
 
     def __init__(
@@ -61,7 +74,7 @@ class OperatorHarness:
         operator_factory: Callable[[], Operator],
         *,
         inputs: int = 1,
-        key_selectors: Sequence[Selector] = (),
+        key_selectors: Sequence[Selector | None] = (),
         output_type: TypeInformation | None = None,
         side_outputs: Iterable[OutputTag] = (),
         parallelism: int = 1,
@@ -69,6 +82,7 @@ class OperatorHarness:
         max_parallelism: int = 128,
         channels: int = 1,
         job_parameters: dict[str, str] | None = None,
+        cached_files: dict[str, str] | None = None,
         processing_time: int = 0,
     ) -> None:
         if not 0 <= subtask < parallelism <= max_parallelism:
@@ -88,8 +102,11 @@ class OperatorHarness:
             max_parallelism=max_parallelism,
             channels=channels,
             job_parameters=job_parameters,
+            cached_files=cached_files,
         )
-        self._keys = [as_key_selector(selector).get_key for selector in key_selectors]
+        self._selectors = {
+            i: as_key_selector(_own(selector)) for i, selector in enumerate(key_selectors) if selector is not None
+        }
         self._inputs, self._channels = inputs, channels
         self._now = processing_time
         self._epoch = 1
@@ -99,21 +116,25 @@ class OperatorHarness:
         """lines of ``print()``, filled at the end of an epoch"""
         self.collected: list[Any] = []
         """elements of ``execute_and_collect()``, filled at the end of an epoch"""
+        self.fed_back: list[Record] = []
+        """what the end of a loop sends back to its head, filled at the end of an epoch"""
         self.committables: list[Any] = []
         """what a sink's writer handed over for its committer, filled at the end of an epoch"""
         self._captured = Captured()
         self.operator = operator_factory()
         name = type(self.operator).__name__
-        runtime = OperatorRuntimeContext(name, subtask, parallelism, max_parallelism, 0, job_parameters)
+        runtime = OperatorRuntimeContext(
+            name, subtask, parallelism, max_parallelism, 0, job_parameters, None, cached_files, lambda: self._now
+        )
         types: dict[str, TypeInformation | None] = {tag.tag_id: tag.type_info for tag in tags}
         context = OperatorContext(runtime, name, "the test", output_type, types, lambda: self._now)
         self.operator.setup(context, self._captured)
-        self._gate = Gate(self.operator, [(input, sender) for input in range(inputs) for sender in range(channels)])
+        self._gate = Gate(self.operator, {(i, sender): i for i in range(inputs) for sender in range(channels)})
 
     @classmethod
     def for_function(
         cls,
-        function: Function,
+        function: Testable,
         key_selector: Selector | None = None,
         key_selector2: Selector | None = None,
         output_type: TypeInformation | None = None,
@@ -121,21 +142,27 @@ class OperatorHarness:
         subtask: int = 0,
         max_parallelism: int = 128,
         batch: bool = False,
+        broadcast_state_descriptors: Sequence[MapStateDescriptor] = (),
         **settings: Any,
     ) -> OperatorHarness:
         """A harness round the operator that a job would run ``function`` in.
 
         As in a job the operator gets a pickled copy of the function, and every restored harness a copy of its own.
-        ``key_selector2`` is that of the second input; without it both inputs use ``key_selector``.
+        ``key_selector2`` is that of the second input; without it both inputs use ``key_selector``. The second input of
+        a broadcast function is the broadcast one, without a key; ``broadcast_state_descriptors`` are what ``broadcast``
+        of the stream would be given. An ``AsyncFunction`` comes in an ``AsyncFunctionDescriptor``, with its timeout and
+        capacity; its results are sure to be there at the end of the epoch.
         """
         choice = operator_for(function, key_selector is not None)
         make = choice.batch if batch else choice.operator
         payload = cloudpickle.dumps(function)
-        selectors: list[Selector] = []
+        selectors: list[Selector | None] = []
         if key_selector is not None:
-            selectors = [key_selector, key_selector2 or key_selector][: choice.inputs]
+            second = None if choice.broadcast else key_selector2 or key_selector
+            selectors = [key_selector, second][: choice.inputs]
+        described = (tuple(broadcast_state_descriptors),) if choice.broadcast else ()
         return cls(
-            lambda: make(choice.adapt(pickle.loads(payload))),
+            lambda: make(choice.adapt(pickle.loads(payload)), *described),
             inputs=choice.inputs,
             key_selectors=selectors,
             output_type=output_type,
@@ -145,11 +172,63 @@ class OperatorHarness:
             **settings,
         )
 
+    @classmethod
+    def for_windows(
+        cls,
+        assigner: WindowAssigner[Any, Any],
+        function: Any = None,
+        *,
+        reduce: Callable[[Any, Any], Any] | ReduceFunction | None = None,
+        aggregate: AggregateFunction | None = None,
+        trigger: Trigger[Any, Any] | None = None,
+        evictor: Evictor[Any, Any] | None = None,
+        allowed_lateness: int | TimeSpan = 0,
+        late_tag: OutputTag | None = None,
+        key_selector: Selector | None = None,
+        batch: bool = False,
+        **settings: Any,
+    ) -> OperatorHarness:
+        """A harness round the operator that a job would run these windows in.
+
+            harness = OperatorHarness.for_windows(
+                TumblingEventTimeWindows.of(Time.seconds(10)), MyProcessWindowFunction(), key_selector=lambda v: v[0]
+            )
+            with harness:
+                harness.process_element(("a", 1), timestamp=1_000)
+                window = TimeWindow(0, 10_000)
+                assert harness.state_of("a", "window-contents", window) == [("a", 1)]
+                harness.process_watermark(9_999)  # fires
+
+        ``function`` is what ``process`` or ``apply`` would be given, or the window function behind ``reduce`` or
+        ``aggregate``, which may then be missing. Without ``key_selector`` the windows are those of ``window_all``.
+        Late elements are in ``side_output(late_tag)`` or, without a tag, in ``counter("numLateRecordsDropped")``.
+
+        What an open window holds is ``state_of(key, "window-contents", window)``: the list of its elements, the
+        element that they were reduced to, or the accumulator; with an evictor the elements as ``TimestampedValue``. The
+        key of ``window_all`` is 0. State that the function keeps for a window is ``state_of(key, name, window)``.
+        """
+        spec = window_spec(
+            assigner,
+            function,
+            reduce=reduce,
+            aggregate=aggregate,
+            trigger=trigger,
+            evictor=evictor,
+            allowed_lateness=allowed_lateness,
+            late_tag=late_tag,
+            key_selector=key_selector,
+        )
+        operator, payload = window_operator(spec.strategy, batch), cloudpickle.dumps((spec.strategy, spec.function))
+        selector = key_selector if key_selector is not None else lambda value: 0
+        return cls(lambda: operator(*pickle.loads(payload)), key_selectors=[selector], **settings)
+
     # -- life -----------------------------------------------------------------------------------------------------
 
     def open(self) -> OperatorHarness:
         """Open the operator and its function; state must have been restored before."""
         self.operator.open()
+        for selector in self._selectors.values():
+            selector.open(self.operator.context.runtime.without_state())
         self.is_open = True
         return self
 
@@ -157,6 +236,8 @@ class OperatorHarness:
         """Close the operator and its function."""
         self.is_open = False
         self.operator.close()
+        for selector in self._selectors.values():
+            selector.close()
 
     def __enter__(self) -> OperatorHarness:
         return self if self.is_open else self.open()
@@ -177,9 +258,9 @@ class OperatorHarness:
         values = [value for value, _ in pairs]
         timestamps = [timestamp for _, timestamp in pairs]
         keys = None
-        if self._keys:
+        if input in self._selectors:
             try:
-                keys = each(self._keys[input], values, "the key selector failed")
+                keys = each(self._selectors[input].get_key, values, "the key selector failed")
             except PartitioningError as error:
                 cause = error.__cause__ or error
                 raise self.operator.context.error(cause, error.element, f": {error}") from error
@@ -214,12 +295,16 @@ class OperatorHarness:
         operator.advance_processing_time(self._now)
         operator.after_input(self._now)
         operator.end_epoch()
+        operator.before_snapshot(self._epoch)
         if isinstance(operator, SinkOperator):
             self.committables.extend(operator.committables())
         elif isinstance(operator, PrintOperator):
             self.printed.extend(operator.take_lines())
         elif isinstance(operator, CollectOperator):
             self.collected.extend(value for part in operator.take_parts() for value in pickle.loads(part))
+        elif isinstance(operator, CloseWithOperator):
+            chunks = [chunk for packet in operator.take_packets() for chunk in decode(packet)]
+            self.fed_back.extend(record for chunk in chunks if isinstance(chunk, Chunk) for record in records(chunk))
         self._epoch += 1
         self._in_epoch = False
 
@@ -234,9 +319,12 @@ class OperatorHarness:
     def read(
         self, splits: Sequence[Any] = (), no_more_splits: bool = True, records: int | None = None, stop: bool = False
     ) -> SourceReport:
-        """Let a source read its share of an epoch: these splits, at most about ``records`` elements."""
-        if not isinstance(self.operator, SourceOperator):
-            raise TypeError(f"{type(self.operator).__name__} has inputs: only sources read")
+        """Let a source read its share of an epoch: these splits, at most about ``records`` elements.
+
+        The head of a loop reads packets of an exchange (``millrace.runtime.codec.encode``).
+        """
+        if not isinstance(self.operator, ReadingOperator):
+            raise TypeError(f"{type(self.operator).__name__} has inputs: only sources read, and the heads of loops")
         self._begin()
         order = SourceOrder(tuple(splits), no_more_splits, stop=stop)
         for _ in self.operator.read(order, self._epoch, records, None):
@@ -307,10 +395,36 @@ class OperatorHarness:
         return len(self._keyed().processing_timers)
 
     def state_of(self, key: Any, state_name: str, namespace: Any = _NO_NAMESPACE) -> Any:
-        """A copy of what a state holds for a key: value (or accumulator), list or dict; None for nothing."""
+        """A copy of what a state holds for a key: value (or accumulator), list or dict; None for nothing.
+
+        Entries that have expired are left out, unless they may be returned until they are cleaned up. The namespace of
+        a window's state is the window.
+        """
+        if state_name == CONTENTS and namespace is not _NO_NAMESPACE and isinstance(self.operator, WindowOperatorBase):
+            return copy.deepcopy(self.operator.contents_of(key, namespace))
         table = self._keyed().table(state_name)
-        at = key if namespace is _NO_NAMESPACE else Scoped(key, namespace)
-        return None if table is None else copy.deepcopy(table.rows.get(at))
+        return None if table is None else copy.deepcopy(table.content(_address(key, namespace)))
+
+    def expiry_of(self, key: Any, state_name: str, namespace: Any = _NO_NAMESPACE) -> Any:
+        """When what ``state_of`` shows expires (ms): a time, or a list or dict of times; None for nothing."""
+        table = self._keyed().table(state_name)
+        if table is not None and not isinstance(table, TtlTable):
+            raise TypeError(f"state {state_name!r} has no time to live")
+        return None if table is None else table.expirations(_address(key, namespace))
+
+    def operator_state_of(self, state_name: str) -> list[Any]:
+        """A copy of the items of a list or union list state of the operator."""
+        return copy.deepcopy(self._shared().content(state_name) or [])
+
+    def broadcast_state_of(self, state_name: str) -> dict[Any, Any]:
+        """A copy of the entries of a broadcast state."""
+        return copy.deepcopy(self._shared().content(state_name) or {})
+
+    def _shared(self) -> OperatorStateBackend:
+        backend = self.operator.operator_state()
+        if not isinstance(backend, OperatorStateBackend):
+            raise TypeError(f"{type(self.operator).__name__} has no operator state")
+        return backend
 
     def keys(self, state_name: str) -> list[Any]:
         """The keys for which a state holds something."""
@@ -323,21 +437,59 @@ class OperatorHarness:
             raise TypeError(f"{type(self.operator).__name__} has no keyed state")
         return backend
 
+    # -- metrics --------------------------------------------------------------------------------------------------
+
+    @property
+    def _measures(self) -> Measures:
+        return self.operator.context.runtime.measures
+
+    def metrics(self) -> dict[str, MetricSnapshot]:
+        """The operator's own metrics by name, with their groups before them: ``"my_group.my_counter"``."""
+        return self._measures.metrics.snapshot()
+
+    def counter(self, name: str) -> int:
+        """The count of a counter; KeyError if there is none of this name."""
+        metric = self.metrics()[name]
+        if not isinstance(metric, CounterSnapshot):
+            raise TypeError(f"{name!r} is no counter but a {type(metric).__name__}")
+        return metric.count
+
+    def accumulators(self) -> dict[str, Any]:
+        """Accumulator -> its value in this subtask."""
+        return {name: accumulator.get_local_value() for name, accumulator in self._measures.accumulators.items()}
+
     # -- snapshots ------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """The whole state. Ends the epoch first: state is only ever taken between two epochs."""
-        return self._take(lambda keyed: keyed.full())
+
+        def full(keyed: Any) -> Any:
+            keyed.before_full_snapshot()
+            return keyed.full()
+
+        return self._take(full, OperatorStateBackend.full, Measures.full)
 
     def snapshot_delta(self) -> Snapshot:
         """What changed since the last call; ends the epoch first. ``apply`` it to a copy that has all before it."""
-        return self._take(lambda keyed: keyed.delta())
+        return self._take(lambda keyed: keyed.delta(), OperatorStateBackend.delta, Measures.delta)
 
-    def _take(self, take: Callable[[Any], Any]) -> Snapshot:
+    def _take(
+        self,
+        take_keyed: Callable[[Any], Any],
+        take_shared: Callable[[OperatorStateBackend], Any],
+        take_measures: Callable[[Measures], Any],
+    ) -> Snapshot:
         if self._in_epoch:
             self.end_epoch()
-        keyed = self.operator.keyed_state()
-        state = (None if keyed is None else take(keyed), self.operator.snapshot(), self._gate.snapshot())
+        self._measures.end_epoch()
+        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
+        state = (
+            None if keyed is None else take_keyed(keyed),
+            None if shared is None else take_shared(shared),
+            self.operator.snapshot(),
+            self._gate.snapshot(),
+            take_measures(self._measures),
+        )
         return Snapshot.of(state, self._epoch, self._now)
 
     def restore(self, snapshot: Snapshot) -> OperatorHarness:
@@ -348,13 +500,19 @@ class OperatorHarness:
 
     def apply(self, delta: Snapshot) -> OperatorHarness:
         """Do the changes of another copy of this operator; the harness may be open."""
-        keyed, small, gate = delta.state()
+        keyed, shared, small, gate, measures = delta.state()
         if keyed is not None:
             self.operator.keyed_state().apply(keyed)
+        if shared is not None:
+            self.operator.operator_state().apply(shared)
         if small is not None:
             self.operator.restore(small)
         self._gate.restore(gate)
+        if measures is not None:
+            self._measures.apply(measures)
         self._epoch, self._now = delta.epoch, delta.processing_time
+        if self.is_open:
+            self.operator.caught_up()
         return self
 
     def fresh(self) -> OperatorHarness:
@@ -364,3 +522,12 @@ class OperatorHarness:
     def restored(self) -> OperatorHarness:
         """A new, open harness that goes on from a snapshot of this one; its output is empty."""
         return self.fresh().restore(self.snapshot()).open()
+
+
+def _own(selector: Selector) -> Selector:
+    """As in a job every copy of the operator has a copy of the selector."""
+    return pickle.loads(cloudpickle.dumps(selector)) if isinstance(selector, KeySelector) else selector
+
+
+def _address(key: Any, namespace: Any) -> Any:
+    return key if namespace is _NO_NAMESPACE else Scoped(key, namespace)

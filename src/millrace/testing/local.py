@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.graph.serialize import serialize
+from millrace.metrics.report import MetricsReport
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.exchange import ACK, Packet
@@ -31,6 +32,9 @@ class LocalRun:
     printed: list[str] = field(default_factory=list)
     collected: list[Any] = field(default_factory=list)
     epochs: list[EpochResult] = field(default_factory=list)
+    accumulators: dict[str, Any] = field(default_factory=dict)
+    """name -> value, all subtasks merged"""
+    metrics: MetricsReport = field(default_factory=MetricsReport)
 
 
 class LocalEngine:
@@ -132,4 +136,6 @@ def run_locally(
         run.collected += [value for part in result.collected for value in pickle.loads(part)]
         if len(run.epochs) >= max_epochs and not engine.coordinator.finished:
             raise TimeoutError(f"the program did not end within {max_epochs} epochs")
+    run.accumulators = engine.coordinator.metrics.accumulators()
+    run.metrics = engine.coordinator.metrics.report()
     return run

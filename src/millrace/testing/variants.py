@@ -11,12 +11,16 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot
 from millrace.testing.harness import OperatorHarness
 from millrace.testing.records import Item, Record
 from millrace.testing.script import Element, EndInput, EpochEnd, ProcessingTime, StatusStep, Step, WatermarkStep
 from millrace.testing.snapshot import Snapshot
 
 __all__ = ["Outcome", "check_variants", "run_script"]
+
+_SAME_IN_ALL = (CounterSnapshot, DistributionSnapshot)
+"""Metrics that don't depend on the time of day or on who is asked."""
 
 Group = list[Element] | Step
 """elements of one chunk, or one other step"""
@@ -30,6 +34,9 @@ class Outcome:
     sides: dict[str, list[Record]] = field(default_factory=dict)
     printed: list[str] = field(default_factory=list)
     collected: list[Any] = field(default_factory=list)
+    fed_back: list[Record] = field(default_factory=list)
+    measured: dict[str, Any] = field(default_factory=dict)
+    """what counters, distributions and accumulators had at the end"""
 
     @property
     def records(self) -> list[Record]:
@@ -46,7 +53,11 @@ class Outcome:
             self.sides.setdefault(tag, []).extend(found)
         self.printed += harness.printed
         self.collected += harness.collected
-        harness.printed, harness.collected = [], []
+        self.fed_back += harness.fed_back
+        harness.printed, harness.collected, harness.fed_back = [], [], []
+        metrics = {f"metric {name}": value for name, value in harness.metrics().items()}
+        self.measured = {name: value for name, value in metrics.items() if isinstance(value, _SAME_IN_ALL)}
+        self.measured |= {f"accumulator {name}": value for name, value in harness.accumulators().items()}
 
 
 def check_variants(
@@ -213,6 +224,9 @@ def _view(outcome: Outcome, key: Callable[[Any], Hashable] | None, ordered: bool
     for tag, found in sorted(outcome.sides.items()):
         view[f"side output {tag!r}"] = _arranged(found, key, ordered)
     view["printed"] = outcome.printed if ordered and key is None else sorted(outcome.printed)
+    for what, value in sorted(outcome.measured.items()):
+        view[what] = sorted(value, key=repr) if isinstance(value, list) else [value]
+    view["fed back"] = _arranged(outcome.fed_back, key, ordered)
     view["collected"] = _arranged([Record(value) for value in outcome.collected], key, ordered)
     return view
 

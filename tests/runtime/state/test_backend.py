@@ -311,8 +311,9 @@ def test_one_name_one_kind(first: str, second: str) -> None:
             MAKERS[second](backend)
 
 
-def test_time_to_live_is_refused_with_an_alternative() -> None:
+def test_time_to_live_needs_clocks() -> None:
     descriptor = ValueStateDescriptor("s", INT)
     descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.seconds(1)).build())
-    with pytest.raises(NotImplementedError, match="timer"):
-        backend_at("a").get_state(descriptor)
+    state = backend_at("a").get_state(descriptor)
+    with pytest.raises(RuntimeError, match="made without clocks"):
+        state.update(1)

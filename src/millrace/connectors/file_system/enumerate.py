@@ -12,7 +12,6 @@ from millrace.connectors.file_system.split import FileSplit
 __all__ = ["FileEnumeratorProvider", "FileSplitAssignerProvider"]
 
 MIN_SPLIT_SIZE = 4 << 20
-MAX_SPLIT_SIZE = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,9 @@ class FileEnumeratorProvider:
     """How files are found and cut into splits.
 
     :param splittable: whether large files of a splittable format are cut.
-    :param split_size: bytes a split; by default the file's share of a subtask, between 4 and 64 MiB.
+    :param split_size: bytes a split. By default files are cut only where there are fewer of them than subtasks, so that
+        none has to read two: parts of a file that are read one after the other with those of another file between them
+        would be out of order, and late for event time.
     """
 
     splittable: bool = True
@@ -44,9 +45,9 @@ class FileEnumeratorProvider:
         found = {file.key: file for path in paths for file in list_files(path)}
         return sorted(found.values(), key=lambda file: (file.modified_ns if by_time else 0, file.root, file.path))
 
-    def splits(self, file: FoundFile, format: FileFormat[Any], parallelism: int) -> list[FileSplit]:
-        """The splits of a file, in its order."""
-        size = self.split_size or min(max(-(-file.size // parallelism), MIN_SPLIT_SIZE), MAX_SPLIT_SIZE)
+    def splits(self, file: FoundFile, format: FileFormat[Any], parts: int) -> list[FileSplit]:
+        """The splits of a file, in its order: at most so many parts, unless a size was asked for."""
+        size = self.split_size or max(-(-file.size // parts), MIN_SPLIT_SIZE)
         if not self.splittable or file.size <= size or not format.is_splittable(file.path):
             return [FileSplit(file.path, 0, file.size, file.root)]
         return [

@@ -55,7 +55,7 @@ class MonitoringEnumerator(SplitEnumerator[FileSplit]):
         for file in self._provider.files(self._paths, by_time=True):
             if file.key not in self._seen:
                 self._seen.add(file.key)
-                self._pending.extend(self._provider.splits(file, self._format, self._context.current_parallelism()))
+                self._pending.extend(self._provider.splits(file, self._format, parts=1))
 
     def handle_split_request(self, subtask_id: int) -> None:
         if self._context.current_processing_time() >= self._next_discovery:

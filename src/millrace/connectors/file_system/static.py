@@ -34,6 +34,7 @@ class StaticEnumerator(QueueEnumerator[FileSplit]):
     def start(self) -> None:
         if self._restored:
             return
-        parallelism = self._context.current_parallelism()
-        for file in self._provider.files(self._paths, by_time=False):
-            self._pending.extend(self._provider.splits(file, self._format, parallelism))
+        files = self._provider.files(self._paths, by_time=False)
+        for file in files:
+            parts = max(1, self._context.current_parallelism() // len(files))
+            self._pending.extend(self._provider.splits(file, self._format, parts))

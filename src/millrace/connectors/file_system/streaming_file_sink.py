@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from millrace.common.serialization import BulkWriterFactory
+from millrace.connectors.file_system.rolling import RollingPolicy
 from millrace.connectors.file_system.sink import BulkFormatBuilder, FileSink, FileSinkBuilder, RowFormatBuilder
 
 __all__ = ["StreamingFileSink"]
@@ -30,12 +31,20 @@ class StreamingFileSink(FileSink[Any]):
 class DefaultRowFormatBuilder(RowFormatBuilder[Any]):
     """Configures a ``StreamingFileSink`` of encoded rows."""
 
+    def with_rolling_policy(self, policy: RollingPolicy) -> DefaultRowFormatBuilder:
+        super().with_rolling_policy(policy)
+        return self
+
     def build(self) -> StreamingFileSink:
         return StreamingFileSink(self)
 
 
 class DefaultBulkFormatBuilder(BulkFormatBuilder[Any]):
     """Configures a ``StreamingFileSink`` of a bulk format."""
+
+    def with_rolling_policy(self, policy: RollingPolicy) -> DefaultBulkFormatBuilder:
+        super().with_rolling_policy(policy)
+        return self
 
     def build(self) -> StreamingFileSink:
         return StreamingFileSink(self)

@@ -1,10 +1,7 @@
-"""ORC: a format that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""ORC under PyFlink's names; the code is in ``millrace.formats.orc``."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.formats.orc import OrcBulkWriters
 
-__getattr__ = module_getattr(__name__)
+__all__ = ["OrcBulkWriters"]

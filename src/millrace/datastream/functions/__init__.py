@@ -15,6 +15,17 @@ from millrace.datastream.functions.broadcast import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
+from millrace.datastream.functions.checkpointed import (
+    CheckpointedFunction,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
+from millrace.datastream.functions.join import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+    ProcessJoinFunction,
+)
 from millrace.datastream.functions.process import (
     CoProcessFunction,
     KeyedCoProcessFunction,
@@ -63,6 +74,10 @@ __all__ = [
     "CoProcessFunction",
     "KeyedProcessFunction",
     "KeyedCoProcessFunction",
+    "JoinFunction",
+    "FlatJoinFunction",
+    "CoGroupFunction",
+    "ProcessJoinFunction",
     "TimerService",
     "WindowFunction",
     "AllWindowFunction",
@@ -73,6 +88,9 @@ __all__ = [
     "BaseBroadcastProcessFunction",
     "BroadcastProcessFunction",
     "KeyedBroadcastProcessFunction",
+    "CheckpointedFunction",
+    "FunctionInitializationContext",
+    "FunctionSnapshotContext",
     "AsyncFunction",
     "AsyncFunctionDescriptor",
     "AsyncRetryPredicate",

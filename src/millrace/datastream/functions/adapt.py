@@ -6,9 +6,11 @@ takes the place of the wrapper's method, which saves a Python call per element.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from millrace.datastream.functions.join import CoGroupFunction, FlatJoinFunction, JoinFunction
 from millrace.datastream.functions.simple import (
     FilterFunction,
     FlatMapFunction,
@@ -17,8 +19,19 @@ from millrace.datastream.functions.simple import (
     Partitioner,
     ReduceFunction,
 )
+from millrace.datastream.functions.source_sink import SinkFunction
 
-__all__ = ["as_map", "as_flat_map", "as_filter", "as_reduce", "as_key_selector", "as_partitioner"]
+__all__ = [
+    "as_map",
+    "as_flat_map",
+    "as_filter",
+    "as_reduce",
+    "as_key_selector",
+    "as_partitioner",
+    "as_join",
+    "as_co_group",
+    "invoke_of",
+]
 
 
 class CallableMap(MapFunction):
@@ -81,6 +94,26 @@ class CallablePartitioner(Partitioner):
         return self.func(key, num_partitions)
 
 
+class CallableJoin(JoinFunction):
+    """``func(first, second) -> result`` as a ``JoinFunction``."""
+
+    def __init__(self, func: Callable[[Any, Any], Any]) -> None:
+        self.func = self.join = func  # type: ignore[method-assign,assignment]
+
+    def join(self, first: Any, second: Any) -> Any:
+        return self.func(first, second)
+
+
+class CallableCoGroup(CoGroupFunction):
+    """``func(first elements, second elements) -> results`` as a ``CoGroupFunction``."""
+
+    def __init__(self, func: Callable[[Iterable[Any], Iterable[Any]], Iterable[Any] | None]) -> None:
+        self.func = self.co_group = func  # type: ignore[method-assign,assignment]
+
+    def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any] | None:
+        return self.func(first, second)
+
+
 def as_map(func: MapFunction | Callable[[Any], Any]) -> MapFunction:
     """``func`` itself or wrapped; TypeError if it is neither a ``MapFunction`` nor callable."""
     return func if isinstance(func, MapFunction) else CallableMap(_callable(func, MapFunction))
@@ -109,6 +142,31 @@ def as_key_selector(func: KeySelector | Callable[[Any], Any]) -> KeySelector:
 def as_partitioner(func: Partitioner | Callable[[Any, int], int]) -> Partitioner:
     """``func`` itself or wrapped; TypeError if it is neither a ``Partitioner`` nor callable."""
     return func if isinstance(func, Partitioner) else CallablePartitioner(_callable(func, Partitioner))
+
+
+def as_join(func: JoinFunction | FlatJoinFunction | Callable[[Any, Any], Any]) -> JoinFunction | FlatJoinFunction:
+    """``func`` itself or wrapped; TypeError if it is neither a function of a join nor callable."""
+    if isinstance(func, (JoinFunction, FlatJoinFunction)):
+        return func
+    kind = FlatJoinFunction if isinstance(func, type) and issubclass(func, FlatJoinFunction) else JoinFunction
+    return CallableJoin(_callable(func, kind))
+
+
+def as_co_group(
+    func: CoGroupFunction | Callable[[Iterable[Any], Iterable[Any]], Iterable[Any] | None],
+) -> CoGroupFunction:
+    """``func`` itself or wrapped; TypeError if it is neither a ``CoGroupFunction`` nor callable."""
+    return func if isinstance(func, CoGroupFunction) else CallableCoGroup(_callable(func, CoGroupFunction))
+
+
+def invoke_of(function: SinkFunction[Any]) -> Callable[[Any, Any], None]:
+    """The function's ``invoke(value, context)``; a plain ``invoke(value)`` is fine, too."""
+    invoke: Callable[..., None] = function.invoke
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(invoke).parameters.values()
+    if sum(p.kind in kinds for p in parameters) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return invoke
+    return lambda value, context: invoke(value)
 
 
 def _callable(func: Any, expected: type) -> Any:

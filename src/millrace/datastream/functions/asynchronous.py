@@ -85,7 +85,12 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
 
 
 class AsyncFunction(Function, Generic[IN, OUT]):
-    """Turns elements into results by a coroutine, many at a time: lookups in a database, calls of a service."""
+    """Turns elements into results by a coroutine, many at a time: lookups in a database, calls of a service.
+
+    ``open`` and ``close`` may be coroutines, too (an addition): they are awaited in the event loop that runs
+    ``async_invoke``, so that is where to make and close a client that belongs to its loop. As plain methods they run
+    in the thread of the task, as in PyFlink.
+    """
 
     @abstractmethod
     async def async_invoke(self, value: IN) -> list[OUT]:

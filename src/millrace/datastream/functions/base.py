@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
+    from millrace.common.distributed_cache import DistributedCache
+    from millrace.common.job_info import JobInfo
     from millrace.datastream.state import (
         AggregatingState,
         AggregatingStateDescriptor,
@@ -52,7 +55,10 @@ class KeyedStateStore(ABC):
 
 
 class RuntimeContext(KeyedStateStore):
-    """What a function can know about the subtask it runs in, its state and its metrics."""
+    """What a function can know about the subtask it runs in, its state and its metrics.
+
+    From ``get_job_info`` on it has what Flink's has in Java and PyFlink's lacks.
+    """
 
     @abstractmethod
     def get_task_name(self) -> str:
@@ -85,6 +91,45 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
         """Where to register the operator's own metrics."""
+
+    @abstractmethod
+    def get_job_info(self) -> JobInfo:
+        """Id and name of the job."""
+
+    @abstractmethod
+    def get_global_job_parameters(self) -> dict[str, str]:
+        """All global job parameters."""
+
+    @abstractmethod
+    def get_distributed_cache(self) -> DistributedCache:
+        """The files that the program registered for its tasks."""
+
+    @abstractmethod
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """Let the job's result have what this accumulator gathers in all subtasks.
+
+        :raises ValueError: the function has added one of this name already.
+        """
+
+    @abstractmethod
+    def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
+        """This subtask's accumulator of the name, None if there is none."""
+
+    @abstractmethod
+    def get_int_counter(self, name: str) -> IntCounter:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+    @abstractmethod
+    def get_long_counter(self, name: str) -> LongCounter:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+    @abstractmethod
+    def get_double_counter(self, name: str) -> DoubleCounter:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+    @abstractmethod
+    def get_histogram(self, name: str) -> Histogram:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
 
 
 class Function(ABC):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from millrace.datastream.functions.base import Function
 
 if TYPE_CHECKING:
-    from millrace.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState
+    from millrace.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState, StateDescriptor
     from millrace.datastream.time_domain import TimeDomain
     from millrace.datastream.timerservice import TimerService
 
@@ -84,6 +84,15 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """The context of a broadcast element. There is no current key."""
+
+        @abstractmethod
+        def apply_to_keyed_state(
+            self, state_descriptor: StateDescriptor, function: Callable[[Any, Any], None]
+        ) -> None:
+            """Call ``function(key, state)`` for every key of this subtask that has an entry in a keyed state.
+
+            The keys come in no particular order. PyFlink lacks this; in Java it is ``applyToKeyedState``.
+            """
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
         """The context of an element of the keyed stream."""

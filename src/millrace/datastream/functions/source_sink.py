@@ -7,6 +7,7 @@ PyFlink can only wrap Java classes here. For splits, checkpointed positions or t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
 from millrace.datastream.functions.base import Function
@@ -50,6 +51,10 @@ class SourceFunction(Function, Generic[T]):
         @abstractmethod
         def mark_as_temporarily_idle(self) -> None:
             """Declare that no element is expected for now, so that event time goes on without this source."""
+
+        def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
+            """For ``with``: no state is taken meanwhile. A CheckpointedFunction emits and moves on under it."""
+            return nullcontext()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> SourceFunction[T]:
         if cls is SourceFunction and (args or kwargs):

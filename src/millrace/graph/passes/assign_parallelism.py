@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.graph.specs import Collect
+from millrace.graph.specs import Cache, CloseWith, Collect
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM, default_max_parallelism
 
 
@@ -20,10 +20,12 @@ def assign_parallelism(graph: Graph) -> Graph:
 def _assign(node: Node, graph: Graph, above: dict[int, Node]) -> Node:
     settings = graph.settings
     parallelism = 1 if node.non_parallel else node.parallelism or settings.parallelism
-    if isinstance(node.spec, Collect):
-        # Beside what it reads, so that nothing changes places on its way to the client: order is part of the result.
+    if isinstance(node.spec, (Cache, Collect)):
+        # Beside what it reads, so that nothing changes places on its way: order is part of the result.
         widths = {above[edge.source].parallelism or 1 for edge in node.edges}
         parallelism = widths.pop() if len(widths) == 1 else 1
+    elif isinstance(node.spec, CloseWith):
+        parallelism = above[node.spec.head].parallelism or 1  # each subtask sends back to the one of its number
     maximum = node.max_parallelism or settings.max_parallelism or default_max_parallelism(parallelism)
     if parallelism > maximum:
         raise GraphError(

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import replace
 
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.graph.specs import Collect
+from millrace.graph.specs import CloseWith, Collect
 
 
 def assign_uids(graph: Graph) -> Graph:
@@ -34,7 +34,7 @@ def assign_uids(graph: Graph) -> Graph:
 
 def _is_ours(node: Node) -> bool:
     """Whether the user has no handle on the node and so can't give it a uid."""
-    return isinstance(node.spec, Collect)
+    return isinstance(node.spec, (CloseWith, Collect))
 
 
 def _derive(node: Node, derived: dict[int, str], taken: dict[str, Node]) -> str:

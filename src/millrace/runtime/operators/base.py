@@ -10,6 +10,7 @@ from millrace.common.coercion import TypeMismatchError, coercer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, shorten, user_location
 
 NO_ELEMENT = object()
@@ -108,6 +109,9 @@ class Operator:
     def end_epoch(self) -> None:
         """Everything of this epoch has arrived: let nothing stay in flight."""
 
+    def input_finished(self, input: int) -> None:
+        """Everything of one input has arrived, after its MAX_WATERMARK."""
+
     def end_input(self) -> None:
         """Everything of this job has arrived, after MAX_WATERMARK."""
 
@@ -115,8 +119,18 @@ class Operator:
         """The ``KeyedStateBackend``, None for an operator without."""
         return None
 
+    def operator_state(self) -> Any:
+        """The ``OperatorStateBackend``, None for an operator without."""
+        return None
+
+    def before_snapshot(self, checkpoint_id: int) -> None:
+        """The epoch is over and its state about to be taken: move into the state what belongs there."""
+
+    def caught_up(self) -> None:
+        """This open copy has taken over what other copies did to the state."""
+
     def snapshot(self) -> Any:
-        """The operator's own small state beyond keyed state (picklable), None without."""
+        """The operator's own small state beyond keyed and operator state (picklable), None without."""
         return None
 
     def restore(self, snapshot: Any) -> None:
@@ -150,6 +164,26 @@ class Operator:
         wrong = values[error.index] if error.index is not None else error.value
         whole = "" if error.path == "" else f" of {declared}"
         return self.context.error(error, wrong, " to give a result its declared type" + whole)
+
+
+class ReadingOperator(Operator):
+    """An operator that the driver gives something to read: a source, or the head of a loop."""
+
+    def read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
+        """Read this epoch's share; control comes back now and then so that the task can pass results on.
+
+        :param records: the most elements of an epoch, None for no limit; ``millis`` the longest time (ms).
+        """
+        raise NotImplementedError
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will ever come from here again."""
+        raise NotImplementedError
+
+    def report(self) -> SourceReport:
+        """What the driver has to know for the next epoch."""
+        raise NotImplementedError
 
 
 def _advice(cause: BaseException) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from millrace.common.text import printer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator
-from millrace.runtime.pickling import dumps
+from millrace.runtime.pickling import dumps, first_unpicklable
 
 
 class PrintOperator(Operator):
@@ -47,17 +45,9 @@ class CollectOperator(Operator):
         try:
             self._parts.append(dumps(chunk.values))
         except Exception as error:
-            element = next(value for value in chunk.values if not _travels(value))
+            element = first_unpicklable(chunk.values)
             raise self.context.error(error, element, " to send results to the client") from error
 
     def take_parts(self) -> tuple[bytes, ...]:
         parts, self._parts = tuple(self._parts), []
         return parts
-
-
-def _travels(value: Any) -> bool:
-    try:
-        dumps(value)
-    except Exception:
-        return False
-    return True

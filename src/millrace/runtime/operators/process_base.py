@@ -13,6 +13,7 @@ from millrace.datastream.timerservice import TimerService
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import Operator, failing
 from millrace.runtime.operators.function import FunctionOperator
+from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.state.address import key_of
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.timers import TimerQueue
@@ -55,6 +56,8 @@ class KeyedContext(ProcessContext):
 class ReadOnlyTimerService(TimerService):
     """Tells the time; timers need a key."""
 
+    refusal = "Setting timers is only supported on a keyed stream: call key_by() before process()"
+
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
 
@@ -65,7 +68,7 @@ class ReadOnlyTimerService(TimerService):
         return self._operator.watermark
 
     def _refuse(self, timestamp: int) -> None:
-        raise RuntimeError("Setting timers is only supported on a keyed stream: call key_by() before process()")
+        raise RuntimeError(self.refusal)
 
     register_processing_time_timer = _refuse
     register_event_time_timer = _refuse
@@ -107,12 +110,15 @@ class Results:
         """Take the results of one call; ``(OutputTag, value)`` goes to the side output of that tag."""
         for result in results:
             if result.__class__ is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
-                values, timestamps = self.sides.setdefault(result[0].tag_id, ([], []))
-                values.append(result[1])
-                timestamps.append(timestamp)
+                self.add_side(result[0].tag_id, result[1], timestamp)
             else:
                 self.values.append(result)
                 self.timestamps.append(timestamp)
+
+    def add_side(self, tag: str, value: Any, timestamp: int | None) -> None:
+        values, timestamps = self.sides.setdefault(tag, ([], []))
+        values.append(value)
+        timestamps.append(timestamp)
 
     def emit(self, operator: Operator, with_timestamps: bool) -> None:
         for tag, (values, timestamps) in self.sides.items():
@@ -123,6 +129,22 @@ class Results:
 ElementFunction = Callable[[Any, Any], Iterable[Any] | None]
 
 
+def run_without_key(operator: Operator, chunk: Chunk, function: ElementFunction, ctx: ProcessContext) -> None:
+    """Call the user's method for every element of a chunk and emit what it yields."""
+    found = Results()
+    gather = found.gather
+    remaining = iter(chunk.values)
+    try:
+        for timestamp, value in zip(chunk.timestamps or repeat(None), remaining):
+            ctx.current_timestamp = timestamp
+            results = function(value, ctx)
+            if results is not None:
+                gather(results, timestamp)
+    except Exception as error:
+        raise operator.context.error(error, failing(chunk.values, remaining)) from error
+    found.emit(operator, chunk.timestamps is not None)
+
+
 class UnkeyedProcessBase(FunctionOperator[F], Generic[F]):
     """Runs a process function on a stream without keys."""
 
@@ -131,18 +153,7 @@ class UnkeyedProcessBase(FunctionOperator[F], Generic[F]):
         super().open()
 
     def run(self, chunk: Chunk, function: ElementFunction) -> None:
-        ctx, found = self._ctx, Results()
-        gather = found.gather
-        remaining = iter(chunk.values)
-        try:
-            for timestamp, value in zip(chunk.timestamps or repeat(None), remaining):
-                ctx.current_timestamp = timestamp
-                results = function(value, ctx)
-                if results is not None:
-                    gather(results, timestamp)
-        except Exception as error:
-            raise self.context.error(error, failing(chunk.values, remaining)) from error
-        found.emit(self, chunk.timestamps is not None)
+        run_without_key(self, chunk, function, self._ctx)
 
 
 class KeyedProcessBase(FunctionOperator[F], Generic[F]):
@@ -150,11 +161,15 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._backend = KeyedStateBackend()
-        context.runtime.keyed = self._backend
+        self._backend = keyed_backend(self, self.event_timestamp)
 
     def keyed_state(self) -> KeyedStateBackend:
         return self._backend
+
+    def event_timestamp(self) -> int | None:
+        """The event time of what the function is called for, None without: state may expire by it."""
+        ctx = self._ctx
+        return None if ctx.domain is TimeDomain.PROCESSING_TIME else ctx.current_timestamp
 
     def open(self) -> None:
         self._ctx = KeyedContext(KeyedTimerService(self, self._backend), self._backend)
@@ -181,8 +196,10 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
         found.emit(self, chunk.timestamps is not None)
 
     def process_watermark(self, watermark: int) -> None:
-        self.watermark = watermark
+        time = self._backend.time
+        time.firing_since, self.watermark = self.watermark, watermark
         self.fire_until(watermark)
+        time.firing_since = None
         self.output.mark(watermark)
 
     def fire_until(self, watermark: int) -> None:

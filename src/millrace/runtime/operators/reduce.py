@@ -8,6 +8,7 @@ from millrace.datastream.functions import ReduceFunction
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.function import FunctionOperator
+from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import ValueTable
 
@@ -19,8 +20,7 @@ class ReduceOperator(FunctionOperator[ReduceFunction]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._backend = KeyedStateBackend()
-        context.runtime.keyed = self._backend
+        self._backend = keyed_backend(self)
 
     def keyed_state(self) -> KeyedStateBackend:
         return self._backend

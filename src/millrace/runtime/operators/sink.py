@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.datastream.functions import RuntimeContext
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator, failing
 
@@ -29,6 +30,9 @@ class _InitContext(WriterInitContext):
 
     def current_processing_time(self) -> int:
         return self._operator.context.clock()
+
+    def get_runtime_context(self) -> RuntimeContext:
+        return self._operator.context.runtime
 
 
 class _WriteContext(SinkWriterContext):
@@ -62,6 +66,7 @@ class SinkOperator(Operator):
 
     def _open_writer(self) -> SinkWriter[Any]:
         if self._writer is None:
+            self.context.runtime.measures.accumulators.expect_again()
             context = _InitContext(self)
             try:
                 if self._states:

@@ -9,10 +9,12 @@ from typing import Any
 
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.datastream.functions import RuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.operators.assign_timestamps import EventTime, ExtractionError
-from millrace.runtime.operators.base import Operator, Output
+from millrace.runtime.operators.base import Output, ReadingOperator
+from millrace.runtime.state.operator_state import OperatorStateBackend
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""
@@ -21,7 +23,7 @@ CHUNK = 4_096
 
 
 class _ReaderContext(SourceReaderContext):
-    def __init__(self, operator: Operator, max_records: int | None) -> None:
+    def __init__(self, operator: SourceOperator, max_records: int | None) -> None:
         self._operator = operator
         self._max_records = max_records
 
@@ -36,6 +38,12 @@ class _ReaderContext(SourceReaderContext):
 
     def max_records(self) -> int | None:
         return self._max_records
+
+    def get_runtime_context(self) -> RuntimeContext:
+        return self._operator.context.runtime
+
+    def get_operator_state_store(self) -> OperatorStateBackend:
+        return self._operator.operator_state()
 
 
 class _Output(ReaderOutput[Any]):
@@ -77,7 +85,7 @@ class _Output(ReaderOutput[Any]):
         self._time.elements(values, known, self._clock())
 
 
-class SourceOperator(Operator):
+class SourceOperator(ReadingOperator):
     """The head of every stream. It has no inputs: the task calls ``read`` once per epoch."""
 
     def __init__(self, source: Source[Any, Any], strategy: WatermarkStrategy) -> None:
@@ -86,6 +94,7 @@ class SourceOperator(Operator):
         self._report = SourceReport((), False, -(2**63))
         self._finished = False
         self._paused = False
+        self._operator_state = OperatorStateBackend()
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
@@ -111,6 +120,7 @@ class SourceOperator(Operator):
             raise self.context.error(error, during=" to read") from error
 
     def _read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
+        self.context.runtime.measures.accumulators.expect_again()
         reader = self._source.create_reader(_ReaderContext(self, records))
         output = _Output(self._time, self.context.clock)
         status = InputStatus.NOTHING_AVAILABLE
@@ -132,8 +142,10 @@ class SourceOperator(Operator):
                     break
                 if until is not None and self.context.clock() >= until:
                     break
-            output.flush()
             self._finished = order.stop or status is InputStatus.END_OF_INPUT
+            if not self._finished:
+                reader.end_epoch(output, epoch)
+            output.flush()
             splits = () if self._finished else tuple(reader.snapshot_state(epoch))
         finally:
             reader.close()
@@ -157,6 +169,9 @@ class SourceOperator(Operator):
         if not self._finished and not self._paused:
             self._time.clock(now)
             self._report = replace(self._report, idle=self._time.idle)
+
+    def operator_state(self) -> OperatorStateBackend:
+        return self._operator_state
 
     def snapshot(self) -> Any:
         return (self._time.snapshot(), self._finished)

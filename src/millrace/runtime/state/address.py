@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 
 class Scoped(NamedTuple):
@@ -15,3 +15,19 @@ class Scoped(NamedTuple):
 def key_of(at: Any) -> Any:
     """The key of an address: the address itself where there is no namespace."""
     return at.key if at.__class__ is Scoped else at
+
+
+class Addressed(Protocol):
+    """What knows the address that state objects are read at."""
+
+    at: Any
+
+
+class NoKey:
+    """The address of a moment without a current key: looking up any state or timer there fails, and says why."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __hash__(self) -> int:
+        raise RuntimeError(self._reason)

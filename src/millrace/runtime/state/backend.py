@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from millrace.datastream.state import StateTtlConfig
 from millrace.runtime.state.keyed_states import KeyedStates
-from millrace.runtime.state.tables import TABLES, Table, ValueTable
+from millrace.runtime.state.kinds import TABLES
+from millrace.runtime.state.state_time import NO_TIME, StateTime
+from millrace.runtime.state.tables import Table, ValueTable
+from millrace.runtime.state.ttl import Expiry
+from millrace.runtime.state.ttl_tables import TTL, TtlTable
 from millrace.runtime.timers import TimerQueue
 
 KeyedDelta = dict[str, Any]
@@ -16,30 +21,60 @@ PROCESSING_TIMERS = "\0processing-time-timers"
 
 
 class KeyedStateBackend(KeyedStates):
-    """States by name and the two timer queues."""
+    """States by name and the two timer queues.
 
-    def __init__(self) -> None:
-        super().__init__(self._table)
+    :param time: the clocks of state with time to live.
+    """
+
+    def __init__(self, time: StateTime = NO_TIME) -> None:
+        super().__init__(self._state_table)
+        self.time = time
         self._tables: dict[str, Table] = {}
+        self._expiries: list[Expiry] = []
         self.event_timers = TimerQueue()
         self.processing_timers = TimerQueue()
 
     def view(self) -> KeyedStates:
         """State objects over the same tables, read at an address of their own."""
-        return KeyedStates(self._table)
+        return KeyedStates(self._state_table)
 
     def _table(self, name: str, kind: str) -> Any:
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = TABLES[kind]()
         elif table.kind != kind:
-            raise ValueError(f"state {name!r} is a {table.kind} state already: one name, one kind")
+            raise ValueError(_conflict(name, table.kind, kind))
         return table
+
+    def _state_table(self, name: str, kind: str, ttl: StateTtlConfig | None) -> Any:
+        """The table of a state that the function asked for."""
+        if ttl is None:
+            return self._table(name, kind)
+        table: TtlTable = self._table(name, TTL + kind)
+        if table.expiry is None:
+            table.expiry = Expiry(table, ttl, self.time)
+            self._expiries.append(table.expiry)
+        return table
+
+    def after_records(self, count: int) -> None:
+        """The operator handled so many elements: time for the cleanup that was asked for with every record."""
+        for expiry in self._expiries:
+            expiry.after_records(count)
+
+    def before_full_snapshot(self) -> None:
+        """``full`` is about to be called: drop expired entries, where that was asked for. The next delta has it, too,
+        so call this before ``delta`` and other copies agree."""
+        for expiry in self._expiries:
+            expiry.before_full_snapshot()
 
     def value_table(self, name: str) -> ValueTable:
         """The table itself, for operators that work on whole chunks."""
         table: ValueTable = self._table(name, "value")
         return table
+
+    def table_of(self, name: str, kind: str) -> Any:
+        """A table of any kind, for operators that work on whole chunks."""
+        return self._table(name, kind)
 
     def table(self, name: str) -> Table | None:
         """The table of a state, None when nothing was ever stored under the name."""
@@ -76,3 +111,12 @@ class KeyedStateBackend(KeyedStates):
     def _queues(self) -> list[tuple[str, TimerQueue]]:
         return [(EVENT_TIMERS, self.event_timers), (PROCESSING_TIMERS, self.processing_timers)]
 
+
+def _conflict(name: str, known: str, wanted: str) -> str:
+    if TTL + known == wanted or known == TTL + wanted:
+        held, asked = ("without", "with") if known in wanted else ("with", "without")
+        return (
+            f"state {name!r} holds entries {held} time to live, but is asked for {asked} it (StateTtlConfig): the two "
+            f"can't go by one name"
+        )
+    return f"state {name!r} is a {known} state already: one name, one kind"

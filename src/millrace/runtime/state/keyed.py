@@ -7,18 +7,16 @@ created once per operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from millrace.datastream.functions import AggregateFunction, ReduceFunction
 from millrace.datastream.state import AggregatingState, ListState, MapState, ReducingState, ValueState
+from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
-
-if TYPE_CHECKING:
-    from millrace.runtime.state.keyed_states import KeyedStates
 
 
 class HeapValueState(ValueState[Any]):
-    def __init__(self, backend: KeyedStates, table: ValueTable) -> None:
+    def __init__(self, backend: Addressed, table: ValueTable) -> None:
         self._backend = backend
         self._rows = table.rows
         self._touched = table.touched
@@ -41,7 +39,7 @@ class HeapValueState(ValueState[Any]):
 
 
 class HeapReducingState(ReducingState[Any]):
-    def __init__(self, backend: KeyedStates, table: ValueTable, function: ReduceFunction) -> None:
+    def __init__(self, backend: Addressed, table: ValueTable, function: ReduceFunction) -> None:
         self._backend = backend
         self._rows = table.rows
         self._touched = table.touched
@@ -67,7 +65,7 @@ class HeapReducingState(ReducingState[Any]):
 
 
 class HeapAggregatingState(AggregatingState[Any, Any]):
-    def __init__(self, backend: KeyedStates, table: ValueTable, function: AggregateFunction) -> None:
+    def __init__(self, backend: Addressed, table: ValueTable, function: AggregateFunction) -> None:
         self._backend = backend
         self._rows = table.rows
         self._touched = table.touched
@@ -95,7 +93,7 @@ class HeapAggregatingState(AggregatingState[Any, Any]):
 
 
 class HeapListState(ListState[Any]):
-    def __init__(self, backend: KeyedStates, table: ListTable) -> None:
+    def __init__(self, backend: Addressed, table: ListTable) -> None:
         self._backend = backend
         self._table = table
 
@@ -143,7 +141,7 @@ class HeapListState(ListState[Any]):
 
 
 class HeapMapState(MapState[Any, Any]):
-    def __init__(self, backend: KeyedStates, table: MapTable) -> None:
+    def __init__(self, backend: Addressed, table: MapTable) -> None:
         self._backend = backend
         self._table = table
 

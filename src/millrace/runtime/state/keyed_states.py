@@ -16,6 +16,7 @@ from millrace.datastream.state import (
     ReducingState,
     ReducingStateDescriptor,
     StateDescriptor,
+    StateTtlConfig,
     ValueState,
     ValueStateDescriptor,
 )
@@ -26,6 +27,10 @@ from millrace.runtime.state.keyed import (
     HeapReducingState,
     HeapValueState,
 )
+from millrace.runtime.state.ttl_states import TTL_STATES
+
+FindTable = Callable[[str, str, StateTtlConfig | None], Any]
+"""(name of a state, kind of its table without time to live, the time to live) -> the table"""
 
 
 class KeyedStates(KeyedStateStore):
@@ -34,56 +39,43 @@ class KeyedStates(KeyedStateStore):
     ``at`` is the current key, or a ``Scoped`` key and namespace: whoever drives the operator sets it.
     """
 
-    def __init__(self, find_table: Callable[[str, str], Any]) -> None:
+    def __init__(self, find_table: FindTable) -> None:
         self.at: Any = None
         self._find_table = find_table
         self._states: dict[str, Any] = {}
 
-    def _state(self, descriptor: StateDescriptor, kind: str, heap: type, build: Any) -> Any:
-        if descriptor.get_ttl_config() is not None:
-            raise NotImplementedError(
-                f"state {descriptor.get_name()!r}: time to live (StateTtlConfig) is not in Millrace yet; nearest: "
-                f"a timer that clears the state"
-            )
-        name = descriptor.get_name()
+    def _state(self, descriptor: StateDescriptor, kind: str, heap: type, *function: Any) -> Any:
+        name, ttl = descriptor.get_name(), descriptor.get_ttl_config()
+        table = self._find_table(name, kind, ttl)
+        wanted: Any = heap if ttl is None else TTL_STATES[heap]
         state = self._states.get(name)
-        table = self._find_table(name, kind)
         if state is None:
-            state = self._states[name] = build(table)
-        elif not isinstance(state, heap):  # value, reducing and aggregating states share a kind of table
+            rules = () if ttl is None else (table.expiry,)
+            state = self._states[name] = wanted(self, table, *rules, *function)
+        elif not isinstance(state, wanted):  # value, reducing and aggregating states share a kind of table
             raise ValueError(f"state {name!r} is a {_noun(state)} already: one name, one kind")
         return state
 
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
-        state: ValueState[Any] = self._state(
-            state_descriptor, "value", HeapValueState, lambda table: HeapValueState(self, table)
-        )
+        state: ValueState[Any] = self._state(state_descriptor, "value", HeapValueState)
         return state
 
     def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
-        state: ListState[Any] = self._state(
-            state_descriptor, "list", HeapListState, lambda table: HeapListState(self, table)
-        )
+        state: ListState[Any] = self._state(state_descriptor, "list", HeapListState)
         return state
 
     def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
-        state: MapState[Any, Any] = self._state(
-            state_descriptor, "map", HeapMapState, lambda table: HeapMapState(self, table)
-        )
+        state: MapState[Any, Any] = self._state(state_descriptor, "map", HeapMapState)
         return state
 
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
         function = state_descriptor.get_reduce_function()
-        state: ReducingState[Any] = self._state(
-            state_descriptor, "value", HeapReducingState, lambda table: HeapReducingState(self, table, function)
-        )
+        state: ReducingState[Any] = self._state(state_descriptor, "value", HeapReducingState, function)
         return state
 
     def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
         function = state_descriptor.get_agg_function()
-        state: AggregatingState[Any, Any] = self._state(
-            state_descriptor, "value", HeapAggregatingState, lambda table: HeapAggregatingState(self, table, function)
-        )
+        state: AggregatingState[Any, Any] = self._state(state_descriptor, "value", HeapAggregatingState, function)
         return state
 
     def get_any(self, descriptor: StateDescriptor) -> Any:
@@ -102,4 +94,4 @@ class KeyedStates(KeyedStateStore):
 
 
 def _noun(state: Any) -> str:
-    return type(state).__name__.removeprefix("Heap")
+    return type(state).__name__.removeprefix("Heap").removeprefix("Ttl")

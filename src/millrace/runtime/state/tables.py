@@ -43,6 +43,10 @@ class Table(ABC):
     def entries(self) -> dict[Any, Any]:
         """Everything, as the delta onto an empty table."""
 
+    def content(self, at: Any) -> Any:
+        """What a user would say is stored at an address (not a copy), None for nothing."""
+        return self.rows.get(at)
+
     def keys(self) -> Iterator[Any]:
         """The distinct keys that have an entry."""
         return iter(dict.fromkeys(key_of(at) for at in self.rows))
@@ -151,6 +155,3 @@ class MapTable(Table):
 
     def entries(self) -> dict[Any, Any]:
         return {at: (True, dict(row), []) for at, row in self.rows.items()}
-
-
-TABLES: dict[str, type[Table]] = {table.kind: table for table in (ValueTable, ListTable, MapTable)}

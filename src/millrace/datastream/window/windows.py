@@ -1,24 +1,25 @@
-"""Windows as values. Assigners, triggers and serializers of PyFlink's module are not in Millrace yet."""
+"""Windows as values."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Generic, NamedTuple, TypeVar
 
 from millrace.common.constants import MAX_LONG_VALUE
-from millrace.datastream.not_yet import module_getattr
 
-__all__ = ["Window", "TimeWindow", "CountWindow", "GlobalWindow"]
+__all__ = ["Window", "TimeWindow", "CountWindow", "GlobalWindow", "MergeCallback"]
 
-__getattr__ = module_getattr(__name__)
+W2 = TypeVar("W2")
+"""Type of the windows, within a callback."""
 
 
-class MergeCallback(Protocol):
-    """Is told which windows become one."""
+class MergeCallback(ABC, Generic[W2]):
+    """Is told which windows become one. PyFlink's name for it is ``MergingWindowAssigner.MergeCallback``."""
 
-    def merge(self, to_be_merged: Iterable[TimeWindow], merge_result: TimeWindow) -> None:
-        """``to_be_merged`` (at least two) are now ``merge_result``."""
+    @abstractmethod
+    def merge(self, to_be_merged: Iterable[W2], merge_result: W2) -> None:
+        """``to_be_merged`` (at least two, all different) are now ``merge_result``."""
 
 
 class Window(ABC):
@@ -31,14 +32,19 @@ class Window(ABC):
         """The last event time (ms) that belongs to the window; a watermark at or past it completes the window."""
 
 
-class TimeWindow(Window):
-    """The interval from ``start`` (included) to ``end`` (not included), ms since the epoch. Ordered by start, end."""
+# State is looked up by window for every element. Tuples are created, hashed and compared in C.
+class _Interval(NamedTuple):
+    start: int
+    end: int
 
-    __slots__ = ("start", "end")
 
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        self.end = end
+class TimeWindow(_Interval, Window):
+    """The interval from ``start`` (included) to ``end`` (not included), ms since the epoch. Ordered by start, end.
+
+    It is a tuple, so it equals the plain tuple ``(start, end)``.
+    """
+
+    __slots__ = ()
 
     def max_timestamp(self) -> int:
         """The last millisecond of the window: ``end - 1``."""
@@ -61,40 +67,19 @@ class TimeWindow(Window):
         return timestamp - (timestamp - offset) % window_size
 
     @staticmethod
-    def merge_windows(windows: Iterable[TimeWindow], callback: MergeCallback) -> None:
+    def merge_windows(windows: Iterable[TimeWindow], callback: MergeCallback[TimeWindow]) -> None:
         """Find the groups of windows that overlap or touch and tell ``callback`` of each group of at least two."""
-        merged: TimeWindow | None = None
-        group: set[TimeWindow] = set()
-        groups: list[tuple[TimeWindow, set[TimeWindow]]] = []
-        for window in sorted(windows):
-            if merged is not None and merged.intersects(window):
-                merged = merged.cover(window)
-                group.add(window)
+        groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
+        for window in sorted(set(windows)):
+            if groups and groups[-1][0].intersects(window):
+                merged, group = groups[-1]
+                groups[-1] = (merged.cover(window), [*group, window])
             else:
-                merged = window
-                group = {window}
-                groups.append((merged, group))
-            groups[-1] = (merged, group)
+                groups.append((window, [window]))
         # Only now: the callback may change the collection that the windows come from.
-        for result, members in groups:
-            if len(members) > 1:
-                callback.merge(members, result)
-
-    def __hash__(self) -> int:
-        return hash((self.start, self.end))
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.start == other.start and self.end == other.end
-
-    def __lt__(self, other: TimeWindow) -> bool:
-        if not isinstance(other, TimeWindow):
-            return NotImplemented
-        return (self.start, self.end) < (other.start, other.end)
-
-    def __le__(self, other: TimeWindow) -> bool:
-        if not isinstance(other, TimeWindow):
-            return NotImplemented
-        return (self.start, self.end) <= (other.start, other.end)
+        for merged, group in groups:
+            if len(group) > 1:
+                callback.merge(group, merged)
 
     def __repr__(self) -> str:
         return f"TimeWindow(start={self.start}, end={self.end})"
@@ -123,9 +108,16 @@ class CountWindow(Window):
 
 
 class GlobalWindow(Window):
-    """The one window that holds all elements of a key. All instances are equal."""
+    """The one window that holds all elements of a key. There is one object of it in a process."""
 
     __slots__ = ()
+
+    _instance: GlobalWindow
+
+    def __new__(cls) -> GlobalWindow:
+        if "_instance" not in cls.__dict__:
+            cls._instance = super().__new__(cls)
+        return cls._instance
 
     @staticmethod
     def get() -> GlobalWindow:
@@ -135,12 +127,6 @@ class GlobalWindow(Window):
     def max_timestamp(self) -> int:
         """The largest long: time never completes the window."""
         return MAX_LONG_VALUE
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
 
     def __repr__(self) -> str:
         return "GlobalWindow"

@@ -1,0 +1,1 @@
+"""Compares the public API of PyFlink with ours: what ``docs/pyflink-compatibility.md`` is made from."""

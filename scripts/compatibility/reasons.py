@@ -1,0 +1,182 @@
+"""Why something of PyFlink is absent or different here, written by hand. What has no reason fails the test.
+
+The first row that fits counts. Patterns are those of ``fnmatch``; names are written without ``pyflink.``, several of
+them with spaces between. A row that fits nothing fails the test too, so that the table does not outlive its subject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from .compare import ABSENT
+
+
+@dataclass(frozen=True)
+class Reason:
+    names: str
+    """full names without ``pyflink.``"""
+    problem: str
+    """the problem's text"""
+    text: str
+
+    def fits(self, name: str, problem: str) -> bool:
+        return fnmatchcase(problem, self.problem) and any(
+            fnmatchcase(name.removeprefix("pyflink."), pattern) for pattern in self.names.split()
+        )
+
+
+REFUSED = "raises NotImplementedError"
+"""The problem of a function that does."""
+
+_JAVA = "wraps a Java object"
+_INTERNAL = "part of PyFlink's implementation, not of its API"
+_MADE_ELSEWHERE = "programs get it from a method and don't make it"
+_AVRO = "Avro comes with the connectors"
+_COMPACTION = "compaction of files comes with the connectors"
+
+REASONS = (
+    # Java
+    Reason("*", "*the Java object `j_*", "there are no Java objects here"),
+    Reason("*", "is no subclass of `pyflink.*.Java*Wrapper`", _JAVA),
+    Reason("*.get_java_* *.to_j_row_kind common.utils.* *.Java*Wrapper *.Java*Wrapper.*", ABSENT, _JAVA),
+    Reason("util.java_utils.* util.exceptions.*", ABSENT, "works on Java objects"),
+    Reason("datastream.utils.*", ABSENT, "turns Java objects into Python's and back"),
+    Reason(
+        "datastream.state_backend.Custom* datastream.checkpoint_storage.Custom*",
+        ABSENT,
+        "holds a Java object",
+    ),
+    Reason(
+        "datastream.state_backend.EmbeddedRocksDBStateBackend.set_options",
+        REFUSED,
+        "names a Java class; nearest: set_predefined_options()",
+    ),
+    Reason(
+        "datastream.connectors.base.Source datastream.connectors.base.Sink datastream.functions.SourceFunction "
+        "datastream.functions.SinkFunction",
+        "*",
+        "PyFlink takes the name of a Java class; here it is a base class for Python",
+    ),
+    # how objects are made
+    Reason(
+        "common.completable_future.CompletableFuture datastream.data_stream.KeyedStream "
+        "datastream.data_stream.CloseableIterator datastream.connectors.file_system.FileSink "
+        "datastream.formats.csv.CsvSchema",
+        "`*` instead of `*`",
+        _MADE_ELSEWHERE,
+    ),
+    Reason(
+        "datastream.stream_execution_environment.StreamExecutionEnvironment",
+        "`configuration=None` instead of `serializer=*",
+        "made by get_execution_environment() in PyFlink",
+    ),
+    Reason("common.restart_strategy.*", "`*` must be given", "PyFlink has no strategy for None either"),
+    Reason("datastream.slot_sharing_group.MemorySize", "`bytes_size` must be given", "a size is made from bytes"),
+    # what means the same
+    Reason(
+        "datastream.connectors.base.DeliveryGuarantee.*",
+        "is *, not (*,)",
+        "a stray comma makes PyFlink's value a tuple",
+    ),
+    Reason(
+        "datastream.connectors.file_system.StreamingFileSink",
+        "is no subclass of `pyflink.datastream.functions.SinkFunction`",
+        "it is a Sink; add_sink() and sink_to() take it",
+    ),
+    Reason(
+        "datastream.connectors.file_system.StreamingFileSink.BaseBuilder.with_rolling_policy",
+        "`rolling_policy` instead of `policy`",
+        "the base of FileSink's builders, too, where it has this name",
+    ),
+    Reason(
+        "datastream.data_stream.KeyedStream.broadcast",
+        "`broadcast_state_descriptor=None` instead of `*args`",
+        "an error in both",
+    ),
+    # PyFlink's own
+    Reason("common.typeinfo.*.EPOCH_ORDINAL", ABSENT, _INTERNAL),
+    Reason("datastream.data_stream.KeyedStream.AccumulateType*", ABSENT, _INTERNAL),
+    Reason("datastream.data_stream.WINDOW_STATE_NAME", ABSENT, _INTERNAL),
+    Reason("datastream.functions.*FunctionWrapper* datastream.functions.Internal*", ABSENT, _INTERNAL),
+    Reason("datastream.stream_execution_environment.StreamExecutionEnvironment.serializer", ABSENT, _INTERNAL),
+    Reason("datastream.window.WindowOperationDescriptor*", ABSENT, _INTERNAL),
+    Reason("datastream.window.Continuous*Trigger.*stat*", ABSENT, _INTERNAL),
+    Reason("datastream.window.Min*", ABSENT, _INTERNAL),
+    Reason("datastream.window.long_to_int_with_bit_mixing datastream.window.mod_inverse", ABSENT, _INTERNAL),
+    # later
+    Reason("datastream.connectors.file_system.FileCompact*", ABSENT, _COMPACTION),
+    Reason("datastream.connectors.file_system.*.enable_compact", REFUSED, _COMPACTION),
+    Reason("datastream.formats.parquet.AvroParquet*", REFUSED, _AVRO),
+    Reason(
+        "datastream.stream_execution_environment.StreamExecutionEnvironment.create_input",
+        REFUSED,
+        "PyFlink's only input format reads Avro, which comes with the connectors; nearest: from_source()",
+    ),
+    Reason("common.job_client.JobClient.*savepoint", REFUSED, "savepoints come later; nearest: stop()"),
+)
+
+
+SAME_IN_EFFECT = frozenset(
+    {
+        # raises NotImplementedError there, too
+        "pyflink.datastream.window.Trigger.on_merge",
+        # abstract; every strategy compares by value
+        "pyflink.common.restart_strategy.RestartStrategyConfiguration.__eq__",
+        "pyflink.common.restart_strategy.RestartStrategyConfiguration.__hash__",
+        # there is one object of it
+        "pyflink.datastream.window.GlobalWindow.__eq__",
+        "pyflink.datastream.window.GlobalWindow.__hash__",
+    }
+)
+"""What looks different, and is not."""
+
+OUR_MODULES = (
+    "millrace.activate",
+    "millrace.common.accumulators",
+    "millrace.common.sink",
+    "millrace.common.source",
+    "millrace.datastream.connectors.datagen",
+    "millrace.testing",
+)
+"""What users import beyond PyFlink's modules."""
+
+
+class Unexplained(Exception):
+    """Something is absent or different, and no reason says why; or a reason has no subject any more."""
+
+
+class Explanations:
+    """Looks reasons up and remembers which were of use."""
+
+    def __init__(
+        self, reasons: tuple[Reason, ...] = REASONS, same_in_effect: frozenset[str] = SAME_IN_EFFECT
+    ) -> None:
+        self._reasons = reasons
+        self._same_in_effect = same_in_effect
+        self._used: set[Reason | str] = set()
+        self._missing: list[str] = []
+
+    def excuse(self, name: str) -> bool:
+        """Whether the problems of a name make no difference."""
+        if name in self._same_in_effect:
+            self._used.add(name)
+        return name in self._same_in_effect
+
+    def explain(self, name: str, problem: str, otherwise: str | None = None) -> str:
+        """The reason for a problem; ``otherwise`` counts when no row fits."""
+        for reason in self._reasons:
+            if reason.fits(name, problem):
+                self._used.add(reason)
+                return reason.text
+        if otherwise is None:
+            self._missing.append(f"{name}: {problem}")
+        return otherwise or "?"
+
+    def check(self) -> None:
+        """Raises ``Unexplained``, naming all that is wrong."""
+        lines = [f"no reason for {line}" for line in self._missing]
+        given = [*self._reasons, *sorted(self._same_in_effect)]
+        lines += [f"no use for {reason}" for reason in given if reason not in self._used]
+        if lines:
+            raise Unexplained("\n".join(["see scripts/compatibility/reasons.py", *lines]))

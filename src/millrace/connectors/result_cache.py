@@ -1,0 +1,292 @@
+"""``DataStream.cache``: the result of one job in files, as a source of later jobs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+
+import cloudpickle
+
+from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.common.source import (
+    Boundedness,
+    InputStatus,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SourceReaderContext,
+    SplitEnumeratorContext,
+)
+from millrace.connectors.queue_enumerator import QueueEnumerator
+
+__all__ = ["CacheSink", "CacheSource", "ResultCache"]
+
+
+@dataclass(frozen=True)
+class CachePart:
+    """What one subtask wrote in one epoch."""
+
+    subtask: int
+    subtasks: int
+    path: str | None
+    """a file of pickled (values, timestamps); None: nothing in this epoch"""
+    last: bool
+
+
+@dataclass(frozen=True)
+class CacheSplit:
+    """The files that one subtask wrote, in order, and where its reader is: it drops those that it has read."""
+
+    split_id: str
+    files: tuple[str, ...]
+    offset: int = 0
+    skip: int = 0
+    """elements of the block at ``offset`` that are read already"""
+
+
+class ResultCache:
+    """Where the result of a stream is kept: empty, or with all of it. Lives on the driver.
+
+    :param directory: parent of the files, which all workers reach; None: a temporary one.
+    """
+
+    def __init__(self, directory: str | None = None) -> None:
+        self._parent = directory
+        self._full: _Contents | None = None
+
+    def source(self) -> CacheSource | None:
+        """The result as a source; None if no job has computed it yet."""
+        return None if self._full is None else CacheSource(self._full)
+
+    def sink(self) -> CacheSink:
+        """Where a job writes the result."""
+        return CacheSink(self, _Contents(self._parent))
+
+    def fill(self, contents: _Contents) -> None:
+        """A job has written all of ``contents``. Of two that computed the same at the same time the first counts."""
+        if self._full is None:
+            self._full = contents
+        else:
+            contents.discard()
+
+    def invalidate(self) -> None:
+        """Forget the result: the next job computes it again. Its files go with the last job that reads them."""
+        full, self._full = self._full, None
+        if full is not None:
+            full.discard()
+
+
+class _Contents:
+    """A directory with one result."""
+
+    def __init__(self, parent: str | None) -> None:
+        base = os.path.abspath(parent or tempfile.gettempdir())
+        self.directory = os.path.join(base, f"millrace-cache-{uuid.uuid4().hex}")
+        self.parts: list[CachePart] = []
+        self._lock = threading.Lock()
+        self._readers = 0
+        self._unwanted = False
+        # At the latest when the program ends.
+        self._delete = weakref.finalize(self, shutil.rmtree, self.directory, True)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.parts) and sum(part.last for part in self.parts) == self.parts[0].subtasks
+
+    def splits(self) -> list[CacheSplit]:
+        """One split a subtask, in the order of the subtasks."""
+        return [
+            CacheSplit(str(subtask), tuple(p.path for p in self.parts if p.subtask == subtask and p.path is not None))
+            for subtask in range(self.parts[0].subtasks)
+        ]
+
+    def read(self) -> None:
+        """A job reads the files until it calls ``done``."""
+        with self._lock:
+            self._readers += 1
+
+    def done(self) -> None:
+        with self._lock:
+            self._readers -= 1
+            self._delete_unwanted()
+
+    def discard(self) -> None:
+        """Nobody will begin to read the files."""
+        with self._lock:
+            self._unwanted = True
+            self._delete_unwanted()
+
+    def _delete_unwanted(self) -> None:
+        if self._unwanted and not self._readers:
+            self._delete()
+
+
+class CacheSink(Sink[Any]):
+    """Writes a result into files; when all subtasks have ended, the cache has it."""
+
+    def __init__(self, cache: ResultCache, contents: _Contents) -> None:
+        self._cache: ResultCache | None = cache
+        self._contents: _Contents | None = contents
+        self._directory = contents.directory
+
+    def create_writer(self, context: WriterInitContext) -> CacheWriter:
+        return CacheWriter(self._directory, context)
+
+    def create_committer(self) -> CacheCommitter:
+        assert self._cache is not None and self._contents is not None, "committers are made on the driver"
+        return CacheCommitter(self._cache, self._contents)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": None, "_contents": None}
+
+
+class CacheWriter(SinkWriter[Any]):
+    """One file an epoch, a block of (values, timestamps) for every ``flush``."""
+
+    def __init__(self, directory: str, context: WriterInitContext) -> None:
+        self._context = context
+        self._path = os.path.join(directory, f"{context.get_index_of_subtask()}-{uuid.uuid4().hex}")
+        self._file: BinaryIO | None = None
+        self._values: list[Any] = []
+        self._timestamps: list[int | None] = []
+        self._last = False
+
+    def write(self, element: Any, context: SinkWriterContext) -> None:
+        self._values.append(element)
+        self._timestamps.append(context.timestamp())
+
+    def flush(self, end_of_input: bool) -> None:
+        self._last = end_of_input
+        if not self._values:
+            return
+        if self._file is None:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            self._file = open(self._path, "wb")  # noqa: SIM115  closed by close()
+        stamped = any(timestamp is not None for timestamp in self._timestamps)
+        self._file.write(cloudpickle.dumps((self._values, self._timestamps if stamped else None), protocol=5))
+        self._values, self._timestamps = [], []
+
+    def prepare_commit(self) -> list[CachePart]:
+        path = None
+        if self._file is not None:
+            self._file.flush()
+            path = self._path
+        context = self._context
+        subtask, subtasks = context.get_index_of_subtask(), context.get_number_of_parallel_subtasks()
+        return [CachePart(subtask, subtasks, path, self._last)]
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+class CacheCommitter(Committer[CachePart]):
+    """Collects the parts of all epochs."""
+
+    def __init__(self, cache: ResultCache, contents: _Contents) -> None:
+        self._cache = cache
+        self._contents = contents
+
+    def commit(self, committables: Sequence[CachePart]) -> None:
+        self._contents.parts.extend(committables)
+        if self._contents.complete:
+            self._cache.fill(self._contents)
+
+    def abort(self, committables: Sequence[CachePart]) -> None:
+        for part in committables:
+            if part.path is not None:
+                os.unlink(part.path)
+
+    def close(self) -> None:
+        if not self._contents.complete:
+            self._contents.discard()
+
+
+class CacheSource(Source[Any, CacheSplit]):
+    """Reads a result: subtask i gets what subtask i wrote, in its order and with its timestamps."""
+
+    def __init__(self, contents: _Contents) -> None:
+        self._contents: _Contents | None = contents
+        self.parallelism = contents.parts[0].subtasks
+
+    def get_boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[CacheSplit], checkpoint: Sequence[CacheSplit] | None = None
+    ) -> CacheEnumerator:
+        assert self._contents is not None, "enumerators are made on the driver"
+        return CacheEnumerator(context, self._contents, checkpoint)
+
+    def create_reader(self, context: SourceReaderContext) -> CacheReader:
+        return CacheReader(context.max_records())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_contents": None}
+
+
+class CacheEnumerator(QueueEnumerator[CacheSplit]):
+    """Hands out the splits, and holds on to the files until it is closed."""
+
+    def __init__(
+        self,
+        context: SplitEnumeratorContext[CacheSplit],
+        contents: _Contents,
+        checkpoint: Sequence[CacheSplit] | None,
+    ) -> None:
+        super().__init__(context, contents.splits() if checkpoint is None else checkpoint)
+        self._contents = contents
+        contents.read()
+
+    def close(self) -> None:
+        self._contents.done()
+
+
+@dataclass
+class CacheReader(SourceReader[Any, CacheSplit]):
+    """Emits one block a poll."""
+
+    max_records: int | None
+    _splits: deque[CacheSplit] = field(default_factory=deque)
+    _no_more_splits: bool = False
+
+    def add_splits(self, splits: Sequence[CacheSplit]) -> None:
+        self._splits.extend(splits)
+
+    def notify_no_more_splits(self) -> None:
+        self._no_more_splits = True
+
+    def poll_next(self, output: ReaderOutput[Any]) -> InputStatus:
+        if not self._splits:
+            return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
+        split = self._splits.popleft()
+        if split.files:
+            self._splits.appendleft(self._read(split, output))
+        return InputStatus.MORE_AVAILABLE
+
+    def _read(self, split: CacheSplit, output: ReaderOutput[Any]) -> CacheSplit:
+        """Emit a block, or as much of it as the epoch takes; gives the split that is left."""
+        with open(split.files[0], "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(split.offset)
+            values, timestamps = pickle.load(file)
+            behind = file.tell()
+        end = len(values) if self.max_records is None else min(len(values), split.skip + self.max_records)
+        output.collect_batch(values[split.skip : end], None if timestamps is None else timestamps[split.skip : end])
+        if end < len(values):
+            return replace(split, skip=end)
+        if behind < size:
+            return replace(split, offset=behind, skip=0)
+        return replace(split, files=split.files[1:], offset=0, skip=0)
+
+    def snapshot_state(self, checkpoint_id: int) -> list[CacheSplit]:
+        return list(self._splits)

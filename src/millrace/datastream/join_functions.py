@@ -1,0 +1,63 @@
+"""The functions of window join and co-group as a ``WindowFunction``, which sees the elements of both sides, tagged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from millrace.datastream.functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    Function,
+    JoinFunction,
+    RuntimeContext,
+    WindowFunction,
+)
+
+
+class _Adapter:
+    """Opens and closes the adapted function."""
+
+    function: Function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.function.open(runtime_context)
+
+    def close(self) -> None:
+        self.function.close()
+
+
+class CoGroupWindow(_Adapter, WindowFunction[tuple[int, Any], Any, Any, Any]):
+    """Splits a window's elements into those of the first and those of the second stream."""
+
+    def __init__(self, function: CoGroupFunction) -> None:
+        self.function: CoGroupFunction = function
+
+    def apply(self, key: Any, window: Any, inputs: Iterable[tuple[int, Any]]) -> Iterable[Any]:
+        groups: tuple[list[Any], list[Any]] = ([], [])
+        for tag, value in inputs:
+            groups[tag - 1].append(value)
+        results = self.function.co_group(*groups)
+        return () if results is None else results
+
+
+class EachPair(_Adapter, CoGroupFunction):
+    """All pairs of both groups, the first one's elements in the outer loop."""
+
+    def __init__(self, function: JoinFunction) -> None:
+        self.function: JoinFunction = function
+
+    def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
+        join = self.function.join
+        return (join(one, two) for one in first for two in second)
+
+
+class EachPairFlat(_Adapter, CoGroupFunction):
+    """The same for a function with any number of results."""
+
+    def __init__(self, function: FlatJoinFunction) -> None:
+        self.function: FlatJoinFunction = function
+
+    def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
+        join = self.function.join
+        return (result for one in first for two in second for result in join(one, two) or ())

@@ -1,0 +1,218 @@
+"""The elements that are in flight: handed over in chunks by the task's thread, called and completed in the loop's.
+
+Per chunk there is one message to the loop, and one wake-up of the task if it has to wait at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from millrace.runtime.asynchronous.buffers import Batch, Buffer, Entry, Mark
+from millrace.runtime.asynchronous.loop import WIND_UP_SECONDS, LoopBlocked, LoopThread
+from millrace.runtime.operators.base import NO_ELEMENT
+
+BLOCKED_SECONDS = 30.0
+"""If no call ends in so much more than the timeout, a coroutine keeps the loop from running."""
+
+
+class CallError(Exception):
+    """A call failed, and so has the job."""
+
+    def __init__(self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "") -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.element = element
+        self.during = during
+
+
+class Calls:
+    """Calls in flight: at most ``capacity``, each for at most ``timeout`` ms (0 or less: as long as it takes).
+
+    As in Flink an element counts until its results leave the buffer, so ``capacity`` bounds the buffer, too.
+    """
+
+    def __init__(
+        self,
+        loop: LoopThread,
+        call: Callable[[Any], Awaitable[list[Any]]],
+        on_timeout: Callable[[Any], list[Any]],
+        timeout: int,
+        capacity: int,
+        buffer: Buffer,
+    ) -> None:
+        self._loop = loop
+        self._call = call
+        self._on_timeout = on_timeout
+        self._timeout = timeout / 1000 if timeout > 0 else None
+        self._patience = self._timeout and min(self._timeout + BLOCKED_SECONDS, threading.TIMEOUT_MAX)
+        self._capacity = capacity
+        # The task's alone.
+        self._marks: list[Mark] = []
+        """marks behind the last element that was handed over"""
+        # The loop's alone.
+        self._arrived: deque[Entry | Mark] = deque()
+        """what has not found room yet"""
+        self._admitted = 0
+        self._running: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        """cancelled, but not over"""
+        self._context = contextvars.copy_context()
+        # Both threads', under the lock.
+        self._changed = threading.Condition()
+        self._buffer = buffer
+        self._submitted = 0
+        self._released = 0
+        self._wanted = -1
+        """the task waits for no more than so many elements in flight; -1: it does not wait"""
+        self._error: CallError | None = None
+        self._cancelled = False
+
+    # -- in the task's thread -------------------------------------------------------------------------------------
+
+    def submit(self, entries: list[Entry]) -> None:
+        """Start elements as soon as there is room for them."""
+        marks, self._marks = self._marks, []
+        with self._changed:
+            self._submitted += len(entries)
+        self._loop.post(self._arrive, [*marks, *entries])
+
+    def mark(self, mark: Mark) -> None:
+        """A mark behind the elements so far. It needs no message: it can wait for the next elements or the end."""
+        self._marks.append(mark)
+
+    def collect(self, limit: int) -> list[Batch | Mark]:
+        """What may go on, as soon as no more than ``limit`` elements are in flight. Raises ``CallError``."""
+        with self._changed:
+            self._wanted = limit
+            while self._error is None and self._submitted - self._released > limit:
+                before = self._released
+                if not self._changed.wait(self._patience) and self._released == before and self._error is None:
+                    self._error = self._blocked()
+            self._wanted = -1
+            if self._error is not None:
+                raise self._error
+            ready = self._buffer.ready.take()
+            if self._submitted == self._released:
+                ready += self._marks
+                self._marks = []
+            return ready
+
+    def _blocked(self) -> CallError:
+        self._loop.blocked = True
+        cause = TimeoutError(
+            f"no call has ended for {self._patience:g} s though each may take {self._timeout:g} s: something in the "
+            "event loop does not give control back; await what takes long, or use asyncio.to_thread() for it"
+        )
+        return CallError(cause.with_traceback(self._loop.where()), during=" to run its event loop")
+
+    def cancel(self) -> None:
+        """Give up what is in flight, and wait for it to clean up."""
+        in_flight = self._submitted != self._released or self._ending
+        if in_flight and not self._loop.blocked:
+            with contextlib.suppress(LoopBlocked):
+                self._loop.wait_for(self._cancel_all(), 2 * WIND_UP_SECONDS)
+
+    # -- in the loop ----------------------------------------------------------------------------------------------
+
+    async def _cancel_all(self) -> None:
+        self._stop_all()
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=WIND_UP_SECONDS)
+
+    def _stop_all(self) -> None:
+        self._cancelled = True
+        self._arrived.clear()
+        for task in list(self._running):
+            self._stop(task)
+
+    def _stop(self, task: asyncio.Task[None]) -> None:
+        # Once only: a second time would disturb it while it cleans up.
+        if task in self._running:
+            self._running.remove(task)
+            self._ending.add(task)
+            task.cancel()
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._ending.discard(task)
+
+    def _arrive(self, items: list[Entry | Mark]) -> None:
+        # That of the task: a call must not see the context variables that another one has set.
+        self._context = contextvars.copy_context()
+        self._arrived.extend(items)
+        with self._changed:
+            self._admit()
+
+    def _admit(self) -> None:
+        arrived, buffer = self._arrived, self._buffer
+        while arrived and not self._cancelled:
+            item = arrived[0]
+            if not isinstance(item, Entry):
+                buffer.mark(item)
+            elif self._admitted - self._released < self._capacity:
+                self._admitted += 1
+                buffer.add(item)
+                self._start(item)
+            else:
+                return
+            arrived.popleft()
+
+    def _start(self, entry: Entry) -> None:
+        # Not loop.create_task(): with a user's eager task factory the call would run in the midst of _admit.
+        task: asyncio.Task[None] = self._context.run(asyncio.Task, self._run(entry), loop=self._loop.loop)
+        entry.task = task
+        self._running.add(task)
+        task.add_done_callback(self._over)
+        if self._timeout is not None:
+            assert self._loop.loop is not None
+            entry.timer = self._loop.loop.call_later(self._timeout, self._expire, entry)
+
+    def _first_outcome(self, entry: Entry) -> bool:
+        """Whether the element had no outcome yet, and one is still wanted."""
+        if entry.settled or self._cancelled:
+            return False
+        entry.settled = True
+        if entry.timer is not None:
+            entry.timer.cancel()
+        return True
+
+    async def _run(self, entry: Entry) -> None:
+        try:
+            results = await self._call(entry.value)
+        except BaseException as error:  # sys.exit() must not end the loop's thread, a cancelled call not be lost
+            if self._first_outcome(entry):
+                self._fail(entry, error)
+        else:
+            if self._first_outcome(entry):
+                self._settle(entry, results)
+
+    def _expire(self, entry: Entry) -> None:
+        if not self._first_outcome(entry):
+            return
+        assert entry.task is not None, "the clock starts with the call"
+        self._stop(entry.task)
+        try:
+            results = self._on_timeout(entry.value)
+        except BaseException as error:
+            self._fail(entry, error, " in timeout()")
+        else:
+            self._settle(entry, results)
+
+    def _settle(self, entry: Entry, results: list[Any]) -> None:
+        with self._changed:
+            self._released += self._buffer.complete(entry, results)
+            if self._submitted - self._released <= self._wanted:
+                self._changed.notify()
+            self._admit()
+
+    def _fail(self, entry: Entry, error: BaseException, during: str = "") -> None:
+        self._stop_all()
+        with self._changed:
+            self._error = self._error or CallError(error, entry.value, during)
+            self._changed.notify()

@@ -1,0 +1,121 @@
+"""``AsyncDataStream``: many calls at a time, each element's results in its place.
+
+An event loop in a thread of its own makes the calls; the task hands it chunks and passes on what is ready. Nothing
+stays in flight between epochs, so the operator has no state.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+from millrace.datastream.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
+from millrace.runtime.asynchronous.attempts import Attempts, as_results
+from millrace.runtime.asynchronous.buffers import Batch, Buffer, Entry, Mark, OrderedBuffer, UnorderedBuffer
+from millrace.runtime.asynchronous.calls import CallError, Calls
+from millrace.runtime.asynchronous.loop import LoopThread
+from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.operators.function import FunctionOperator
+
+_BUFFERS: dict[AsyncFunctionDescriptor.OutputMode, type[Buffer]] = {
+    AsyncFunctionDescriptor.OutputMode.ORDERED: OrderedBuffer,
+    AsyncFunctionDescriptor.OutputMode.UNORDERED: UnorderedBuffer,
+}
+
+
+class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
+    """Runs an AsyncFunction; ``timeout`` in ms, 0 or less for none."""
+
+    def __init__(
+        self,
+        function: AsyncFunction[Any, Any],
+        timeout: int,
+        capacity: int,
+        retry_strategy: AsyncRetryStrategy[Any],
+        output_mode: AsyncFunctionDescriptor.OutputMode,
+    ) -> None:
+        super().__init__(function)
+        self._timeout = timeout
+        self._capacity = capacity
+        self._retry_strategy = retry_strategy
+        self._output_mode = output_mode
+        self._loop: LoopThread | None = None
+        self._calls: Calls | None = None
+
+    def open(self) -> None:
+        subtask = self.context.runtime.get_index_of_this_subtask() + 1
+        self._loop = LoopThread(f"millrace-async {self.context.name} ({subtask})")
+        self._loop.start()
+        try:
+            super().open()
+            attempts = Attempts(self.function, self._retry_strategy)
+            buffer = _BUFFERS[self._output_mode]()
+            self._calls = Calls(self._loop, attempts.results, self._give_up, self._timeout, self._capacity, buffer)
+        except BaseException:
+            self._loop.close()
+            raise
+
+    def call(self, method: Callable[..., Any], *args: Any) -> None:
+        # A plain open() runs in the task's thread, as in PyFlink; a coroutine where async_invoke will run.
+        done = method(*args)
+        if inspect.isawaitable(done):
+            assert self._loop is not None, "the loop lives from open() to close()"
+            self._loop.wait_for(done)
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        assert self._calls is not None, "elements come after open()"
+        self._calls.submit(list(map(Entry, chunk.values, chunk.timestamps or repeat(None))))
+        self._pass_on(self._capacity)
+
+    def process_watermark(self, watermark: int) -> None:
+        self.watermark = watermark
+        self._mark(watermark)
+
+    def process_status(self, status: Status) -> None:
+        self._mark(status)
+
+    def _mark(self, mark: Mark) -> None:
+        assert self._calls is not None, "marks come after open()"
+        self._calls.mark(mark)
+        self._pass_on(self._capacity)
+
+    def after_input(self, now: int) -> None:
+        # Not only in end_epoch: operators below judge now whether their input is quiet.
+        self._pass_on(0)
+
+    def end_epoch(self) -> None:
+        self._pass_on(0)
+
+    def end_input(self) -> None:
+        self._pass_on(0)
+
+    def _pass_on(self, limit: int) -> None:
+        """Wait until no more than ``limit`` elements are in flight; hand on what is ready."""
+        if self._calls is None:  # a task that has ended has further epochs while others go on
+            return
+        try:
+            ready = self._calls.collect(limit)
+        except CallError as failed:
+            raise self.context.error(failed.cause, failed.element, failed.during) from failed.cause
+        for item in ready:
+            if isinstance(item, Batch):
+                self.emit(item.values, item.timestamps if item.stamped else None)
+            else:
+                self.output.mark(item)
+
+    def _give_up(self, value: Any) -> list[Any]:
+        return as_results(self.function.timeout(value), "timeout", self.function)
+
+    def close(self) -> None:
+        calls, self._calls = self._calls, None
+        try:
+            if calls is not None:
+                calls.cancel()
+        finally:
+            try:
+                super().close()
+            finally:
+                if self._loop is not None:
+                    self._loop.close()

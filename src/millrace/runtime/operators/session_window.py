@@ -1,0 +1,172 @@
+"""Event-time sessions with the trigger they come with, folded into one accumulator per key and session.
+
+Each key has a short list of its open sessions. Nothing is moved while a session grows: it is looked at again at the
+time when it would have ended, and then either fires or waits for its new end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import repeat
+from typing import Any
+
+from millrace.datastream.functions import ProcessWindowFunction
+from millrace.datastream.window import EventTimeSessionWindows, TimeWindow
+from millrace.datastream.window.time_assigner import check_timestamp
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.process_base import Results
+from millrace.runtime.operators.window import WindowOperatorBase
+from millrace.runtime.state.session_table import CONTENTS, END, START, SessionTable
+from millrace.runtime.windows import strategy as names
+from millrace.runtime.windows.contents import fold_of
+from millrace.runtime.windows.strategy import WindowStrategy
+
+
+class SessionWindowOperator(WindowOperatorBase):
+    """Sessions of a fixed gap, or of a gap that each element tells."""
+
+    def __init__(self, strategy: WindowStrategy, function: ProcessWindowFunction[Any, Any, Any, Any]) -> None:
+        super().__init__(strategy, function)
+        assigner: Any = strategy.assigner
+        self._gap_of = assigner.gap_of
+        self._gap = assigner.session_gap if isinstance(assigner, EventTimeSessionWindows) else None
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._table: SessionTable = self._backend.table_of(names.CONTENTS, SessionTable.kind)
+        self._fold = fold_of(self.strategy.contents)
+        self._keys_at: dict[int, dict[Any, None]] = {}
+        """time -> the keys whose sessions are looked at then"""
+        self._times: list[int] = []
+        """a heap of these times"""
+
+    def open(self) -> None:
+        super().open()
+        self._plan()
+
+    def caught_up(self) -> None:
+        super().caught_up()
+        self._plan()
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        found = Results()
+        rows, touched, watermark = self._table.rows, self._table.touched, self.watermark
+        add, fixed, gap_of = self._fold.add, self._gap, self._gap_of
+        remaining = iter(chunk.values)
+        try:
+            for key, timestamp, value in zip(chunk.keys or (), chunk.timestamps or repeat(None), remaining):
+                if timestamp is None:
+                    timestamp = check_timestamp(timestamp, self.strategy.assigner)
+                end = timestamp + (fixed or gap_of(value))
+                sessions = rows.get(key)
+                if sessions is not None and len(sessions) == 1:
+                    session = sessions[0]
+                    if timestamp <= session[END] and session[START] <= end and session[END] > watermark + 1:
+                        if end > session[END]:
+                            session[END] = end
+                        if timestamp < session[START]:
+                            session[START] = timestamp
+                        session[CONTENTS] = add(value, session[CONTENTS])
+                        touched[key] = None
+                        continue
+                self._insert(key, value, timestamp, end, found)
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining)) from error
+        self.send(found)
+
+    def _insert(self, key: Any, value: Any, start: int, end: int, found: Results) -> None:
+        """Add an element to a new session, or to the one that all sessions become which it connects."""
+        table, timestamp = self._table, start
+        sessions = table.rows.get(key, ())
+        joined = sorted(session for session in sessions if session[START] <= end and start <= session[END])
+        apart = [session for session in sessions if session[START] > end or start > session[END]]
+        if joined:
+            contents = joined[0][CONTENTS]
+            for session in joined[1:]:
+                contents = self._fold.merge(contents, session[CONTENTS])
+            start = min(start, *(session[START] for session in joined))
+            end = max(end, *(session[END] for session in joined))
+            contents = self._fold.add(value, contents)
+        elif self.cleanup_of(end - 1) <= self.watermark:
+            self.too_late(value, timestamp, found)
+            return
+        else:
+            contents = self._fold.first(value)
+        table.rows[key] = [*apart, [start, end, contents]]
+        table.touched[key] = None
+        self._look_again(key, end)
+        if end - 1 <= self.watermark:
+            self._evaluate(key, table.rows[key][-1], found)
+
+    def contents_of(self, key: Any, window: Any) -> Any:
+        for start, end, contents in self._table.rows.get(key, ()):
+            if (start, end) == window:
+                return contents
+        return None
+
+    # -- firing ---------------------------------------------------------------------------------------------------
+
+    def fire_until(self, watermark: int) -> None:
+        times = self._times
+        if not times or times[0] > watermark:
+            return
+        found, rows = Results(), self._table.rows
+        while times and times[0] <= watermark:
+            time = heapq.heappop(times)
+            for key in self._keys_at.pop(time):
+                if key in rows:
+                    self._look(key, time, found)
+        self.send(found)
+
+    def _look(self, key: Any, time: int, found: Results) -> None:
+        """Fire and drop the sessions of a key that are due at ``time``."""
+        table = self._table
+        left = []
+        for session in table.rows[key]:
+            start, end, _ = session
+            try:
+                if end - 1 == time:
+                    self._evaluate(key, session, found)
+                if self.cleanup_of(end - 1) <= time:
+                    self.clear_window(key, TimeWindow(start, end))
+                else:
+                    left.append(session)
+                    self._schedule(key, end - 1 if end - 1 > time else self.cleanup_of(end - 1))
+            except Exception as error:
+                during = f" when {TimeWindow(start, end)!r} of key {key!r} fired"
+                raise self.context.error(error, during=during) from error
+        if len(left) < len(table.rows[key]):
+            table.touched[key] = None
+            if left:
+                table.rows[key] = left
+            else:
+                del table.rows[key]
+
+    def _evaluate(self, key: Any, session: list[Any], found: Results) -> None:
+        contents = self._fold.result(session[CONTENTS])
+        if contents is not None:
+            self.evaluate(key, TimeWindow(session[START], session[END]), contents, None, found)
+
+    # -- when to look again ---------------------------------------------------------------------------------------
+
+    def _look_again(self, key: Any, end: int) -> None:
+        self._schedule(key, end - 1 if end - 1 > self.watermark else self.cleanup_of(end - 1))
+
+    def _schedule(self, key: Any, time: int) -> None:
+        keys = self._keys_at.get(time)
+        if keys is None:
+            self._keys_at[time] = {key: None}
+            heapq.heappush(self._times, time)
+        else:
+            keys[key] = None
+
+    def _plan(self) -> None:
+        """Follow what other copies did to the state: they also fired whatever was due until now."""
+        keys, times = dict.fromkeys(self._table.applied), self._times
+        while times and times[0] <= self.watermark:
+            keys.update(self._keys_at.pop(heapq.heappop(times)))
+        for key in keys:
+            for session in self._table.rows.get(key, ()):
+                self._look_again(key, session[END])
+        self._table.applied.clear()

@@ -1,0 +1,52 @@
+"""``add_sink`` with a function that has operator state: it stays open from epoch to epoch."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from millrace.datastream.functions import SinkFunction
+from millrace.datastream.functions.adapt import invoke_of
+from millrace.runtime.elements import Chunk
+from millrace.runtime.operators.base import Operator, failing
+from millrace.runtime.operators.function import FunctionOperator
+
+
+class _Context(SinkFunction.Context):
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self.current_timestamp: int | None = None
+
+    def current_processing_time(self) -> int:
+        return self._operator.context.clock()
+
+    def current_watermark(self) -> int:
+        return self._operator.watermark
+
+    def timestamp(self) -> int | None:
+        return self.current_timestamp
+
+
+class StatefulSinkOperator(FunctionOperator[SinkFunction[Any]]):
+    """A SinkFunction that is a CheckpointedFunction. Other sink functions are opened and closed in every epoch."""
+
+    def open(self) -> None:
+        super().open()
+        self._invoke = invoke_of(self.function)
+        self._sink_context = _Context(self)
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        invoke, context = self._invoke, self._sink_context
+        remaining = iter(chunk.values)
+        try:
+            for timestamp, value in zip(chunk.timestamps or repeat(None), remaining):
+                context.current_timestamp = timestamp
+                invoke(value, context)
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining), " to write") from error
+
+    def end_input(self) -> None:
+        try:
+            self.function.finish()
+        except Exception as error:
+            raise self.context.error(error, during=" in finish()") from error

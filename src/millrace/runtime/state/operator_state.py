@@ -1,0 +1,129 @@
+"""Operator state: lists and maps that belong to a subtask as a whole, not to a key.
+
+The tables are those of keyed state, with the name of a state as its address: a delta holds what an epoch touched. There
+is one table for each way in which state is redistributed, so the way is part of every delta.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from millrace.datastream.state import (
+    BroadcastState,
+    ListState,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OperatorStateStore,
+    StateDescriptor,
+)
+from millrace.runtime.state.broadcast_state import HeapBroadcastState, HeapReadOnlyBroadcastState
+from millrace.runtime.state.keyed import HeapListState
+from millrace.runtime.state.tables import ListTable, MapTable, Table
+
+
+class Distribution(enum.Enum):
+    """What becomes of a state when the number of subtasks changes."""
+
+    SPLIT_DISTRIBUTE = "SPLIT_DISTRIBUTE"
+    """a list whose items are dealt out to the subtasks"""
+    UNION = "UNION"
+    """a list of which every subtask gets all items of all subtasks"""
+    BROADCAST = "BROADCAST"
+    """a map of which every subtask has a copy"""
+
+
+OperatorDelta = dict[str, tuple[Distribution, Any]]
+"""state name -> (its redistribution, the change of its entry in the table)"""
+
+
+class _Named:
+    """The address of one state for as long as it lives: its name."""
+
+    def __init__(self, name: str) -> None:
+        self.at = name
+
+
+class OperatorStateBackend(OperatorStateStore):
+    """The operator state of one operator's subtask, by name."""
+
+    def __init__(self) -> None:
+        self._tables: dict[Distribution, Table] = {
+            Distribution.SPLIT_DISTRIBUTE: ListTable(),
+            Distribution.UNION: ListTable(),
+            Distribution.BROADCAST: MapTable(),
+        }
+        self._states: dict[str, tuple[Distribution, Any]] = {}
+        self.restored = False
+        """whether this subtask goes on from an earlier copy, be its state empty or not"""
+        self.changed = False
+        """whether another copy made changes since the function was initialized"""
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        state: ListState[Any] = self._state(state_descriptor, Distribution.SPLIT_DISTRIBUTE, HeapListState)
+        return state
+
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        state: ListState[Any] = self._state(state_descriptor, Distribution.UNION, HeapListState)
+        return state
+
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+        state: BroadcastState[Any, Any] = self._state(state_descriptor, Distribution.BROADCAST, HeapBroadcastState)
+        return state
+
+    def read_only(self, name: str) -> HeapReadOnlyBroadcastState:
+        """A view of a broadcast state."""
+        table = self._tables[Distribution.BROADCAST]
+        assert isinstance(table, MapTable)
+        return HeapReadOnlyBroadcastState(_Named(name), table)
+
+    def get_registered_state_names(self) -> set[str]:
+        return self._names(Distribution.SPLIT_DISTRIBUTE) | self._names(Distribution.UNION)
+
+    def get_registered_broadcast_state_names(self) -> set[str]:
+        return self._names(Distribution.BROADCAST)
+
+    def content(self, name: str) -> Any:
+        """What a state holds (a list or dict, not a copy), None for nothing."""
+        return next((table.rows[name] for table in self._tables.values() if name in table.rows), None)
+
+    def delta(self) -> OperatorDelta:
+        """What changed since the last call."""
+        return {
+            name: (distribution, change)
+            for distribution, table in self._tables.items()
+            for name, change in table.delta().items()
+        }
+
+    def full(self) -> OperatorDelta:
+        """Everything, as the delta onto an empty backend."""
+        return {
+            name: (distribution, entry)
+            for distribution, table in self._tables.items()
+            for name, entry in table.entries().items()
+        }
+
+    def apply(self, delta: OperatorDelta) -> None:
+        """Do the changes of another copy of this backend."""
+        self.restored = True
+        for name, (distribution, change) in delta.items():
+            self._tables[distribution].apply({name: change})
+            self.changed = True
+
+    def _state(self, descriptor: StateDescriptor, wanted: Distribution, heap: Any) -> Any:
+        expected = MapStateDescriptor if wanted is Distribution.BROADCAST else ListStateDescriptor
+        if not isinstance(descriptor, expected):
+            raise TypeError(f"operator state takes a {expected.__name__} here, not {descriptor!r}")
+        name = descriptor.get_name()
+        if descriptor.get_ttl_config() is not None:
+            raise ValueError(f"state {name!r}: operator state has no time to live; only keyed state does")
+        known = next((found for found in Distribution if name in self._names(found)), wanted)
+        if known is not wanted:
+            raise ValueError(f"state {name!r} is registered as {known.value}, so it can't be {wanted.value} as well")
+        if name not in self._states:
+            self._states[name] = (wanted, heap(_Named(name), self._tables[wanted]))
+        return self._states[name][1]
+
+    def _names(self, distribution: Distribution) -> set[str]:
+        registered = {name for name, (found, _) in self._states.items() if found is distribution}
+        return registered | self._tables[distribution].rows.keys()

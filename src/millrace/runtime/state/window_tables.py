@@ -1,0 +1,96 @@
+"""The tables of windows that all keys share: first by the window's end, then by key.
+
+A window that is over is dropped as a whole, and firing walks over the keys of one window only.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from millrace.runtime.state.tables import ABSENT, Table
+
+
+class _ByWindow(Table):
+    """rows: end of a window (or slice) -> key -> contents."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[int, dict[Any, Any]] = {}
+        """end -> keys whose contents changed since the last delta, in order; the value says what is still the same"""
+        self._fresh: set[int] = set()
+        """ends that the last delta did not know"""
+
+    def begin(self, end: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """The rows and the touched keys of one window, to be written to."""
+        row = self.rows.get(end)
+        if row is None:
+            row = self.rows[end] = {}
+            self._fresh.add(end)
+            self.touched.pop(end, None)  # so that the delta has new windows in the order of the rows
+        touched = self.touched.get(end)
+        if touched is None:
+            touched = self.touched[end] = {}
+        return row, touched
+
+    def drop(self, end: int) -> None:
+        """A window is over, for all keys."""
+        if self.rows.pop(end, None) is not None:
+            self._fresh.discard(end)
+            self.touched[end] = {}
+
+    def delta(self) -> dict[Any, Any]:
+        changes: dict[Any, Any] = {}
+        for end, touched in self.touched.items():
+            row = self.rows.get(end)
+            changes[end] = ABSENT if row is None else (end in self._fresh, self._changes(row, touched))
+        self.touched, self._fresh = {}, set()
+        return changes
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        for end, change in changes.items():
+            if change is ABSENT:
+                self.rows.pop(end, None)
+                continue
+            fresh, entries = change
+            if fresh:
+                self.rows.pop(end, None)  # a new row goes to the end, there as here
+            self._apply(self.rows.setdefault(end, {}), entries)
+
+    def entries(self) -> dict[Any, Any]:
+        return {end: (True, self._changes(row, dict.fromkeys(row, 0))) for end, row in self.rows.items()}
+
+    def keys(self) -> Iterator[Any]:
+        return iter(dict.fromkeys(key for row in self.rows.values() for key in row))
+
+    @abstractmethod
+    def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]: ...
+
+    @abstractmethod
+    def _apply(self, row: dict[Any, Any], changes: dict[Any, Any]) -> None: ...
+
+
+class WindowTable(_ByWindow):
+    """One accumulator per key and window."""
+
+    kind = "windows"
+
+    def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]:
+        return {key: row[key] for key in touched}
+
+    def _apply(self, row: dict[Any, Any], changes: dict[Any, Any]) -> None:
+        row.update(changes)
+
+
+class WindowListTable(_ByWindow):
+    """A list of elements per key and window; a change is (length that stays, elements to append)."""
+
+    kind = "window lists"
+
+    def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]:
+        return {key: (kept, row[key][kept:]) for key, kept in touched.items()}
+
+    def _apply(self, row: dict[Any, Any], changes: dict[Any, Any]) -> None:
+        for key, (kept, appended) in changes.items():
+            row.setdefault(key, [])[kept:] = appended

@@ -1,0 +1,1 @@
+"""What the window operators are made of: strategies, contexts, contents, merging sets, slices."""

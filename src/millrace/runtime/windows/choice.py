@@ -1,0 +1,38 @@
+"""Which operator runs a window: the fastest that does what the user asked for."""
+
+from __future__ import annotations
+
+from millrace.datastream.state import ListStateDescriptor
+from millrace.datastream.window import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+)
+from millrace.runtime.operators.aligned_window import (
+    AlignedEventTimeWindowOperator,
+    AlignedProcessingTimeWindowOperator,
+    BatchAlignedProcessingTimeWindowOperator,
+)
+from millrace.runtime.operators.evicting_window import BatchEvictingWindowOperator, EvictingWindowOperator
+from millrace.runtime.operators.session_window import SessionWindowOperator
+from millrace.runtime.operators.window import BatchWindowOperator, WindowOperator, WindowOperatorBase
+from millrace.runtime.windows.slicing import slicing_of
+from millrace.runtime.windows.strategy import WindowStrategy
+
+
+def window_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperatorBase]:
+    """The operator of a strategy. Only exact classes count: a subclass of an assigner or trigger may differ."""
+    if strategy.evictor is not None:
+        return BatchEvictingWindowOperator if batch else EvictingWindowOperator
+    aligned = slicing_of(strategy.assigner) is not None
+    if aligned and strategy.is_event_time and type(strategy.trigger) is EventTimeTrigger:
+        return AlignedEventTimeWindowOperator
+    if aligned and not strategy.is_event_time and type(strategy.trigger) is ProcessingTimeTrigger:
+        return BatchAlignedProcessingTimeWindowOperator if batch else AlignedProcessingTimeWindowOperator
+    sessions = type(strategy.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
+    # Sessions of whole elements keep them in a list state, whose changes cost what was added.
+    folded = not isinstance(strategy.contents, ListStateDescriptor)
+    if sessions and folded and type(strategy.trigger) is EventTimeTrigger:
+        return SessionWindowOperator
+    return BatchWindowOperator if batch else WindowOperator

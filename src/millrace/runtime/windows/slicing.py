@@ -1,0 +1,111 @@
+"""Windows that begin and end at the same times for every key, cut into slices that no window cuts through.
+
+All times are ms. A slice or window is known by its start and end; the start belongs to it, the end doesn't.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from millrace.datastream.window import (
+    CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TimeWindow,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+
+
+@dataclass(frozen=True)
+class Slicing(ABC):
+    """How an assigner's windows consist of slices. The end of a window is its name: no two windows share one."""
+
+    offset: int
+    """where the grid of windows begins, relative to 1970"""
+
+    @property
+    @abstractmethod
+    def slice_size(self) -> int:
+        """The length of every slice."""
+
+    @abstractmethod
+    def window_ends(self, slice_start: int) -> list[int]:
+        """The windows that a slice lies in, in the assigner's order."""
+
+    @abstractmethod
+    def window_start(self, end: int) -> int:
+        """Where the window with this end begins."""
+
+    def window(self, end: int) -> TimeWindow:
+        return TimeWindow(self.window_start(end), end)
+
+    def slice_ends(self, window_end: int) -> range:
+        """The slices of a window."""
+        size = self.slice_size
+        return range(self.window_start(window_end) + size, window_end + 1, size)
+
+
+@dataclass(frozen=True)
+class TumblingSlices(Slicing):
+    size: int
+
+    @property
+    def slice_size(self) -> int:
+        return self.size
+
+    def window_ends(self, slice_start: int) -> list[int]:
+        return [slice_start + self.size]
+
+    def window_start(self, end: int) -> int:
+        return end - self.size
+
+
+@dataclass(frozen=True)
+class SlidingSlices(Slicing):
+    size: int
+    slide: int
+
+    @property
+    def slice_size(self) -> int:
+        return gcd(self.size, self.slide)
+
+    def window_ends(self, slice_start: int) -> list[int]:
+        last = slice_start - (slice_start - self.offset) % self.slide
+        return [start + self.size for start in range(last, slice_start - self.size, -self.slide)]
+
+    def window_start(self, end: int) -> int:
+        return end - self.size
+
+
+@dataclass(frozen=True)
+class CumulativeSlices(Slicing):
+    max_size: int
+    step: int
+
+    @property
+    def slice_size(self) -> int:
+        return self.step
+
+    def window_ends(self, slice_start: int) -> list[int]:
+        start = self.window_start(slice_start + self.step)
+        return list(range(slice_start + self.step, start + self.max_size + 1, self.step))
+
+    def window_start(self, end: int) -> int:
+        return end - 1 - (end - 1 - self.offset) % self.max_size
+
+
+def slicing_of(assigner: Any) -> Slicing | None:
+    """The slices of an assigner that comes with Millrace, None for any other: a subclass may do something else."""
+    kind = type(assigner)
+    if kind in (TumblingEventTimeWindows, TumblingProcessingTimeWindows):
+        return TumblingSlices(assigner.offset, assigner.size)
+    if kind in (SlidingEventTimeWindows, SlidingProcessingTimeWindows):
+        return SlidingSlices(assigner.offset, assigner.size, assigner.slide)
+    if kind in (CumulativeEventTimeWindows, CumulativeProcessingTimeWindows):
+        return CumulativeSlices(assigner.offset, assigner.max_size, assigner.step)
+    return None

@@ -1,0 +1,41 @@
+"""Interval joins under test."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import cloudpickle
+
+from millrace.common.time import TimeSpan, to_millis
+from millrace.datastream.functions import ProcessJoinFunction
+from millrace.datastream.output_tag import OutputTag
+from millrace.runtime.operators.interval_join import IntervalJoinOperator
+from millrace.testing.harness import OperatorHarness, Selector
+
+
+def interval_join_harness(
+    function: ProcessJoinFunction,
+    lower_bound: TimeSpan,
+    upper_bound: TimeSpan,
+    key_selector: Selector,
+    key_selector2: Selector | None = None,
+    *,
+    left_late_tag: OutputTag | None = None,
+    right_late_tag: OutputTag | None = None,
+    **settings: Any,
+) -> OperatorHarness:
+    """A harness round the operator in which ``interval_join().between(...)`` with these bounds would run ``function``.
+
+    Input 0 is the left stream, input 1 the right one; both bounds are inclusive. Without ``key_selector2`` both inputs
+    use ``key_selector``. ``settings`` are those of ``OperatorHarness``.
+    """
+    payload = cloudpickle.dumps(function)
+    lower, upper = to_millis(lower_bound), to_millis(upper_bound)
+    tags = [None if tag is None else tag.tag_id for tag in (left_late_tag, right_late_tag)]
+    return OperatorHarness(
+        lambda: IntervalJoinOperator(lower, upper, pickle.loads(payload), *tags),
+        inputs=2,
+        key_selectors=[key_selector, key_selector2 or key_selector],
+        **settings,
+    )

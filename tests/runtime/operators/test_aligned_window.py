@@ -1,0 +1,308 @@
+"""What aligned windows hold, and shared slices: one accumulator per key and slice, one ``add`` per element.
+
+The results of the same operator are compared with the oracle in test_window; here sharing is forced where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.runtime.operators.window_oracle import Oracle, Span, cumulative, grid
+from tests.runtime.operators.windowing import (
+    AGGREGATE,
+    AGGREGATE_LIST,
+    AGGREGATE_PROCESS,
+    MAX,
+    Mode,
+    Show,
+    Total,
+    check_event_time,
+    key_of,
+    scripts,
+)
+
+from millrace.common.time import Time
+from millrace.datastream.functions import AggregateFunction
+from millrace.datastream.window import (
+    CumulativeEventTimeWindows,
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+)
+from millrace.runtime.operators import aligned_window
+from millrace.runtime.operators.aligned_window import SLICES
+from millrace.runtime.windows.strategy import CONTENTS
+from millrace.testing import OperatorHarness, Step
+
+ms = Time.milliseconds
+SLIDING = SlidingEventTimeWindows.of(ms(10), ms(2))
+
+
+def rows(harness: OperatorHarness, state: str) -> dict[Any, Any]:
+    """What a table holds."""
+    table = harness.operator.keyed_state().table(state)
+    return {} if table is None else dict(table.rows)
+
+
+def windows(assigner: Any, aggregate: AggregateFunction, **settings: Any) -> OperatorHarness:
+    return OperatorHarness.for_windows(assigner, Show(), aggregate=aggregate, key_selector=key_of, **settings)
+
+
+def put(harness: OperatorHarness, count: int, keys: int, span: int) -> list[tuple[Any, int]]:
+    """``count`` different elements in one chunk."""
+    elements = [((number % keys, number), number * 7 % span) for number in range(count)]
+    harness.process_elements(elements)
+    return elements
+
+
+# -- what is held -------------------------------------------------------------------------------------------------
+
+
+def test_one_accumulator_per_key_and_window() -> None:
+    with windows(TumblingEventTimeWindows.of(ms(10)), Total()) as harness:
+        elements = put(harness, 300, keys=3, span=40)
+        held = rows(harness, CONTENTS)
+    assert sorted(held) == [10, 20, 30, 40]
+    for end, accumulators in held.items():
+        for key, accumulator in accumulators.items():
+            numbers = [n for (k, n), time in elements if k == key and time // 10 * 10 + 10 == end]
+            assert accumulator == (key, len(numbers), sum(numbers), max(numbers))
+
+
+def test_one_accumulator_per_key_and_session() -> None:
+    with windows(EventTimeSessionWindows.with_gap(ms(5)), Total()) as harness:
+        elements = put(harness, 300, keys=3, span=40)
+        held = rows(harness, CONTENTS)
+    for key in range(3):
+        numbers = [n for (k, n), _ in elements if k == key]
+        assert held[key] == [[min(t for (k, _), t in elements if k == key), 44, (key, 100, sum(numbers), max(numbers))]]
+
+
+@pytest.mark.parametrize(
+    ("assigner", "size"),
+    [
+        (SLIDING, 2),
+        (SlidingEventTimeWindows.of(ms(9), ms(6), ms(1)), 3),
+        (CumulativeEventTimeWindows.of(ms(12), ms(4)), 4),
+    ],
+    ids=repr,
+)
+def test_one_accumulator_per_key_and_slice(assigner: Any, size: int) -> None:
+    with windows(assigner, Total()) as harness:
+        elements = put(harness, 300, keys=3, span=40)
+        assert rows(harness, CONTENTS) == {}
+        held = rows(harness, SLICES)
+    slices = {(k, (time - assigner.offset) // size * size + assigner.offset + size) for (k, _), time in elements}
+    assert {(key, end) for end, accumulators in held.items() for key in accumulators} == slices
+    for end, accumulators in held.items():
+        for key, accumulator in accumulators.items():
+            numbers = [n for (k, n), time in elements if k == key and end - size <= time < end]
+            assert accumulator == (key, len(numbers), sum(numbers), max(numbers))
+
+
+@pytest.mark.parametrize(
+    ("assigner", "last"),
+    [(SLIDING, 48), (CumulativeEventTimeWindows.of(ms(12), ms(4)), 48), (TumblingEventTimeWindows.of(ms(10)), 40)],
+    ids=repr,
+)
+def test_nothing_is_left_behind(assigner: Any, last: int) -> None:
+    with windows(assigner, Total(), allowed_lateness=5) as harness:
+        put(harness, 100, keys=3, span=40)
+        harness.process_watermark(last - 1 + 5 - 1)
+        assert rows(harness, CONTENTS) or rows(harness, SLICES)
+        harness.process_watermark(last - 1 + 5)
+        assert rows(harness, CONTENTS) == rows(harness, SLICES) == {}
+
+
+# -- how often functions are called -------------------------------------------------------------------------------
+
+ADDED: list[Any] = []
+"""one entry per call of ``add``"""
+
+
+class Counting(Total):
+    def add(self, value: Any, accumulator: Any) -> Any:
+        ADDED.append(value)
+        return super().add(value, accumulator)
+
+
+@pytest.mark.parametrize(("shares", "times"), [(True, 1), (False, 5)])
+def test_how_often_an_element_is_added(shares: bool, times: int) -> None:
+    with patch.object(aligned_window, "may_share", lambda *chunk: shares), windows(SLIDING, Counting()) as harness:
+        ADDED.clear()
+        elements = put(harness, 200, keys=3, span=40)
+        assert sorted(ADDED) == sorted([value for value, _ in elements] * times)
+        harness.process_watermark(MAX)
+        assert len(ADDED) == 200 * times, "nothing is added again when windows fire"
+
+
+def test_finding_out_has_a_fixed_price() -> None:
+    counts = []
+    for count in (1_000, 10_000):
+        with windows(SLIDING, Counting()) as harness:
+            ADDED.clear()
+            put(harness, count, keys=100, span=40)
+            counts.append(len(ADDED) - count)
+            put(harness, count, keys=100, span=40)
+            assert len(ADDED) == 2 * count + counts[-1], "once for all chunks"
+    assert counts[0] == counts[1] <= 500
+
+
+# -- sharing gives the same ---------------------------------------------------------------------------------------
+
+
+class Nested(AggregateFunction):
+    """Numbers by their last digit, in lists in a dict that ``merge`` changes in place."""
+
+    def create_accumulator(self) -> dict[int, list[int]]:
+        return {}
+
+    def add(self, value: Any, accumulator: dict[int, list[int]]) -> dict[int, list[int]]:
+        accumulator.setdefault(value[1] % 3, []).append(value[1])
+        return accumulator
+
+    def get_result(self, accumulator: dict[int, list[int]]) -> Any:
+        return tuple(sorted(number for numbers in accumulator.values() for number in numbers))
+
+    def merge(self, acc_a: dict[int, list[int]], acc_b: dict[int, list[int]]) -> dict[int, list[int]]:
+        for digit, numbers in acc_b.items():
+            acc_a.setdefault(digit, []).extend(numbers)
+            numbers.clear()
+        acc_b.clear()
+        return acc_a
+
+
+NESTED = Mode("nested", {"aggregate": Nested(), "function": Show()}, AGGREGATE_LIST.render)
+
+
+SHARED: dict[str, tuple[Any, Callable[[int], list[Span]]]] = {
+    "sliding": (SlidingEventTimeWindows.of(ms(12), ms(4)), grid(12, 4)),
+    "sliding, no multiple": (SlidingEventTimeWindows.of(ms(10), ms(4), ms(3)), grid(10, 4, 3)),
+    "cumulative": (CumulativeEventTimeWindows.of(ms(20), ms(5), ms(-2)), cumulative(20, 5, -2)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@settings(max_examples=25)
+@given(
+    script=scripts(size=18),
+    mode=st.sampled_from([AGGREGATE, AGGREGATE_PROCESS, AGGREGATE_LIST, NESTED]),
+    lateness=st.sampled_from([0, 6, 30]),
+)
+def test_shared_slices_against_the_oracle(name: str, script: list[Step], mode: Mode, lateness: int) -> None:
+    """Shared from the first element on, in all variants: also where copies take turns."""
+    assigner, windows_of = SHARED[name]
+    with patch.object(aligned_window, "may_share", lambda *chunk: True):
+        check_event_time(assigner, lambda: Oracle(windows_of, lateness), script, mode, True, allowed_lateness=lateness)
+
+
+def sliding_results(aggregate: AggregateFunction) -> tuple[list[Any], bool]:
+    """The results of sliding windows over 200 elements, and whether they shared slices."""
+    with windows(SLIDING, aggregate) as harness:
+        put(harness, 200, keys=3, span=40)
+        shared = bool(rows(harness, SLICES))
+        harness.process_watermark(MAX)
+        return sorted(harness.values), shared
+
+
+def recomputed(aggregate: AggregateFunction) -> list[Any]:
+    oracle = Oracle(grid(10, 2))
+    for number in range(200):
+        oracle.element(number % 3, (number % 3, number), number * 7 % 40)
+    found = []
+    for key, span, values in oracle.watermark(MAX).fired:
+        accumulator = aggregate.create_accumulator()
+        for value in values:
+            accumulator = aggregate.add(value, accumulator)
+        found.append((key, span, (aggregate.get_result(accumulator),), MAX))
+    return sorted(found)
+
+
+class Elements(AggregateFunction):
+    """The elements in order; merging gives another order."""
+
+    def create_accumulator(self) -> tuple[Any, ...]:
+        return ()
+
+    def add(self, value: Any, accumulator: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*accumulator, value[1])
+
+    def get_result(self, accumulator: tuple[Any, ...]) -> Any:
+        return accumulator
+
+    def merge(self, acc_a: tuple[Any, ...], acc_b: tuple[Any, ...]) -> Any:
+        return acc_a + acc_b
+
+
+class NoMerge(Total):
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return None
+
+
+class Refuses(Total):
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        raise NotImplementedError
+
+
+class Last(Elements):
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return (value[1],)
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_b
+
+
+class Average(AggregateFunction):
+    """Its merge is right for accumulators of as many elements only."""
+
+    def create_accumulator(self) -> tuple[float, int]:
+        return (0.0, 0)
+
+    def add(self, value: Any, accumulator: tuple[float, int]) -> tuple[float, int]:
+        mean, count = accumulator
+        return (mean * count + value[1]) / (count + 1), count + 1
+
+    def get_result(self, accumulator: tuple[float, int]) -> float:
+        return accumulator[0]
+
+    def merge(self, acc_a: tuple[float, int], acc_b: tuple[float, int]) -> tuple[float, int]:
+        return (acc_a[0] + acc_b[0]) / 2, acc_a[1] + acc_b[1]
+
+
+WRONG = [Elements(), NoMerge(), Refuses(), Last(), Average()]
+
+
+@pytest.mark.parametrize("aggregate", WRONG, ids=lambda function: type(function).__name__)
+def test_a_wrong_merge_is_not_used(aggregate: AggregateFunction) -> None:
+    assert sliding_results(aggregate) == (recomputed(aggregate), False)
+
+
+def test_a_right_merge_is_used() -> None:
+    assert sliding_results(Total()) == (recomputed(Total()), True)
+
+
+def test_a_new_beginning_is_made_when_no_window_is_open() -> None:
+    """One element is no evidence, so its windows stand alone; those after them share."""
+    with windows(SLIDING, Total()) as harness:
+        harness.process_element((0, 1), 0)
+        put(harness, 10, keys=1, span=10)
+        assert rows(harness, CONTENTS)
+        assert not rows(harness, SLICES)
+        harness.process_watermark(20)
+        put(harness, 10, keys=1, span=40)
+        assert rows(harness, SLICES)
+        assert not rows(harness, CONTENTS)
+
+
+def test_processing_time_shares_nothing() -> None:
+    """A clock that goes back would bring elements to slices of windows that have fired."""
+    with windows(SlidingProcessingTimeWindows.of(ms(10), ms(2)), Total()) as harness:
+        put(harness, 10, keys=1, span=10)
+        assert sorted(rows(harness, CONTENTS)) == [2, 4, 6, 8, 10]
+        assert not rows(harness, SLICES)

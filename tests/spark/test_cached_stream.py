@@ -1,0 +1,52 @@
+"""``DataStream.cache`` on Spark: files that the tasks write and later jobs read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.spark.conftest import MakeEnvironment
+from tests.spark.test_graphs import Logged
+
+from millrace.runtime.coordinator import Coordinator
+from millrace.spark.runner import JobRunner
+from millrace.spark.submit import JobSettings
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_later_jobs_read_what_the_first_one_kept(environment: MakeEnvironment, tmp_path: Path, batch: bool) -> None:
+    calls, kept = tmp_path / "calls", tmp_path / "kept"
+    kept.mkdir()
+    # Epochs of few records in streaming mode: the files of several epochs make up the result.
+    options = {"millrace.epoch.max-records": 7, "millrace.state.directory": str(kept)}
+    env = environment(2, batch, **options)
+    cached = env.from_sequence(0, 49).map(Logged(str(calls), "call")).rebalance().map(lambda n: n * n).cache()
+    squares = [n * n for n in range(50)]
+    for number in range(3):
+        with cached.map(lambda n: n + 1).execute_and_collect() as found:
+            assert sorted(found) == [square + 1 for square in squares]
+        if number == 1:
+            cached.invalidate()
+    assert Counter(calls.read_text().splitlines()) == {f"call {n}": 2 for n in range(50)}
+    env.close()
+    assert list(kept.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("cached", "batch", "what"),
+    [
+        (False, False, "a job that runs in several epochs keeps its state"),
+        (True, False, "a job with cache() keeps the elements"),
+        (True, True, "a job with cache() keeps the elements"),
+        (False, True, None),
+    ],
+)
+def test_what_a_cluster_needs_a_directory_for(
+    environment: MakeEnvironment, cached: bool, batch: bool, what: str | None
+) -> None:
+    stream = environment(1, batch).from_sequence(1, 2)
+    (stream.cache() if cached else stream).print()
+    job = stream.get_execution_environment().job_graph()
+    settings = JobSettings(None, {}, parallelism=1, bounded=True, batch=batch, epoch_interval_ms=100)
+    assert JobRunner(job, b"", settings, Coordinator(job, lambda: 0))._keeps_in_files() == what
