@@ -136,21 +136,24 @@ def packets_of(channels: list[tuple[int, int, int, int]]) -> list[Packet]:
     ]
 
 
-@given(CHANNELS, st.integers(0, 10_000), st.integers(0, 3), st.sampled_from([1, 25, 10**6]))
-def test_any_permutation_comes_out_by_number(channels: Any, seed: int, acks: int, memory: int) -> None:
+@given(CHANNELS, st.integers(0, 10_000), st.integers(0, 3), st.sampled_from([1, 25, 10**6]), st.integers(0, 2))
+def test_any_permutation_comes_out_by_number(channels: Any, seed: int, acks: int, memory: int, leading: int) -> None:
     packets = packets_of(channels)
     arriving = [*packets, *(Packet(n, ACK, n, 0, b"ack") for n in range(acks))]
     random.Random(seed).shuffle(arriving)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "REORDER_BYTES", memory)
-        found = list(in_order(iter(arriving)))
+        found = list(in_order(iter(arriving), leading))
     assert sorted(found) == sorted(arriving)
     for edge, channel, target, count in channels:
         numbers = [p.number for p in found if (p.edge, p.channel, p.target) == (edge, channel, target)]
         assert numbers == list(range(count))
     if memory == 10**6:
         mine = [packet for packet in found if packet.edge != ACK]
-        assert mine == sorted(packets, key=lambda p: (p.edge, p.channel, p.target, p.number)), "always the same order"
+        first, then = [p for p in mine if p.edge < leading], [p for p in mine if p.edge >= leading]
+        assert mine == first + then
+        assert first == sorted(first, key=lambda p: (p.edge, p.channel, p.target, p.number)), "one after the other"
+        assert then == sorted(then, key=lambda p: (p.number, p.edge, p.channel, p.target)), "in turn"
 
 
 @given(CHANNELS.filter(bool), st.integers(0, 10_000), st.booleans())

@@ -109,6 +109,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
         operators=operators,
         edges=tuple(_edge(index, edge, node, graph) for index, (edge, node) in enumerate(edges)),
         partitions=partitions,
+        leading_edges=sum(_is_broadcast_side(*pair) for pair in edges),
     )
 
 
@@ -126,7 +127,7 @@ def in_loops(graph: Graph) -> set[int]:
 
 
 def _is_broadcast_side(edge: Edge, node: Node) -> bool:
-    """Such edges come first: packets are handled in the order of their edges, and rules shall be there before data."""
+    """Such edges come first: rules shall be there before data."""
     broadcasts = isinstance(node.spec, (specs.BroadcastProcess, specs.KeyedBroadcastProcess))
     return broadcasts and edge.input == BROADCAST_INPUT
 

@@ -42,21 +42,28 @@ REORDER_BYTES = 64 * 1024 * 1024
 """How much of an epoch a receiver holds to bring it into its fixed order; the rest follows as it comes."""
 
 
-def in_order(packets: Iterable[Packet]) -> Iterator[Packet]:
-    """The packets of one task: each channel by number, channels one after the other as far as they fit into memory.
+def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
+    """The packets of one task: the channels take turns, a packet each, as far as an epoch fits into memory.
 
-    Spark fetches the outputs of the senders in any order. A fixed order makes small epochs repeatable.
+    Spark fetches the outputs of the senders in any order. A fixed order makes small epochs repeatable; taking turns
+    lets the watermark, which is the minimum over the channels, follow the data. The first ``leading`` edges come first
+    as a whole.
     """
+
+    def place(packet: Packet) -> tuple[int, ...]:
+        channel = (packet.edge, packet.channel, packet.target)
+        return (-1, *channel, packet.number) if packet.edge < leading else (packet.number, *channel)
+
     expected: dict[tuple[int, int, int], int] = {}
     early: dict[tuple[int, int, int, int], Packet] = {}
     for group in _groups(packets):
-        for packet in sorted(group, key=_place):
+        for packet in sorted(group, key=place):
             if packet.edge == ACK:
                 yield packet
                 continue
-            early[_place(packet)] = packet
             # Packets on their way to a later stage may be for several targets, each numbered on its own.
             channel = (packet.edge, packet.channel, packet.target)
+            early[(*channel, packet.number)] = packet
             number = expected.get(channel, 0)
             while (ready := early.pop((*channel, number), None)) is not None:
                 yield ready
@@ -68,10 +75,6 @@ def in_order(packets: Iterable[Packet]) -> Iterator[Packet]:
             f"packets of edge {edge}, channel {channel_number} to target {target} are missing before number {number}, "
             f"or one came twice"
         )
-
-
-def _place(packet: Packet) -> tuple[int, int, int, int]:
-    return (packet.edge, packet.channel, packet.target, packet.number)
 
 
 def _groups(packets: Iterable[Packet]) -> Iterator[list[Packet]]:

@@ -60,6 +60,8 @@ class JobGraph:
     operators: tuple[OperatorInfo, ...]
     edges: tuple[EdgeInfo, ...]
     partitions: tuple[int, ...]
+    leading_edges: int = 0
+    """so many edges, the first ones, hand over all that an epoch has before the others begin"""
     parameters: dict[str, str] = field(default_factory=dict)
     """the user's global job parameters"""
     cached_files: dict[str, str] = field(default_factory=dict)

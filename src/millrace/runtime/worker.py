@@ -84,10 +84,11 @@ def run_task(
     A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
     """
     stage, partition = task_id
-    arriving = in_order(packets)
+    arriving: Iterator[Packet] = iter(packets)
     cached: CachedTask | None = None
     try:
         cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
+        arriving = in_order(arriving, cached.task.job.leading_edges)
         yield from cached.task.run(order, arriving)
         ack = _finish(cached, task_id, order, replayed, storage)
         if cached.task.finished or not order.keep_state:

@@ -7,6 +7,7 @@ time when it would have ended, and then either fires or waits for its new end.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from itertools import repeat
 from typing import Any
 
@@ -60,13 +61,13 @@ class SessionWindowOperator(WindowOperatorBase):
                     timestamp = check_timestamp(timestamp, self.strategy.assigner)
                 end = timestamp + (fixed or gap_of(value))
                 sessions = rows.get(key)
-                if sessions is not None and len(sessions) == 1:
-                    session = sessions[0]
-                    if timestamp <= session[END] and session[START] <= end and session[END] > watermark + 1:
+                if sessions is not None:
+                    session = sessions[-1]
+                    # What comes mostly: the last session of the key goes on. Nothing else is in its way, and it has
+                    # not fired yet.
+                    if session[START] <= timestamp <= session[END] and session[END] > watermark + 1:
                         if end > session[END]:
                             session[END] = end
-                        if timestamp < session[START]:
-                            session[START] = timestamp
                         session[CONTENTS] = add(value, session[CONTENTS])
                         touched[key] = None
                         continue
@@ -77,27 +78,33 @@ class SessionWindowOperator(WindowOperatorBase):
 
     def _insert(self, key: Any, value: Any, start: int, end: int, found: Results) -> None:
         """Add an element to a new session, or to the one that all sessions become which it connects."""
-        table, timestamp = self._table, start
-        sessions = table.rows.get(key, ())
-        joined = sorted(session for session in sessions if session[START] <= end and start <= session[END])
-        apart = [session for session in sessions if session[START] > end or start > session[END]]
+        table, fold, timestamp = self._table, self._fold, start
+        sessions = table.rows.get(key)
+        if sessions is None:
+            sessions = []
+        # They are in the order of their starts, and so of their ends: those from first to last touch the element.
+        last = first = bisect_left(sessions, [end + 1])
+        while first and sessions[first - 1][END] >= start:
+            first -= 1
+        joined = sessions[first:last]
         if joined:
             contents = joined[0][CONTENTS]
             for session in joined[1:]:
-                contents = self._fold.merge(contents, session[CONTENTS])
-            start = min(start, *(session[START] for session in joined))
-            end = max(end, *(session[END] for session in joined))
-            contents = self._fold.add(value, contents)
+                contents = fold.merge(contents, session[CONTENTS])
+            start, end = min(start, joined[0][START]), max(end, joined[-1][END])
+            contents = fold.add(value, contents)
         elif self.cleanup_of(end - 1) <= self.watermark:
             self.too_late(value, timestamp, found)
             return
         else:
-            contents = self._fold.first(value)
-        table.rows[key] = [*apart, [start, end, contents]]
+            contents = fold.first(value)
+        session = [start, end, contents]
+        sessions[first:last] = [session]
+        table.rows[key] = sessions
         table.touched[key] = None
         self._look_again(key, end)
         if end - 1 <= self.watermark:
-            self._evaluate(key, table.rows[key][-1], found)
+            self._evaluate(key, session, found)
 
     def contents_of(self, key: Any, window: Any) -> Any:
         for start, end, contents in self._table.rows.get(key, ()):
@@ -122,26 +129,28 @@ class SessionWindowOperator(WindowOperatorBase):
     def _look(self, key: Any, time: int, found: Results) -> None:
         """Fire and drop the sessions of a key that are due at ``time``."""
         table = self._table
-        left = []
-        for session in table.rows[key]:
-            start, end, _ = session
+        sessions = table.rows[key]
+        over = 0
+        for start, end, contents in sessions:
+            if start > time:
+                break
             try:
                 if end - 1 == time:
-                    self._evaluate(key, session, found)
+                    self._evaluate(key, [start, end, contents], found)
                 if self.cleanup_of(end - 1) <= time:
                     self.clear_window(key, TimeWindow(start, end))
+                    over += 1
                 else:
-                    left.append(session)
                     self._schedule(key, end - 1 if end - 1 > time else self.cleanup_of(end - 1))
             except Exception as error:
                 during = f" when {TimeWindow(start, end)!r} of key {key!r} fired"
                 raise self.context.error(error, during=during) from error
-        if len(left) < len(table.rows[key]):
+        if over:
             table.touched[key] = None
-            if left:
-                table.rows[key] = left
-            else:
+            if over == len(sessions):
                 del table.rows[key]
+            else:
+                del sessions[:over]
 
     def _evaluate(self, key: Any, session: list[Any], found: Results) -> None:
         contents = self._fold.result(session[CONTENTS])

@@ -11,7 +11,7 @@ START, END, CONTENTS = 0, 1, 2
 
 
 class SessionTable(ValueTable):
-    """rows: key -> its sessions, which never overlap."""
+    """rows: key -> its sessions in the order of time; they never overlap."""
 
     kind = "sessions"
 
