@@ -8,26 +8,13 @@ from typing import Any
 from millrace.datastream.functions import (
     CoGroupFunction,
     FlatJoinFunction,
-    Function,
     JoinFunction,
-    RuntimeContext,
     WindowFunction,
 )
+from millrace.datastream.keyed_adapters import Adapter
 
 
-class _Adapter:
-    """Opens and closes the adapted function."""
-
-    function: Function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self.function.open(runtime_context)
-
-    def close(self) -> None:
-        self.function.close()
-
-
-class CoGroupWindow(_Adapter, WindowFunction[tuple[int, Any], Any, Any, Any]):
+class CoGroupWindow(Adapter, WindowFunction[tuple[int, Any], Any, Any, Any]):
     """Splits a window's elements into those of the first and those of the second stream."""
 
     def __init__(self, function: CoGroupFunction) -> None:
@@ -41,7 +28,7 @@ class CoGroupWindow(_Adapter, WindowFunction[tuple[int, Any], Any, Any, Any]):
         return () if results is None else results
 
 
-class EachPair(_Adapter, CoGroupFunction):
+class EachPair(Adapter, CoGroupFunction):
     """All pairs of both groups, the first one's elements in the outer loop."""
 
     def __init__(self, function: JoinFunction) -> None:
@@ -52,7 +39,7 @@ class EachPair(_Adapter, CoGroupFunction):
         return (join(one, two) for one in first for two in second)
 
 
-class EachPairFlat(_Adapter, CoGroupFunction):
+class EachPairFlat(Adapter, CoGroupFunction):
     """The same for a function with any number of results."""
 
     def __init__(self, function: FlatJoinFunction) -> None:

@@ -19,7 +19,7 @@ from millrace.datastream.functions import (
 )
 
 
-class _Adapter:
+class Adapter:
     """Opens and closes the adapted function."""
 
     function: Function
@@ -31,7 +31,7 @@ class _Adapter:
         self.function.close()
 
 
-class KeyedMap(_Adapter, KeyedProcessFunction):
+class KeyedMap(Adapter, KeyedProcessFunction):
     def __init__(self, function: MapFunction) -> None:
         self.function: MapFunction = function
 
@@ -39,7 +39,7 @@ class KeyedMap(_Adapter, KeyedProcessFunction):
         return (self.function.map(value),)
 
 
-class KeyedFlatMap(_Adapter, KeyedProcessFunction):
+class KeyedFlatMap(Adapter, KeyedProcessFunction):
     def __init__(self, function: FlatMapFunction) -> None:
         self.function: FlatMapFunction = function
 
@@ -47,7 +47,7 @@ class KeyedFlatMap(_Adapter, KeyedProcessFunction):
         return self.function.flat_map(value)
 
 
-class KeyedFilter(_Adapter, KeyedProcessFunction):
+class KeyedFilter(Adapter, KeyedProcessFunction):
     def __init__(self, function: FilterFunction) -> None:
         self.function: FilterFunction = function
 
@@ -55,7 +55,7 @@ class KeyedFilter(_Adapter, KeyedProcessFunction):
         return (value,) if self.function.filter(value) else ()
 
 
-class CoMap(_Adapter, CoProcessFunction):
+class CoMap(Adapter, CoProcessFunction):
     def __init__(self, function: CoMapFunction) -> None:
         self.function: CoMapFunction = function
 
@@ -66,7 +66,7 @@ class CoMap(_Adapter, CoProcessFunction):
         return _none_is_nothing(self.function.map2(value))
 
 
-class KeyedCoMap(_Adapter, KeyedCoProcessFunction):
+class KeyedCoMap(Adapter, KeyedCoProcessFunction):
     def __init__(self, function: CoMapFunction) -> None:
         self.function: CoMapFunction = function
 
@@ -77,7 +77,7 @@ class KeyedCoMap(_Adapter, KeyedCoProcessFunction):
         return _none_is_nothing(self.function.map2(value))
 
 
-class CoFlatMap(_Adapter, CoProcessFunction):
+class CoFlatMap(Adapter, CoProcessFunction):
     def __init__(self, function: CoFlatMapFunction) -> None:
         self.function: CoFlatMapFunction = function
 
@@ -88,7 +88,7 @@ class CoFlatMap(_Adapter, CoProcessFunction):
         return self.function.flat_map2(value)
 
 
-class KeyedCoFlatMap(_Adapter, KeyedCoProcessFunction):
+class KeyedCoFlatMap(Adapter, KeyedCoProcessFunction):
     def __init__(self, function: CoFlatMapFunction) -> None:
         self.function: CoFlatMapFunction = function
 
@@ -99,7 +99,7 @@ class KeyedCoFlatMap(_Adapter, KeyedCoProcessFunction):
         return self.function.flat_map2(value)
 
 
-class KeyedCoProcess(_Adapter, KeyedCoProcessFunction):
+class KeyedCoProcess(Adapter, KeyedCoProcessFunction):
     """A CoProcessFunction on keyed streams has keyed state and timers, too; it just need not have ``on_timer``."""
 
     def __init__(self, function: CoProcessFunction) -> None:

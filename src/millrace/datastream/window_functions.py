@@ -7,26 +7,13 @@ from typing import Any
 
 from millrace.datastream.functions import (
     AllWindowFunction,
-    Function,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
-    RuntimeContext,
     WindowFunction,
 )
+from millrace.datastream.keyed_adapters import Adapter
 
 Anything = ProcessWindowFunction[Any, Any, Any, Any]
-
-
-class _Adapter(Anything):
-    """Opens and closes the adapted function."""
-
-    function: Function
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self.function.open(runtime_context)
-
-    def close(self) -> None:
-        self.function.close()
 
 
 class EmitContents(Anything):
@@ -36,7 +23,7 @@ class EmitContents(Anything):
         return elements
 
 
-class Apply(_Adapter):
+class Apply(Adapter, Anything):
     def __init__(self, function: WindowFunction[Any, Any, Any, Any]) -> None:
         self.function: WindowFunction[Any, Any, Any, Any] = function
 
@@ -44,7 +31,7 @@ class Apply(_Adapter):
         return self.function.apply(key, context.window(), elements)
 
 
-class ApplyAll(_Adapter):
+class ApplyAll(Adapter, Anything):
     def __init__(self, function: AllWindowFunction[Any, Any, Any]) -> None:
         self.function: AllWindowFunction[Any, Any, Any] = function
 
@@ -52,7 +39,7 @@ class ApplyAll(_Adapter):
         return self.function.apply(context.window(), elements)
 
 
-class ProcessAll(_Adapter):
+class ProcessAll(Adapter, Anything):
     def __init__(self, function: ProcessAllWindowFunction[Any, Any, Any]) -> None:
         self.function: ProcessAllWindowFunction[Any, Any, Any] = function
 

@@ -63,7 +63,7 @@ def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
                 continue
             # Packets on their way to a later stage may be for several targets, each numbered on its own.
             channel = (packet.edge, packet.channel, packet.target)
-            early[(*channel, packet.number)] = packet
+            early[packet.edge, packet.channel, packet.target, packet.number] = packet
             number = expected.get(channel, 0)
             while (ready := early.pop((*channel, number), None)) is not None:
                 yield ready

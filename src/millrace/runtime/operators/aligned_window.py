@@ -7,6 +7,7 @@ the work, both give the same results.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from itertools import repeat
 from typing import Any
 
@@ -115,6 +116,51 @@ class AlignedWindowBase(WindowOperatorBase):
                 self._drop(end, clears=not at_once)
         self.send(found)
 
+    def fold_in(self, chunk: Chunk, times: Iterable[int | None]) -> None:
+        """Add the elements of a chunk to the windows that contain their times (ms)."""
+        self.choose_layout(chunk)
+        found = Results()
+        offset, size = self._slicing.offset, self._slicing.slice_size
+        add, first, in_lists = self._fold.add, self._fold.first, self._in_lists
+        targets_of: dict[int, tuple[list[Target], list[int]]] = {}
+        last: int | None = None
+        targets: list[Target] = []
+        passed: list[int] = []
+        remaining = iter(chunk.values)
+        try:
+            for key, timestamp, value in zip(chunk.keys or (), times, remaining):
+                if timestamp is None:
+                    timestamp = check_timestamp(timestamp, self.strategy.assigner)
+                start = timestamp - (timestamp - offset) % size
+                if start != last:
+                    last = start
+                    if start not in targets_of:
+                        targets_of[start] = self.open_windows(start)
+                    targets, passed = targets_of[start]
+                for row, touched in targets:
+                    if key not in row:
+                        touched[key] = 0
+                        row[key] = first(value)
+                        continue
+                    if not in_lists:
+                        touched[key] = 0
+                    elif key not in touched:
+                        touched[key] = len(row[key])
+                    row[key] = add(value, row[key])
+                if passed:
+                    for end in passed:
+                        self.fire_for(key, end, timestamp, found)
+                elif not targets and self.is_late(timestamp):
+                    self.too_late(value, timestamp, found)
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining)) from error
+        self.send(found)
+
+    def open_windows(self, slice_start: int) -> tuple[list[Target], list[int]]:
+        """What an element of the slice is added to, and the windows that fire for it at once: they are over, but wait
+        for late elements."""
+        raise NotImplementedError
+
     # -- contents -------------------------------------------------------------------------------------------------
 
     def targets(self, slice_start: int, ends: list[int]) -> list[Target]:
@@ -173,47 +219,9 @@ class AlignedEventTimeWindowOperator(AlignedWindowBase):
     """Windows of event time, with allowed lateness."""
 
     def process(self, chunk: Chunk, input: int) -> None:
-        self.choose_layout(chunk)
-        found = Results()
-        offset, size = self._slicing.offset, self._slicing.slice_size
-        add, first, in_lists = self._fold.add, self._fold.first, self._in_lists
-        targets_of: dict[int, tuple[list[Target], list[int]]] = {}
-        last: int | None = None
-        targets: list[Target] = []
-        passed: list[int] = []
-        remaining = iter(chunk.values)
-        try:
-            for key, timestamp, value in zip(chunk.keys or (), chunk.timestamps or repeat(None), remaining):
-                if timestamp is None:
-                    check_timestamp(timestamp, self.strategy.assigner)
-                start = timestamp - (timestamp - offset) % size  # type: ignore[operator]
-                if start != last:
-                    last = start
-                    if start not in targets_of:
-                        targets_of[start] = self._open_windows(start)
-                    targets, passed = targets_of[start]
-                for row, touched in targets:
-                    if key not in row:
-                        touched[key] = 0
-                        row[key] = first(value)
-                        continue
-                    if not in_lists:
-                        touched[key] = 0
-                    elif key not in touched:
-                        touched[key] = len(row[key])
-                    row[key] = add(value, row[key])
-                if passed:
-                    for end in passed:
-                        self.fire_for(key, end, timestamp, found)  # type: ignore[arg-type]
-                elif not targets and self.is_late(timestamp):
-                    self.too_late(value, timestamp, found)
-        except Exception as error:
-            raise self.context.error(error, failing(chunk.values, remaining)) from error
-        self.send(found)
+        self.fold_in(chunk, chunk.timestamps or repeat(None))
 
-    def _open_windows(self, slice_start: int) -> tuple[list[Target], list[int]]:
-        """What an element of the slice is added to, and the windows that fire for it at once: they are over, but wait
-        for late elements."""
+    def open_windows(self, slice_start: int) -> tuple[list[Target], list[int]]:
         ends = [end for end in self._slicing.window_ends(slice_start) if self.cleanup_of(end - 1) > self.watermark]
         return self.targets(slice_start, ends), [end for end in ends if end - 1 <= self.watermark]
 
@@ -230,25 +238,10 @@ class AlignedProcessingTimeWindowOperator(AlignedWindowBase):
     def process(self, chunk: Chunk, input: int) -> None:
         now = self.context.clock()
         self.advance(now)
-        slicing, in_lists = self._slicing, self._in_lists
-        add, first = self._fold.add, self._fold.first
-        start = now - (now - slicing.offset) % slicing.slice_size
-        targets = self.targets(start, slicing.window_ends(start))
-        for row, touched in targets:
-            remaining = iter(chunk.values)
-            try:
-                for key, value in zip(chunk.keys or (), remaining):
-                    if key not in row:
-                        touched[key] = 0
-                        row[key] = first(value)
-                        continue
-                    if not in_lists:
-                        touched[key] = 0
-                    elif key not in touched:
-                        touched[key] = len(row[key])
-                    row[key] = add(value, row[key])
-            except Exception as error:
-                raise self.context.error(error, failing(chunk.values, remaining)) from error
+        self.fold_in(chunk, repeat(now))
+
+    def open_windows(self, slice_start: int) -> tuple[list[Target], list[int]]:
+        return self.targets(slice_start, self._slicing.window_ends(slice_start)), []
 
     def has_passed(self, time: int) -> bool:
         return False
