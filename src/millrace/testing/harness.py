@@ -206,6 +206,7 @@ class OperatorHarness:
         What an open window holds is ``state_of(key, "window-contents", window)``: the list of its elements, the
         element that they were reduced to, or the accumulator; with an evictor the elements as ``TimestampedValue``. The
         key of ``window_all`` is 0. State that the function keeps for a window is ``state_of(key, name, window)``.
+        Windows with the trigger that they come with mostly need no timers: don't count these.
         """
         spec = window_spec(
             assigner,
@@ -220,7 +221,10 @@ class OperatorHarness:
         )
         operator, payload = window_operator(spec.strategy, batch), cloudpickle.dumps((spec.strategy, spec.function))
         selector = key_selector if key_selector is not None else lambda value: 0
-        return cls(lambda: operator(*pickle.loads(payload)), key_selectors=[selector], **settings)
+        tags = [*settings.pop("side_outputs", ()), *([] if late_tag is None else [late_tag])]
+        return cls(
+            lambda: operator(*pickle.loads(payload)), key_selectors=[selector], side_outputs=tags, **settings
+        )
 
     # -- life -----------------------------------------------------------------------------------------------------
 

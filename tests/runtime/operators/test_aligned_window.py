@@ -287,17 +287,64 @@ def test_a_right_merge_is_used() -> None:
     assert sliding_results(Total()) == (recomputed(Total()), True)
 
 
-def test_a_new_beginning_is_made_when_no_window_is_open() -> None:
+def test_sharing_begins_when_elements_show_that_it_is_right() -> None:
     """One element is no evidence, so its windows stand alone; those after them share."""
     with windows(SLIDING, Total()) as harness:
-        harness.process_element((0, 1), 0)
-        put(harness, 10, keys=1, span=10)
-        assert rows(harness, CONTENTS)
-        assert not rows(harness, SLICES)
-        harness.process_watermark(20)
-        put(harness, 10, keys=1, span=40)
-        assert rows(harness, SLICES)
-        assert not rows(harness, CONTENTS)
+        harness.process_element((0, 1), 4)
+        assert (sorted(rows(harness, CONTENTS)), rows(harness, SLICES)) == ([6, 8, 10, 12, 14], {})
+        harness.process_elements([((0, 2), 5), ((0, 3), 9)])
+        assert (sorted(rows(harness, CONTENTS)), sorted(rows(harness, SLICES))) == ([6, 8, 10, 12, 14], [10])
+        harness.process_watermark(13)
+        assert (rows(harness, CONTENTS), sorted(rows(harness, SLICES))) == ({}, [10])
+        harness.process_watermark(MAX)
+        assert [value[2][0][2] for value in harness.values] == [3, 3, 6, 6, 6, 3, 3]
+
+
+class Mixed(Total):
+    """Numbers for one key, lists that ``merge`` changes in place for the other."""
+
+    def create_accumulator(self) -> Any:
+        return None
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        key, number = value
+        return [*(accumulator or ()), number] if key == "list" else (accumulator or 0) + number
+
+    def get_result(self, accumulator: Any) -> Any:
+        return sum(accumulator) if isinstance(accumulator, list) else accumulator
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        acc_a += acc_b
+        return acc_a
+
+
+def test_a_copy_that_has_fired_looks_again_at_what_others_wrote() -> None:
+    """It knew that the accumulators of a slice need not be copied; then others put one there that must be."""
+    with patch.object(aligned_window, "may_share", lambda *chunk: True):
+        first = windows(SLIDING, Mixed()).open()
+        first.process_element(("number", 1), 4)
+        second = first.fresh().apply(first.snapshot_delta()).open()
+        first.process_watermark(5)
+        second.apply(first.snapshot_delta())
+        second.process_elements([(("list", 10), 4), (("list", 20), 6)])
+        first.apply(second.snapshot_delta())
+        first.take_output()
+        first.process_watermark(MAX)
+    lists = [value[2][0] for value in first.values if value[0] == "list"]
+    assert lists == [30, 30, 30, 30, 20]
+
+
+def test_copies_need_not_agree_when_to_begin() -> None:
+    """What one copy has seen convinces it, the other has seen nothing yet."""
+    first = windows(SLIDING, Total()).open()
+    second = first.fresh().open()
+    first.process_elements([((0, 1), 4), ((0, 2), 5)])
+    second.apply(first.snapshot_delta())
+    second.process_element((0, 4), 9)
+    assert (rows(second, CONTENTS), sorted(rows(second, SLICES))) == ({}, [6, 10])
+    first.apply(second.snapshot_delta())
+    first.process_watermark(MAX)
+    assert [value[2][0][2] for value in first.values] == [3, 3, 7, 7, 7, 4, 4]
 
 
 def test_processing_time_shares_nothing() -> None:

@@ -42,8 +42,14 @@ def _merge(left: list[int], right: list[int]) -> list[int]:
 SORTED = Fold(lambda value: [value], _add, _merge, lambda accumulator: (accumulator,))
 
 
+def slices(slicing: Slicing) -> tuple[WindowLayout, SliceLayout]:
+    """Shared slices, and where windows are that do not take part."""
+    own = WindowLayout(slicing, WindowTable())
+    return own, SliceLayout(slicing, WindowTable(), SORTED, own)
+
+
 def layouts(slicing: Slicing) -> list[Layout]:
-    return [WindowLayout(slicing, WindowTable()), SliceLayout(slicing, WindowTable(), SORTED)]
+    return [WindowLayout(slicing, WindowTable()), slices(slicing)[1]]
 
 
 def put(layout: Layout, key: Any, value: int, time: int, over: int) -> None:
@@ -88,6 +94,32 @@ def test_windows_and_slices_hold_the_same(assigner: Any, script: list[tuple[int,
     assert not shared.table.rows, "a slice goes with its last window"
 
 
+@pytest.mark.parametrize("assigner", ASSIGNERS, ids=repr)
+@given(
+    before=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20)), max_size=6),
+    after=st.lists(st.tuples(st.integers(0, 2), st.integers(5, 30)), max_size=12),
+)
+def test_sharing_may_begin_at_any_time(assigner: Any, before: list[Any], after: list[Any]) -> None:
+    """Windows that have something by then stay as they are."""
+    slicing = slicing_of(assigner)
+    assert slicing is not None
+    own, shared = slices(slicing)
+    expected: dict[int, dict[Any, list[int]]] = {}
+    for number, (key, time) in enumerate([*before, *after]):
+        put(own if number < len(before) else shared, key, number, time, -100)
+        for window in assigner.windows_at(time):
+            _add(number, expected.setdefault(window.end, {}).setdefault(key, []))
+    assert set(expected) <= set(shared.ends())
+    assert set(own.ends()) == {window.end for _, time in before for window in assigner.windows_at(time)}
+    for end in sorted(expected):
+        assert shared.contents(end) == expected[end]
+        for key, accumulator in expected[end].items():
+            assert shared.contents_of(end, key) == accumulator
+        shared.drop(end)
+    assert not own.table.rows
+    assert not shared.table.rows
+
+
 def test_ends_are_those_of_windows_with_elements() -> None:
     slicing = slicing_of(SlidingEventTimeWindows.of(ms(10), ms(5)))
     assert slicing is not None
@@ -101,7 +133,7 @@ def test_copies_follow_the_table() -> None:
     """Another worker put a list where numbers were: they had not to be copied."""
     slicing = slicing_of(SlidingEventTimeWindows.of(ms(10), ms(5)))
     assert slicing is not None
-    layout = SliceLayout(slicing, WindowTable(), SORTED)
+    _, layout = slices(slicing)
     rows, _ = layout.table.begin(10)
     rows["number"] = 1
     assert layout.contents(10) == {"number": 1}

@@ -81,6 +81,25 @@ def test_an_example() -> None:
     assert list(slicing.slice_ends(15)) == [7, 9, 11, 13, 15]
 
 
+@pytest.mark.parametrize(
+    ("assigner", "worth"),
+    [
+        (TumblingEventTimeWindows.of(ms(10)), False),
+        (SlidingEventTimeWindows.of(ms(10), ms(10)), False),
+        (SlidingEventTimeWindows.of(ms(10), ms(12)), False),
+        (SlidingEventTimeWindows.of(ms(10), ms(2)), True),
+        (SlidingEventTimeWindows.of(ms(10), ms(4)), True),
+        (SlidingEventTimeWindows.of(ms(10_000), ms(3_333)), False),
+        (CumulativeEventTimeWindows.of(ms(10), ms(2)), True),
+        (CumulativeEventTimeWindows.of(ms(10), ms(10)), False),
+    ],
+    ids=repr,
+)
+def test_when_sharing_is_worth_it(assigner: Any, worth: bool) -> None:
+    """Not when there are more slices to merge than windows to add to, by far."""
+    assert sliced(assigner).worth_sharing is worth
+
+
 class Mine(TumblingEventTimeWindows[Any]):
     """May do anything."""
 

@@ -22,7 +22,7 @@ from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.windows.contents import fold_of
 from millrace.runtime.windows.layout import Layout, SliceLayout, Target, WindowLayout
 from millrace.runtime.windows.mergeable import may_share
-from millrace.runtime.windows.slicing import TumblingSlices, slicing_of
+from millrace.runtime.windows.slicing import slicing_of
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
 
 SLICES = "window-slices"
@@ -49,13 +49,12 @@ class AlignedWindowBase(WindowOperatorBase):
         table = backend.table_of(CONTENTS, "window lists" if self._in_lists else "windows")
         self._own = WindowLayout(self._slicing, table)
         self._layout: Layout = self._own
+        self._shared: SliceLayout | None = None
+        """where windows share slices, if the elements show that they may; None: they never do"""
+        self._decided = False
         # In processing time a clock may go back to windows that have fired, whose slices are still needed.
-        overlapping = self._event_time and not isinstance(self._slicing, TumblingSlices)
-        self._shared = (
-            SliceLayout(self._slicing, backend.table_of(SLICES, "windows"), self._fold)
-            if overlapping and isinstance(contents, AggregatingStateDescriptor)
-            else None
-        )
+        if self._event_time and self._slicing.worth_sharing and isinstance(contents, AggregatingStateDescriptor):
+            self._shared = SliceLayout(self._slicing, backend.table_of(SLICES, "windows"), self._fold, self._own)
 
         self._agenda: list[tuple[int, int, int]] = []
         """a heap of (ms, FIRE or DROP, end of the window)"""
@@ -74,19 +73,20 @@ class AlignedWindowBase(WindowOperatorBase):
     def _plan(self) -> None:
         """The state has come from other copies, which may have fired windows, too."""
         if self._shared is not None and self._shared.table.rows:
-            self._layout = self._shared
-        elif self._own.table.rows:
-            self._layout = self._own
+            self._layout, self._decided = self._shared, True
         self._layout.forget()
         self._agenda, self._on_agenda = [], set()
         for end in self._layout.ends():
             self._schedule(end)
 
     def choose_layout(self, chunk: Chunk) -> None:
-        """Where no window is open, a new beginning can be made."""
-        if self._shared is not None and not (self._shared.table.rows or self._own.table.rows):
-            shares = may_share(self._fold, chunk.keys or [], chunk.values)
-            self._layout = self._shared if shares else self._own
+        """Share slices from here on, if these elements show that it is right."""
+        if self._shared is None or self._decided:
+            return
+        shares = may_share(self._fold, chunk.keys or [], chunk.values)
+        self._decided = shares is not None
+        if shares:
+            self._layout = self._shared
 
     def _schedule(self, end: int) -> None:
         if end in self._on_agenda:

@@ -70,20 +70,25 @@ class WindowLayout(Layout):
 
 
 class SliceLayout(Layout):
-    """An element is folded once, into its slice; a window's accumulators are merged when it fires."""
+    """An element is folded once, into its slice; a window's accumulators are merged when it fires.
 
-    def __init__(self, slicing: Slicing, table: WindowTable, fold: Fold) -> None:
+    Windows of ``own``, which had something before sharing began, stay as they are.
+    """
+
+    def __init__(self, slicing: Slicing, table: WindowTable, fold: Fold, own: WindowLayout) -> None:
         super().__init__(slicing, table)
+        self._own, self._own_rows = own, own.table.rows
         self._merge = fold.merge
         self._copiers: dict[int, Callable[[Any], Any]] = {}
         """end of a slice that wasn't written to since -> how to copy its accumulators"""
 
     def targets(self, slice_start: int, open_ends: list[int]) -> list[Target]:
-        if not open_ends:
-            return []
-        slice_end = slice_start + self.slicing.slice_size
-        self._copiers.pop(slice_end, None)
-        return [self.table.begin(slice_end)]
+        targets = self._own.targets(slice_start, [end for end in open_ends if end in self._own_rows])
+        if len(targets) < len(open_ends):
+            slice_end = slice_start + self.slicing.slice_size
+            self._copiers.pop(slice_end, None)
+            targets.append(self.table.begin(slice_end))
+        return targets
 
     def ends(self) -> Iterable[int]:
         size, found = self.slicing.slice_size, set[int]()
@@ -92,12 +97,14 @@ class SliceLayout(Layout):
                 if end in found:
                     break  # an earlier slice lies in this window, and so in all that end before it
                 found.add(end)
-        return found
+        return found.union(self._own_rows)
 
     def forget(self) -> None:
         self._copiers.clear()
 
     def contents(self, end: int) -> dict[Any, Any]:
+        if end in self._own_rows:
+            return self._own.contents(end)
         merged: dict[Any, Any] = {}
         merge, rows = self._merge, self.table.rows
         for slice_end in self.slicing.slice_ends(end):
@@ -111,6 +118,8 @@ class SliceLayout(Layout):
         return merged
 
     def contents_of(self, end: int, key: Any) -> Any:
+        if end in self._own_rows:
+            return self._own.contents_of(end, key)
         rows = [self.table.rows.get(slice_end, {}) for slice_end in self.slicing.slice_ends(end)]
         merged, *others = [copier((row[key],))(row[key]) for row in rows if key in row]
         for part in others:
@@ -118,6 +127,7 @@ class SliceLayout(Layout):
         return merged
 
     def drop(self, end: int) -> None:
+        self._own.drop(end)
         size = self.slicing.slice_size
         for slice_end in self.slicing.slice_ends(end):
             # Windows end in order, so the last one that a slice lies in is the last to need it.

@@ -32,14 +32,14 @@ _VALUES = frozenset(
 )
 
 
-def may_share(fold: Fold, keys: list[Any], values: list[Any]) -> bool:
+def may_share(fold: Fold, keys: list[Any], values: list[Any]) -> bool | None:
     """Whether windows may share slices: merging gives what adding gives, and accumulators are cheap to copy.
 
-    Elements are the evidence, so False without different ones. The functions are called with copies of them.
+    Elements are the evidence; None if they are too few, or all the same. The functions are called with copies of them.
     """
     try:
         runs = copy.deepcopy(_runs(keys, values))
-        return bool(runs) and all(_is_cheap(_folded(fold, run)) and _agrees(fold, run) for run in runs)
+        return all(_is_cheap(_folded(fold, run)) and _agrees(fold, run) for run in runs) if runs else None
     except Exception:
         return False  # a merge that raises is none
 

@@ -33,6 +33,11 @@ class Slicing(ABC):
     def slice_size(self) -> int:
         """The length of every slice."""
 
+    @property
+    def worth_sharing(self) -> bool:
+        """Whether windows overlap, and are cut in few slices: those of 10 s every 3.333 s would have slices of 1 ms."""
+        return False
+
     @abstractmethod
     def window_ends(self, slice_start: int) -> list[int]:
         """The windows that a slice lies in, in the assigner's order."""
@@ -74,6 +79,10 @@ class SlidingSlices(Slicing):
     def slice_size(self) -> int:
         return gcd(self.size, self.slide)
 
+    @property
+    def worth_sharing(self) -> bool:
+        return self.slide < self.size and self.slide <= 2 * self.slice_size
+
     def window_ends(self, slice_start: int) -> list[int]:
         last = slice_start - (slice_start - self.offset) % self.slide
         return [start + self.size for start in range(last, slice_start - self.size, -self.slide)]
@@ -90,6 +99,10 @@ class CumulativeSlices(Slicing):
     @property
     def slice_size(self) -> int:
         return self.step
+
+    @property
+    def worth_sharing(self) -> bool:
+        return self.step < self.max_size
 
     def window_ends(self, slice_start: int) -> list[int]:
         start = self.window_start(slice_start + self.step)
