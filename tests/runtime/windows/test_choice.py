@@ -40,6 +40,10 @@ class MyWindows(TumblingEventTimeWindows[Any]):
     """May do anything."""
 
 
+class MySessions(EventTimeSessionWindows[Any]):
+    """May do anything."""
+
+
 CHOICES: list[tuple[Any, Any, dict[str, Any], str, str]] = [
     (TUMBLING, PROCESS, {}, "AlignedEventTime", "AlignedEventTime"),
     (SlidingEventTimeWindows.of(ms(5), ms(2)), AGGREGATE, {}, "AlignedEventTime", "AlignedEventTime"),
@@ -54,6 +58,7 @@ CHOICES: list[tuple[Any, Any, dict[str, Any], str, str]] = [
     (GlobalWindows.create(), AGGREGATE, {}, "", "Batch"),
     (CountTumblingWindowAssigner.of(2), AGGREGATE, {}, "", "Batch"),
     (MyWindows.of(ms(5)), AGGREGATE, {}, "", "Batch"),
+    (MySessions.with_gap(ms(5)), AGGREGATE, {}, "", "Batch"),
     (TUMBLING, AGGREGATE, {"trigger": MyTrigger()}, "", "Batch"),
     (TUMBLING, AGGREGATE, {"trigger": PurgingTrigger.of(EventTimeTrigger())}, "", "Batch"),
     (SESSIONS, AGGREGATE, {"trigger": ContinuousEventTimeTrigger.of(ms(2))}, "", "Batch"),

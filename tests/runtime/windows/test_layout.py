@@ -129,16 +129,21 @@ def test_ends_are_those_of_windows_with_elements() -> None:
         assert set(layout.ends()) == {10, 15, 25, 30}
 
 
-def test_copies_follow_the_table() -> None:
-    """Another worker put a list where numbers were: they had not to be copied."""
+@pytest.mark.parametrize("from_outside", [True, False])
+def test_copies_follow_the_table(from_outside: bool) -> None:
+    """This or another worker puts a list where only numbers were: they had not to be copied."""
     slicing = slicing_of(SlidingEventTimeWindows.of(ms(10), ms(5)))
     assert slicing is not None
     _, layout = slices(slicing)
     rows, _ = layout.table.begin(10)
     rows["number"] = 1
     assert layout.contents(10) == {"number": 1}
-    layout.table.apply({10: (False, {"list": [1]}), 15: (True, {"list": [2]})})
-    layout.forget()
+    if from_outside:
+        layout.table.apply({10: (False, {"list": [1]}), 15: (True, {"list": [2]})})
+        layout.forget()
+    else:
+        put(layout, "list", 1, 7, 0)
+        put(layout, "list", 2, 12, 0)
     before = copy.deepcopy(layout.table.rows)
     assert layout.contents(15) == {"number": 1, "list": [1, 2]}
     assert layout.table.rows == before
