@@ -57,7 +57,7 @@ SESSIONS: dict[str, tuple[Any, Callable[[Any], int]]] = {
 
 @pytest.mark.parametrize("name", SESSIONS)
 @pytest.mark.parametrize("mode", SESSION_MODES, ids=repr)
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(
     script=st.one_of(scripts(size=20), scripts(start=-30, size=20, keys=1)),
     lateness=st.sampled_from([0, 4, 20]),
