@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 # "" are the modules right under millrace.
 EVERYTHING = {
-    "", "cep", "cli", "cluster", "common", "connectors", "datastream", "formats", "graph", "metrics", "runtime",
+    "", "cep", "checkpoint", "cli", "cluster", "common", "connectors", "datastream", "formats", "graph", "metrics", "runtime",
     "spark", "state", "table", "testing", "util",
 }  # fmt: skip
 BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli"}
@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": {"common", "metrics", "util", "runtime"} | CONTRACTS,
     "connectors": {"common", "util", "connectors", "formats", "datastream.functions", "datastream.not_yet"},
     "formats": {"common", "util", "connectors", "formats", "datastream.functions", "datastream.not_yet"},
+    "checkpoint": {"common", "util", "runtime", "checkpoint", "datastream.state"},
     "graph": {"common", "util", "runtime", "graph", "connectors"} | VALUES,
     "datastream": BELOW_SPARK,
     "table": BELOW_SPARK,

@@ -10,7 +10,7 @@ from millrace.common.serialization import Encoder
 from millrace.common.time import Duration
 from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource, StreamFormat
 from millrace.connectors.file_system import filesystem as filesystem_module
-from millrace.connectors.file_system.filesystem import locate, open_file_system
+from millrace.common.file_systems import locate, open_file_system
 
 
 def names(uri: str) -> list[str]:

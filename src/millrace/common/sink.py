@@ -84,13 +84,25 @@ class SinkWriter(ABC, Generic[T]):
 
 
 class Committer(ABC, Generic[CommT]):
-    """Makes committables visible, on the driver. Must be idempotent: a commit may be repeated after a crash."""
+    """Makes committables visible, on the driver. Must be idempotent: a commit may be repeated after a crash.
+
+    With checkpointing, committables wait until the checkpoint that covers them is recorded; without, until their epoch
+    is.
+    """
 
     @abstractmethod
     def commit(self, committables: Sequence[CommT]) -> None: ...
 
     def abort(self, committables: Sequence[CommT]) -> None:
         """Forget committables of an epoch that failed before it was recorded."""
+
+    def recover(self, job_id: str, committables: Sequence[CommT], states: Sequence[Any]) -> None:
+        """The job goes on from a checkpoint, or from its last epoch after a failure: nothing runs at this moment.
+
+        ``committables`` are those that the checkpoint holds: ``commit`` is called with them right after this.
+        ``states`` is what its writers returned from ``snapshot_state``. Whatever else the job ``job_id`` prepared with
+        this sink belongs to epochs that count for nothing: abort it.
+        """
 
     def close(self) -> None: ...
 

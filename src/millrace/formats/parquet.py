@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.types import Row
-from millrace.connectors.file_system.filesystem import open_file_system
+from millrace.common.file_systems import open_file_system
 from millrace.connectors.file_system.format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.common.serialization import BulkWriterFactory
-from millrace.connectors.file_system.filesystem import is_local, open_file_system
+from millrace.common.file_systems import is_local, open_file_system
 from millrace.connectors.file_system.rolling import PartFileInfo
 
 __all__ = ["BulkPart", "Part", "PartState", "PendingFile", "RowPart"]
