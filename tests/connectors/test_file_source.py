@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.connectors.driving import Clock, SourceRun, read_all
 
+from millrace.common.file_systems import locate
 from millrace.common.source import Boundedness
 from millrace.common.time import Duration
 from millrace.common.typeinfo import Types
 from millrace.connectors.file_system import FileEnumeratorProvider, FileSource, FileSplit, StreamFormat
 from millrace.connectors.file_system import lines as lines_module
-from millrace.common.file_systems import locate
 from millrace.connectors.file_system.lines import LineBlocks
 from millrace.connectors.file_system.listing import list_files
 from millrace.datastream.connectors import FileSource as ReexportedFileSource

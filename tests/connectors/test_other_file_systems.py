@@ -6,11 +6,11 @@ import pyarrow.fs
 import pytest
 from tests.connectors.driving import SinkRun, SourceRun, read_all
 
+from millrace.common.file_systems import locate, open_file_system
 from millrace.common.serialization import Encoder
 from millrace.common.time import Duration
 from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource, StreamFormat
-from millrace.connectors.file_system import filesystem as filesystem_module
-from millrace.common.file_systems import locate, open_file_system
+from millrace.common import file_systems as filesystem_module
 
 
 def names(uri: str) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millrace.common.file_systems import open_file_system
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.types import Row
-from millrace.common.file_systems import open_file_system
 from millrace.connectors.file_system.format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyarrow import fs
 
-from millrace.common.sink import Committer
 from millrace.common.file_systems import open_file_system
+from millrace.common.sink import Committer
 from millrace.connectors.file_system.part import PendingFile, discard_file
 
 __all__ = ["FileCommitter"]

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.common.serialization import BulkWriterFactory
 from millrace.common.file_systems import is_local, open_file_system
+from millrace.common.serialization import BulkWriterFactory
 from millrace.connectors.file_system.rolling import PartFileInfo
 
 __all__ = ["BulkPart", "Part", "PartState", "PendingFile", "RowPart"]

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
+from millrace.common.file_systems import absolute, locate
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.sink import Sink, WriterInitContext
 from millrace.connectors.base import StreamTransformer, SupportsPreprocessing
 from millrace.connectors.file_system.bucket import BucketAssigner
 from millrace.connectors.file_system.committer import FileCommitter
 from millrace.connectors.file_system.compact import compaction_missing
-from millrace.common.file_systems import absolute, locate
 from millrace.connectors.file_system.output_config import OutputFileConfig
 from millrace.connectors.file_system.part import BulkPart, RowPart
 from millrace.connectors.file_system.rolling import CheckpointRollingPolicy, RollingPolicy

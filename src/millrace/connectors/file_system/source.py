@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
+from millrace.common.file_systems import absolute
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumerator, SplitEnumeratorContext
 from millrace.common.time import Duration
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider, FileSplitAssignerProvider
-from millrace.common.file_systems import absolute
 from millrace.connectors.file_system.format import BulkFormat, FileFormat, StreamFormat
 from millrace.connectors.file_system.monitor import MonitoringEnumerator, MonitoringState
 from millrace.connectors.file_system.reader import FileSourceReader

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from millrace.common.file_systems import Location, open_file_system
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
-from millrace.common.file_systems import Location, open_file_system
 from millrace.connectors.file_system.output_config import OutputFileConfig
 from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file
 from millrace.connectors.file_system.rolling import RollingPolicy
