@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.connectors.driving import Clock, SinkRun
 
+from millrace.common.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row
@@ -130,7 +131,7 @@ def test_names_and_states_of_a_part(tmp_path: Path) -> None:
     run.epoch(["a"])
     (part,) = hidden(tmp_path)
     uid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    assert re.fullmatch(rf"\.out-{uid}-0-0\.txt\.inprogress\.[0-9a-f]+", part.name)
+    assert re.fullmatch(rf"\.out-{uid}-0-0\.txt\.inprogress\.[0-9a-f]{{16}}-[0-9a-f]{{12}}", part.name)
     assert visible(tmp_path) == []
     run.epoch(["b"])
     assert hidden(tmp_path) == [part]
@@ -226,7 +227,7 @@ def test_the_committer_is_idempotent(tmp_path: Path) -> None:
     source, target = tmp_path / ".a.inprogress.1", tmp_path / "a"
     source.write_text("x")
     pending = PendingFile("", str(source), str(target))
-    committer = FileCommitter()
+    committer = FileCommitter(locate(tmp_path), "")
     committer.commit([pending])
     committer.commit([pending])
     assert target.read_text() == "x"

@@ -15,7 +15,7 @@ from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext,
 from millrace.common.time import Duration
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime import coordinator as module
+from millrace.runtime import chains as module
 from millrace.runtime.coordinator import Coordinator, JobFailedError, ProtocolError
 from millrace.runtime.epoch import EpochOrder, SourceReport, TaskAck
 from millrace.runtime.failure import Failure

@@ -483,11 +483,11 @@ def test_sources_and_sinks_count_too_though_they_are_opened_in_every_epoch() -> 
 
 
 def test_compaction_keeps_what_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.runtime.coordinator.COMPACT_VERSIONS", 2)
+    monkeypatch.setattr("millrace.runtime.chains.COMPACT_VERSIONS", 2)
     engine = Engine(job_of(lambda env: numbers(env, range(10)).map(OnlyNines()).name("nines"), epoch_records=2))
     while not engine.coordinator.finished:
         engine.workers = [TaskCache()]
         engine.epoch()
-    assert len(engine.coordinator._history) < 3, "older versions are gone"
+    assert len(engine.coordinator.plan().history) < 3, "older versions are gone"
     assert engine.coordinator.metrics.report().counter("nines", "nines") == 1
     assert engine.coordinator.metrics.accumulators() == {"all nines": [9]}

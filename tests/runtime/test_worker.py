@@ -119,7 +119,8 @@ def test_what_has_expired_is_dropped_from_the_whole_state_and_from_all_copies() 
         cached = engine.workers[worker].take(engine.job.job_id, 0, seen)
         assert cached is not None
         engine.workers[worker].put(engine.job.job_id, 0, seen, cached)
-        return [keyed["seen"][1] for keyed, *_ in cached.task.full().values() if keyed]
+        pieces = cached.task.full_pieces()
+        return [keyed["seen"][1] for piece in pieces for keyed, *_ in piece.values() if keyed]
 
     for _ in range(4):
         epoch(0)
@@ -151,7 +152,7 @@ def test_a_missing_delta_makes_an_old_copy_rebuild() -> None:
     # As after a compaction: the whole state of epoch 3 is there, what was before it is gone.
     newest = engine.workers[1].take(engine.job.job_id, 0, SUM)
     assert newest is not None
-    engine.storage.write_full(SUM, 3, newest.task.full())
+    engine.storage.write_full(SUM, 3, newest.task.full_pieces())
     engine.storage.discard(SUM, 3)
     reads(engine)
     assert collected([engine.epoch(0)]) == [(0, 6)]

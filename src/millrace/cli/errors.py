@@ -8,8 +8,10 @@ import traceback
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 
+from millrace.cli.supervisor import DRIVER_LOST
 from millrace.runtime.coordinator import JobFailedError
 from millrace.runtime.failure import describe, full_traceback, user_location
+from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError
 
 FAILED = 1
@@ -36,6 +38,8 @@ def report(error: BaseException, log_file: str | None = None, verbose: bool = Fa
     """Explain an error that came out of the user's program."""
     if isinstance(error, JavaNotFoundError):
         return Report(str(error), NOT_BEGUN)
+    if isinstance(error, DriverLostError):
+        return Report(_with_log(str(error), log_file), DRIVER_LOST)
     if isinstance(error, JobFailedError):
         text = f"{error!s}\n\n{error.failure.detail}" if verbose and error.failure.detail else str(error)
         return Report(_with_log(text, log_file))

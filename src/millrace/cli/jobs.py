@@ -32,6 +32,10 @@ class Jobs:
             if not _ended(client):
                 client.wait()
 
+    def running(self) -> list[SparkJobClient]:
+        """The jobs that have not ended."""
+        return [client for client in (*self._detached, *self._collecting) if not _ended(client)]
+
     def cancel(self) -> None:
         """Stop all jobs that still run, and wait for their end."""
         _cancel([*self._detached, *self._collecting])

@@ -1,7 +1,9 @@
-"""The options of commands that run a program, shared by ``millrace run`` and ``millrace info``."""
+"""The options of commands that run a program: those that ``run`` and ``info`` share, and savepoints for ``run``."""
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -111,6 +113,56 @@ def program_options(command: F) -> F:
     collected.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
     decorated: Any = collected
     for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    result: F = decorated
+    return result
+
+
+def _savepoint_path(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Local paths are those of the directory where the command is typed."""
+    return value if value is None or "://" in value else os.path.abspath(value.removeprefix("file:"))
+
+
+_SAVEPOINT_OPTIONS: tuple[Callable[[F], F], ...] = (
+    click.option(
+        "-s",
+        "--fromSavepoint",
+        "path",
+        callback=_savepoint_path,
+        metavar="PATH",
+        help="Begin the program's first job with the state of this savepoint or checkpoint.",
+    ),
+    click.option(
+        "-n",
+        "--allowNonRestoredState",
+        "allow_non_restored",
+        is_flag=True,
+        help="Leave out state of the savepoint that no operator of the job takes.",
+    ),
+    click.option(
+        "-cm",
+        "--claimMode",
+        "-rm",
+        "--restoreMode",
+        "claim_mode",
+        type=click.Choice(("claim", "no_claim", "legacy"), case_sensitive=False),
+        help="Whether the job owns the savepoint and deletes it in the end.  [default: no_claim]",
+    ),
+)
+
+
+def savepoint_options(command: F) -> F:
+    """Add the options of a restore; they arrive as configuration keys and values in the argument ``savepoint``."""
+
+    @functools.wraps(command)
+    def collected(path: str | None, allow_non_restored: bool, claim_mode: str | None, **values: Any) -> Any:
+        from millrace.datastream.restore_settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
+
+        given = {PATH: path, IGNORE_UNCLAIMED: "true" if allow_non_restored else None, CLAIM_MODE: claim_mode}
+        return command(savepoint=tuple((key, text) for key, text in given.items() if text is not None), **values)
+
+    decorated: Any = collected
+    for option in reversed(_SAVEPOINT_OPTIONS):
         decorated = option(decorated)
     result: F = decorated
     return result

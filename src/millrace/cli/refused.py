@@ -11,7 +11,6 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 """Type of a command's function."""
 
-_SAVEPOINTS = "savepoints are not in Millrace yet; nearest: none, a job begins with empty state"
 _DETACHED = (
     "a job needs this process until the cluster commands (millrace list, stop, cancel) are in Millrace; nearest: put "
     "the command into the background with `&`, or with `nohup millrace run ... &` to log out"
@@ -29,9 +28,6 @@ class Refused:
 
 REFUSED = (
     Refused(("-d", "--detached"), _DETACHED, is_flag=True),
-    Refused(("-s", "--fromSavepoint"), _SAVEPOINTS),
-    Refused(("-n", "--allowNonRestoredState"), _SAVEPOINTS, is_flag=True),
-    Refused(("-cm", "--claimMode"), _SAVEPOINTS),
     Refused(("-m", "--jobmanager"), "Millrace has no JobManager: Spark runs the job; nearest: --master URL"),
     Refused(("-t", "--target"), "Spark runs the job; nearest: --master local[*], spark://..., yarn or k8s://..."),
     Refused(("-c", "--class"), "Millrace runs Python programs, not jars; nearest: -pym MODULE"),

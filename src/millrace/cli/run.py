@@ -10,35 +10,45 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from millrace.cli.command import ProgramCommand
-from millrace.cli.options import ProgramOptions, program_options
+from millrace.cli.options import ProgramOptions, program_options, savepoint_options
 from millrace.cli.program import Program, find_program
 from millrace.cli.refused import refuse_the_rest
 from millrace.cli.settings import RunSettings, run_settings
+from millrace.cli.signals import StoppedError, Stopper
+from millrace.cli.supervisor import can_supervise, supervise
 
 if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
     from millrace.cli.screen import Screen
-    from millrace.cli.signals import Stopper
     from millrace.datastream.defaults import Submission
     from millrace.spark.submit import SparkJobClient
 
 EPILOG = """
+A driver that dies while a job with checkpoints runs is started again, as the job's restart strategy says. SIGUSR1
+takes a savepoint of the running jobs into execution.checkpointing.savepoint-dir.
+
 Exit codes: 0 the program has ended well, 1 it or its job failed, 2 it could not begin (wrong options, no program, no
-Java), 130 stopped by Ctrl-C, 143 by SIGTERM; else what the program exits with.
+Java), 70 Spark's JVM is gone, 130 stopped by Ctrl-C, 143 by SIGTERM, 128+N killed by signal N; else what the program
+exits with.
 """
 
 
 @click.command(cls=ProgramCommand, epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @program_options
+@savepoint_options
+@click.option("--no-restart", is_flag=True, help="Don't start the driver again when it has died.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary on a terminal; log errors only.")
 @click.option("--verbose", is_flag=True, help="Log more, and show errors with all their tracebacks.")
 @refuse_the_rest
-def run(program: ProgramOptions, quiet: bool, verbose: bool) -> None:
+def run(
+    program: ProgramOptions, savepoint: tuple[tuple[str, str], ...], no_restart: bool, quiet: bool, verbose: bool
+) -> None:
     """Run a Flink program written in Python on Spark, in the foreground.
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
@@ -47,37 +57,42 @@ def run(program: ProgramOptions, quiet: bool, verbose: bool) -> None:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
     if quiet or verbose:
         level = ("spark.log.level", "INFO" if verbose else "ERROR")
-        program = _with_property(program, level)
+        program = replace(program, properties=(level, *program.properties))
+    program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     found = find_program(program)
-    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
-        _run(found, run_settings(program, found, directory), program.pyflink, quiet, verbose)
+    if not no_restart and can_supervise():
+        code = supervise()
+        if code is not None:
+            sys.exit(code)
+    stopper = Stopper()
+    try:
+        with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
+            _run(found, run_settings(program, found, directory), stopper, program.pyflink, quiet, verbose)
+    except KeyboardInterrupt as stopped:
+        click.echo("cancelled", err=True)
+        sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
 
 
-def _with_property(options: ProgramOptions, pair: tuple[str, str]) -> ProgramOptions:
-    return replace(options, properties=(pair, *options.properties))
-
-
-def _run(program: Program, settings: RunSettings, pyflink: bool, quiet: bool, verbose: bool) -> None:
+def _run(
+    program: Program, settings: RunSettings, stopper: Stopper, pyflink: bool, quiet: bool, verbose: bool
+) -> None:
     from millrace.cli.errors import report
     from millrace.cli.hooks import hooks
     from millrace.cli.jobs import Jobs
     from millrace.cli.live import JobWatch
-    from millrace.cli.signals import StoppedError, Stopper
+    from millrace.cli.savepoint_signal import savepoints_on_signal
 
     if not verbose:
         # A program that logs at INFO would otherwise print how its connections to the JVM open and close.
         logging.getLogger("py4j").setLevel(logging.WARNING)
     screen = None if quiet else _screen()
     watch = JobWatch(screen)
-    stopper = Stopper()
     jobs = Jobs(_starter(stopper, screen))
-    with stopper.listening(), hooks(settings, jobs.submit, watch.listener, pyflink):
+    say = screen.say if screen else partial(click.echo, err=True)
+    with hooks(settings, jobs.submit, watch.listener, pyflink):
         try:
-            with screen.around() if screen else contextlib.nullcontext():
+            with screen.around() if screen else contextlib.nullcontext(), savepoints_on_signal(jobs, say):
                 _run_with_jobs(program, settings, jobs)
-        except KeyboardInterrupt as stopped:
-            click.echo("cancelled", err=True)
-            sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 _reader_has_gone()

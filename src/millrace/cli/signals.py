@@ -1,14 +1,20 @@
-"""Ctrl-C and SIGTERM: the first lets the job be cancelled, the second ends this process at once."""
+"""Ctrl-C and SIGTERM: the first lets the job be cancelled, the second ends this process at once.
+
+What a shell or a terminal sends to both processes of ``millrace run`` arrives here twice, since the one that watches
+hands it on: a signal that comes again within half a second is the same one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SAME_SECONDS = 0.5
 
 
 class StoppedError(KeyboardInterrupt):
@@ -29,6 +35,7 @@ class Stopper:
 
     def __init__(self) -> None:
         self._received: int | None = None
+        self._received_at = 0.0
         self._deferred = False
 
     @contextlib.contextmanager
@@ -63,8 +70,11 @@ class Stopper:
             signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number: int, _: FrameType | None) -> None:
+        now = time.monotonic()
         if self._received is not None:
+            if number == self._received and now - self._received_at < SAME_SECONDS:
+                return
             os._exit(128 + number)
-        self._received = number
+        self._received, self._received_at = number, now
         if not self._deferred:
             raise StoppedError(number)

@@ -99,9 +99,10 @@ class Committer(ABC, Generic[CommT]):
     def recover(self, job_id: str, committables: Sequence[CommT], states: Sequence[Any]) -> None:
         """The job goes on from a checkpoint, or from its last epoch after a failure: nothing runs at this moment.
 
-        ``committables`` are those that the checkpoint holds: ``commit`` is called with them right after this.
-        ``states`` is what its writers returned from ``snapshot_state``. Whatever else the job ``job_id`` prepared with
-        this sink belongs to epochs that count for nothing: abort it.
+        ``committables`` are all that still wait: those that the checkpoint holds and, if the driver has survived, those
+        of later epochs that are complete. ``commit`` is called with them after this; some may be committed already.
+        ``states`` is what the writers returned from ``snapshot_state`` at that moment. Whatever else the job ``job_id``
+        prepared with this sink belongs to epochs that count for nothing: abort it.
         """
 
     def close(self) -> None: ...
@@ -112,6 +113,11 @@ class Sink(ABC, Generic[T]):
 
     def for_input_type(self, type_info: TypeInformation) -> Sink[T]:
         """This sink for a stream of that element type, for sinks that write typed values in another form."""
+        return self
+
+    def for_operator(self, uid: str) -> Sink[T]:
+        """This sink as that of the operator ``uid``, for sinks that give names to what they prepare: two sinks of a job
+        may write to the same place, and must not take each other's things for their own."""
         return self
 
     @abstractmethod

@@ -10,7 +10,7 @@ from millrace.connectors.function_source import SourceFunctionSource
 if TYPE_CHECKING:
     from millrace.datastream.functions import SinkFunction
 
-__all__ = ["SinkFunctionSink", "SourceFunctionSource"]
+__all__ = ["SinkFunctionSink", "SourceFunctionSource", "sink_context"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class _FunctionWriter(SinkWriter[T]):
 
         self._function = function
         self._invoke = invoke_of(function)
-        self._context = _sink_context(context)
+        self._context = sink_context(context)
         open_ = getattr(function, "open", None)
         if open_ is not None:
             open_(context.get_runtime_context())
@@ -64,7 +64,7 @@ class _FunctionWriter(SinkWriter[T]):
             close()
 
 
-def _sink_context(context: WriterInitContext) -> Any:
+def sink_context(context: WriterInitContext) -> Any:
     """A ``SinkFunction.Context``. Its class is made late: ``millrace.datastream`` imports the connectors."""
     from millrace.datastream.functions import SinkFunction
 

@@ -52,7 +52,7 @@ _MODULES = {
         FlatJoinFunction FlatMapFunction JoinFunction KeyedBroadcastProcessFunction KeyedCoProcessFunction
         KeyedProcessFunction KeySelector MapFunction Partitioner ProcessAllWindowFunction ProcessFunction
         ProcessJoinFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction SourceFunction
-        WindowFunction
+        TwoPhaseCommitSinkFunction WindowFunction
     """,
     "iterative_stream": "IterativeStream",
     "output_tag": "OutputTag",

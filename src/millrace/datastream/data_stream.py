@@ -13,6 +13,7 @@ from millrace.common.sink import Sink
 from millrace.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.function import SinkFunctionSink
+from millrace.connectors.two_phase_commit import TwoPhaseCommitSink
 from millrace.datastream.aggregations import (
     FieldChoice,
     FieldReduce,
@@ -39,6 +40,7 @@ from millrace.datastream.functions import (
     ProcessFunction,
     ReduceFunction,
     SinkFunction,
+    TwoPhaseCommitSinkFunction,
 )
 from millrace.datastream.functions.adapt import (
     as_filter,
@@ -474,9 +476,12 @@ class DataStream(_NodeHandle):
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
         expect(sink_func, SinkFunction, "add_sink()")
+        name = f"Sink: {type(sink_func).__name__}"
+        if isinstance(sink_func, TwoPhaseCommitSinkFunction):
+            return self._end(name, specs.Sink(_function(TwoPhaseCommitSink, sink_func, "add_sink()")))
         stateful = isinstance(sink_func, CheckpointedFunction)
         spec = specs.StatefulSink(sink_func) if stateful else specs.Sink(SinkFunctionSink(sink_func))
-        return self._end(f"Sink: {type(sink_func).__name__}", spec)
+        return self._end(name, spec)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print every element on the driver's standard output, as ``identifier:subtask> element``."""

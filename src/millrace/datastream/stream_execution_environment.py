@@ -24,6 +24,7 @@ from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
 from millrace.datastream import options
 from millrace.datastream.checkpoint_config import CheckpointConfig
+from millrace.datastream.checkpoint_plan import checkpoint_plan
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
 from millrace.datastream.defaults import Submission, get_defaults, get_submitter
@@ -38,8 +39,10 @@ from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.graph.program import Program
+from millrace.runtime.commits import commits_in_two_phases
 from millrace.runtime.job import JobGraph
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.restart import restart_policy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +59,7 @@ _BUFFER_TIMEOUT = (
     ConfigOptions.key("execution.buffer-timeout.interval").duration_type().default_value(Duration.of_millis(100))
 )
 _SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
+_OLDER_SAVEPOINT_DIRECTORY = "state.savepoints.dir"
 
 
 class StreamExecutionEnvironment:
@@ -372,8 +376,8 @@ class StreamExecutionEnvironment:
         graph = self._graph(str(JobID.generate()))
         job = lower(graph, job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME))
         records = None if graph.settings.batch else self._option(options.EPOCH_RECORDS)
-        # An epoch may read as long as the next one is away, or checkpoints would throttle the sources.
-        longest = max(self._option(options.EPOCH_MILLIS), self._checkpoint_config.get_checkpoint_interval())
+        # An epoch may read as long as the next one is away, or their cadence would throttle the sources.
+        longest = max(self._option(options.EPOCH_MILLIS), self._cadence_of_checkpoints(job) or 0)
         millis = None if self._bounded() else longest
         files = {file.name: file.path for file in self._dependencies.cached_files}
         return with_settings(job, records, millis, self._config.get_global_job_parameters(), files)
@@ -386,27 +390,40 @@ class StreamExecutionEnvironment:
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
         return get_submitter()(Submission(self.get_execution_plan, start, collecting))
 
-    def _epoch_interval_ms(self) -> int:
+    def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
+        """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
+        more frequent epochs. None for others."""
+        interval = self._checkpoint_config.get_checkpoint_interval()
+        chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
+        return interval if interval > 0 and not chosen and commits_in_two_phases(job) else None
+
+    def _epoch_interval_ms(self, job: JobGraph) -> int:
+        cadence = self._cadence_of_checkpoints(job)
+        if cadence is not None:
+            return cadence
+        interval: int = self._option(options.EPOCH_INTERVAL)
         checkpoint = self._checkpoint_config.get_checkpoint_interval()
-        if checkpoint > 0:
-            return checkpoint
-        interval: int | None = self._option(options.EPOCH_INTERVAL)
-        return interval or options.EPOCH_INTERVAL.default or 0
+        return min(interval, checkpoint) if checkpoint > 0 else interval
 
     def _start(self, job_name: str | None) -> SparkJobClient:
         from millrace.spark.submit import JobSettings, submit
 
+        configuration, batch = self._configuration.to_dict(), self._is_batch()
+        plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
+        job = self.job_graph(job_name)
         settings = JobSettings(
             spark=self._spark,
-            configuration=self._configuration.to_dict(),
+            configuration=configuration,
             parallelism=self.get_parallelism(),
             bounded=self._bounded(),
-            batch=self._is_batch(),
-            epoch_interval_ms=self._epoch_interval_ms(),
+            batch=batch,
+            epoch_interval_ms=self._epoch_interval_ms(job),
+            restart=restart_policy(configuration, None, plan is not None),
+            checkpoints=plan,
+            savepoint_directory=self.get_default_savepoint_directory() or configuration.get(_OLDER_SAVEPOINT_DIRECTORY),
             dependencies=self._dependencies,
             jars=tuple(self._jars),
         )
-        job = self.job_graph(job_name)
         self._program.clear()
         return submit(job, settings)
 

@@ -169,7 +169,7 @@ def _arguments(node: Node, batch: bool, job_id: str) -> tuple[Any, ...]:
     if isinstance(spec, specs.Cache):
         return (spec.cache.sink(), job_id)
     if isinstance(spec, specs.Sink):
-        return (spec.sink, job_id)
+        return (spec.sink.for_operator(node.uid or ""), job_id)
     return tuple(getattr(spec, name) for name in spec.__dataclass_fields__)
 
 

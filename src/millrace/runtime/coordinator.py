@@ -2,142 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from millrace.common.sink import Committer
-from millrace.common.source import SplitEnumerator, SplitEnumeratorContext
-from millrace.common.watermark_strategy import WatermarkAlignment
-from millrace.runtime.elements import MIN_TIMESTAMP
-from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder, SourceReport, TaskAck
-from millrace.runtime.failure import Failure, describe, full_traceback, user_location
-from millrace.runtime.job import JobGraph, OperatorInfo
+from millrace.runtime.chains import Chains
+from millrace.runtime.checkpoints import Checkpoints
+from millrace.runtime.commits import Commits
+from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, TaskAck
+from millrace.runtime.failure import Failure, JobFailedError
+from millrace.runtime.job import JobGraph
 from millrace.runtime.job_metrics import AccumulatorConflictError, JobMetrics
 from millrace.runtime.loops import Loops
-from millrace.runtime.operators.base import ReadingOperator
-from millrace.runtime.operators.iterate import IterateOperator
-from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.reading import alignment_limits, reading_states
+from millrace.runtime.snapshot import JobSnapshot, OperatorPlace
+from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import StateStorage, TaskId
 
-COMPACT_BYTES = 4 * 1024 * 1024
-"""Changes below this size are not worth a compaction."""
-COMPACT_VERSIONS = 500
-"""Versions that a new worker reads at most before it has the state."""
-
-
-class JobFailedError(Exception):
-    """The job has failed; the text begins with the operator and the user's line."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.render())
-        self.failure = failure
-
-
-def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFailedError:
-    """What to raise when the driver's side of an operator (enumerator, committer) failed."""
-    return JobFailedError(
-        Failure(
-            operator=info.name,
-            subtask=-1,
-            origin=info.origin,
-            cause=describe(cause),
-            location=user_location(cause),
-            detail=full_traceback(cause),
-            during=during,
-        )
-    )
+__all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
 
 
 class ProtocolError(Exception):
     """Acknowledgements are missing or doubled: a task did not run, or ran twice."""
-
-
-@dataclass
-class _SourceState(SplitEnumeratorContext[Any]):
-    """One source of the job, as the driver sees it; also what its enumerator talks to."""
-
-    info: OperatorInfo
-    clock: Callable[[], int]
-    splits: dict[int, list[Any]] = field(default_factory=dict)
-    no_more: set[int] = field(default_factory=set)
-    finished: set[int] = field(default_factory=set)
-    watermarks: dict[int, int] = field(default_factory=dict)
-    holds_back: dict[int, bool] = field(default_factory=dict)
-    """whether others of the alignment group wait for this subtask: not if it is idle or has nothing to read"""
-    enumerator: SplitEnumerator[Any] | None = None
-    assigned: int = 0
-
-    def current_parallelism(self) -> int:
-        return self.info.parallelism
-
-    def assign_split(self, split: Any, subtask_id: int) -> None:
-        self.splits.setdefault(subtask_id, []).append(split)
-        self.assigned += 1
-
-    def signal_no_more_splits(self, subtask_id: int) -> None:
-        self.no_more.add(subtask_id)
-
-    def current_processing_time(self) -> int:
-        return self.clock()
-
-    @property
-    def alignment(self) -> WatermarkAlignment | None:
-        alignment: WatermarkAlignment | None = self.info.args[1].alignment
-        return alignment
-
-    def ask_for_splits(self) -> None:
-        """Offer every reader in turn, until nobody gets anything."""
-        try:
-            self._ask_for_splits()
-        except Exception as error:
-            raise failed_on_driver(self.info, error, " to find its splits") from error
-
-    def _ask_for_splits(self) -> None:
-        if self.enumerator is None:
-            self.enumerator = self.info.args[0].create_enumerator(self)
-            self.enumerator.start()
-        open_readers = [s for s in range(self.info.parallelism) if s not in self.finished]
-        before = -1
-        while before != self.assigned:
-            before = self.assigned
-            for subtask in open_readers:
-                if subtask not in self.no_more:
-                    self.enumerator.handle_split_request(subtask)
-
-    def order(self, subtask: int, stop: bool, limit: int | None, whole: bool) -> SourceOrder:
-        ahead = limit is not None and self.watermarks.get(subtask, MIN_TIMESTAMP) > limit
-        splits = tuple(self.splits.get(subtask, ()))
-        return SourceOrder(splits, subtask in self.no_more, paused=ahead, stop=stop, whole=whole)
-
-    def has_all_splits(self) -> bool:
-        return len(self.no_more | self.finished) == self.info.parallelism
-
-    def done(self) -> bool:
-        return len(self.finished) == self.info.parallelism
-
-    def take(self, subtask: int, report: SourceReport) -> None:
-        self.splits[subtask] = list(report.splits)
-        self.watermarks[subtask] = report.watermark
-        self.holds_back[subtask] = bool(report.splits) and not report.idle
-        if report.finished:
-            self.finished.add(subtask)
-
-
-class _HeadState(_SourceState):
-    """The head of a loop: ``Loops`` says what it reads."""
-
-    @property
-    def alignment(self) -> WatermarkAlignment | None:
-        return None
-
-    def ask_for_splits(self) -> None:
-        """There is nobody to ask."""
-
-
-def _reading(info: OperatorInfo, clock: Callable[[], int]) -> _SourceState:
-    return (_HeadState if issubclass(info.factory, IterateOperator) else _SourceState)(info, clock)
 
 
 @dataclass(frozen=True)
@@ -154,48 +40,55 @@ class EpochResult:
     reports: tuple[OperatorReport, ...]
     replayed: int
     """state versions that tasks had to read"""
-
-
-@dataclass
-class _TaskVersions:
-    """What a task has in the state storage."""
-
-    first: int = 0
-    """oldest epoch that is still needed"""
-    delta_bytes: int = 0
-    deltas: int = 0
-    full_bytes: int = 0
+    checkpoint: str | None = None
+    """path of the checkpoint that the end of this epoch became"""
+    saved: tuple[SavedSubtask, ...] = ()
+    """what the tasks wrote to a savepoint"""
+    not_saved: str | None = None
+    """why the savepoint failed"""
 
 
 class Coordinator:
-    """Runs a job epoch by epoch: ``plan`` gives the order, ``complete`` takes the acknowledgements."""
+    """Runs a job epoch by epoch: ``plan`` gives the order, ``complete`` takes the acknowledgements.
 
-    def __init__(self, job: JobGraph, clock: Callable[[], int], storage: StateStorage | None = None) -> None:
+    :param checkpoints: None: nothing is recorded, and sinks are committed after every epoch.
+    """
+
+    def __init__(
+        self,
+        job: JobGraph,
+        clock: Callable[[], int],
+        storage: StateStorage | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         self.job = job
-        self._storage = storage
+        self.checkpoints = checkpoints
         self.metrics = JobMetrics(job, clock)
-        self._sources = [_reading(info, clock) for info in job.operators if issubclass(info.factory, ReadingOperator)]
+        self.attempt = 0
+        self._clock = clock
+        self._storage = storage
+        self._sources = reading_states(job, clock)
         self._loops = Loops(job, {source.info.id: source for source in self._sources})
-        self._committers: dict[int, Committer[Any]] = {}
-        for info in job.operators:
-            if issubclass(info.factory, SinkOperator):
-                committer = info.args[0].create_committer()
-                if committer is not None:
-                    self._committers[info.id] = committer
-        self._tasks: dict[TaskId, _TaskVersions] = {
-            (stage, partition): _TaskVersions()
-            for stage, partitions in enumerate(job.partitions)
-            for partition in range(partitions)
-        }
-        self._history: list[int] = []
+        self._commits = Commits(job)
+        self._commit_owed = False
+        self._chains = Chains(
+            (stage, partition) for stage, partitions in enumerate(job.partitions) for partition in range(partitions)
+        )
+        self._discarded: dict[TaskId, int] = {}
+        self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._next_epoch = 1
         self._stopping = False
-        self.attempt = 0
+        self._suspended = False
 
     @property
     def finished(self) -> bool:
-        """Whether all sources have ended and their last elements are through."""
-        return all(source.done() for source in self._sources)
+        """Whether all sources have ended and their last elements are through, or the job was told to end here."""
+        return self._suspended or all(source.done() for source in self._sources)
+
+    @property
+    def states(self) -> dict[str, tuple[StateInfo, ...]]:
+        """uid -> the states that its function has asked for so far."""
+        return self._states
 
     def use_storage(self, storage: StateStorage) -> None:
         """Where tasks write their state: old versions are deleted there."""
@@ -210,17 +103,25 @@ class Coordinator:
         """Let the sources end with the next epoch."""
         self._stopping = True
 
-    def plan(self, keep_state: bool = True) -> EpochOrder:
+    def suspend(self) -> None:
+        """The job ends after the last epoch, though its sources have not."""
+        self._suspended = True
+
+    # -- an epoch ---------------------------------------------------------------------------------------------------
+
+    def plan(self, keep_state: bool = True, savepoint: str | None = None) -> EpochOrder:
         """The order of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
-        splits."""
+        splits.
+
+        :param savepoint: the folder of a savepoint of the epoch's end.
+        """
         self.metrics.begin_epoch()
-        epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
-        orders: dict[int, dict[int, SourceOrder]] = {}
-        limits = self._alignment_limits()
-        for source in self._sources:
-            if not self._stopping:
+        if not self._stopping:
+            for source in self._sources:
                 source.ask_for_splits()
+        limits = alignment_limits(self._sources)
         whole = not keep_state and all(source.has_all_splits() for source in self._sources)
+        orders = {}
         for source in self._sources:
             alignment = source.alignment
             limit = None if alignment is None else limits.get(alignment.group)
@@ -229,51 +130,48 @@ class Coordinator:
                 for subtask in range(source.info.parallelism)
                 if subtask not in source.finished
             }
-        compact = frozenset(task for task, versions in self._tasks.items() if _worth_compaction(versions))
         return EpochOrder(
-            epoch, tuple(self._history), orders, keep_state=not whole, compact=compact, attempt=self.attempt
+            self._take_number(),
+            self._chains.history,
+            orders,
+            keep_state=not whole,
+            compact=self._chains.to_compact(),
+            attempt=self.attempt,
+            savepoint=savepoint,
         )
 
-    def _alignment_limits(self) -> dict[str, int]:
-        """Alignment group -> the watermark (ms) above which its sources pause."""
-        groups: dict[str, list[tuple[int, int]]] = {}
-        for source in self._sources:
-            if source.alignment is not None:
-                for subtask in range(source.info.parallelism):
-                    if subtask in source.finished or not source.holds_back.get(subtask, True):
-                        continue
-                    known = source.watermarks.get(subtask, MIN_TIMESTAMP)
-                    groups.setdefault(source.alignment.group, []).append((known, source.alignment.max_drift_ms))
-        return {
-            group: min(mark for mark, _ in members) + min(drift for _, drift in members)
-            for group, members in groups.items()
-        }
+    def _take_number(self) -> int:
+        epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
+        return epoch
 
     def complete(self, order: EpochOrder, acks: Sequence[TaskAck]) -> EpochResult:
-        """Judge an epoch: raise if it failed (nothing of it counts then), else commit it."""
+        """Judge an epoch: raise if it failed (nothing of it counts then), else record and commit it."""
+        self._judge(order, acks)
+        reports = [report for ack in acks for report in ack.reports]
+        for source in self._sources:
+            source.take_all(reports, order.sources.get(source.info.id, {}))
+        self._loops.complete(reports)
+        if order.keep_state:
+            self._record(order, acks)
+        self._commits.prepared(acks)
+        path = self._conclude(order)
+        return self._result(order, acks, path)
+
+    def _judge(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         failures = [ack for ack in acks if ack.failure is not None]
         if failures:
             first = min(failures, key=lambda ack: (ack.stage, ack.partition))
-            self.abort(acks)
+            self._commits.abort(acks)
             assert first.failure is not None
             raise JobFailedError(first.failure)
         self._check_complete(order, acks)
         self._count(acks)
-        for source in self._sources:
-            for report in _reports(acks, source.info.id):
-                if report.source is not None and report.subtask in order.sources.get(source.info.id, {}):
-                    source.take(report.subtask, report.source)
-        self._loops.complete(report for ack in acks for report in ack.reports)
-        if order.keep_state:
-            self._record(order, acks)
-        self._commit(acks)
-        return self._result(order, acks)
 
     def _count(self, acks: Sequence[TaskAck]) -> None:
         try:
             self.metrics.take(report for ack in acks for report in ack.reports)
         except AccumulatorConflictError as error:
-            self.abort(acks)
+            self._commits.abort(acks)
             failure = Failure(operator=self.job.name, subtask=-1, origin="", cause=str(error))
             raise JobFailedError(failure) from None
 
@@ -281,8 +179,9 @@ class Coordinator:
         seen = [(ack.stage, ack.partition) for ack in acks if ack.epoch == order.epoch]
         if len(seen) != len(acks):
             raise ProtocolError(f"epoch {order.epoch}: acknowledgements of another epoch arrived")
-        if sorted(seen) != sorted(self._tasks):
-            missing = sorted(set(self._tasks) - set(seen))
+        tasks = self._chains.tasks
+        if sorted(seen) != sorted(tasks):
+            missing = sorted(set(tasks) - set(seen))
             doubled = sorted({task for task in seen if seen.count(task) > 1})
             raise ProtocolError(
                 f"epoch {order.epoch}: every task must run exactly once; missing (stage, partition): {missing}, "
@@ -290,36 +189,49 @@ class Coordinator:
             )
 
     def _record(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
-        self._history.append(order.epoch)
+        self._chains.record(order.epoch, acks)
         for ack in acks:
-            task_id = (ack.stage, ack.partition)
-            versions = self._tasks[task_id]
-            versions.delta_bytes += ack.delta_bytes
-            versions.deltas += 1
-            if ack.full_bytes is not None:
-                self._tasks[task_id] = _TaskVersions(first=order.epoch, full_bytes=ack.full_bytes)
-                if self._storage is not None:
-                    self._storage.discard(task_id, order.epoch)
-        oldest = min((versions.first for versions in self._tasks.values()), default=0)
-        self._history = [epoch for epoch in self._history if epoch >= oldest]
+            for report in ack.reports:
+                if report.states is not None:
+                    self._states[self.job.by_id[report.operator].uid] = report.states
+        if self.checkpoints is not None:
+            self.checkpoints.written(sum(ack.delta_bytes + (ack.full_bytes or 0) for ack in acks))
 
-    def _commit(self, acks: Sequence[TaskAck]) -> None:
-        for operator, committer in self._committers.items():
-            committables = _committables(acks, operator)
-            if committables:
-                try:
-                    committer.commit(committables)
-                except Exception as error:
-                    raise failed_on_driver(self.job.by_id[operator], error, " to commit") from error
+    def _conclude(self, order: EpochOrder) -> str | None:
+        """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
+        checkpoints, path = self.checkpoints, None
+        last = self.finished
+        if checkpoints is not None and order.keep_state:
+            if not (last or order.savepoint is not None or checkpoints.due()):
+                return None
+            path = checkpoints.take(self.snapshot(order.epoch), must=last)
+            if path is None:
+                return None
+        self._discard()
+        self._commit()
+        return path
+
+    def _commit(self) -> None:
+        # What is owed is recorded, so it has to be done, after a failure too.
+        self._commit_owed = True
+        self._commits.commit()
+        self._commit_owed = False
+
+    def _discard(self) -> None:
+        """Delete what neither the running job nor a checkpoint needs."""
+        if self._storage is None:
+            return
+        for task, chain in self._chains.tasks.items():
+            oldest = chain.first if self.checkpoints is None else self.checkpoints.oldest_needed(task, chain.first)
+            if oldest > self._discarded.get(task, 0):
+                self._storage.discard(task, oldest)
+                self._discarded[task] = oldest
 
     def abort(self, acks: Sequence[TaskAck]) -> None:
         """Take back what the tasks of a failed epoch prepared."""
-        for operator, committer in self._committers.items():
-            committables = _committables(acks, operator)
-            if committables:
-                committer.abort(committables)
+        self._commits.abort(acks)
 
-    def _result(self, order: EpochOrder, acks: Sequence[TaskAck]) -> EpochResult:
+    def _result(self, order: EpochOrder, acks: Sequence[TaskAck], checkpoint: str | None) -> EpochResult:
         reports = sorted(
             (report for ack in acks for report in ack.reports), key=lambda report: (report.operator, report.subtask)
         )
@@ -332,28 +244,89 @@ class Coordinator:
             watermark=min((report.watermark for report in reports if report.operator not in sources), default=0),
             reports=tuple(reports),
             replayed=sum(ack.replayed for ack in acks),
+            checkpoint=checkpoint,
+            saved=tuple(saved for ack in acks for saved in ack.saved),
+            not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )
+
+    # -- going on after a failure -----------------------------------------------------------------------------------
+
+    def snapshot(self, epoch: int) -> JobSnapshot:
+        """All that a new driver needs to go on from the end of an epoch, the last one that is complete."""
+        return JobSnapshot(
+            job_id=self.job.job_id,
+            job_name=self.job.name,
+            epoch=epoch,
+            time=self._clock(),
+            operators=tuple(OperatorPlace.of(info) for info in self.job.operators),
+            history=self._chains.history,
+            tasks=dict(self._chains.tasks),
+            sources={source.info.uid: source.snapshot(epoch) for source in self._sources},
+            loops=self._loops.snapshot(),
+            committables=self._commits.pending(),
+            writers=self._commits.writers(),
+            states=dict(self._states),
+            edges=len(self.job.edges),
+        )
+
+    def restart(self) -> None:
+        """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""
+        self.attempt += 1
+        self._commits.recover(self.job.job_id)
+        if self._commit_owed:
+            self._commit()
+
+    def go_on(self, snapshot: JobSnapshot, next_epoch: int) -> None:
+        """A new driver goes on where a checkpoint of this very job was taken: its tasks find their state in their
+        files.
+
+        :param next_epoch: a number that no epoch of an earlier driver can have.
+        """
+        self.attempt += 1
+        self._next_epoch = next_epoch
+        self._chains.history = snapshot.history
+        self._chains.tasks = dict(snapshot.tasks)
+        for source in self._sources:
+            source.go_on(snapshot.sources[source.info.uid])
+        self._take_over(snapshot)
+        self._commits.recover(snapshot.job_id)
+        self._commit()
+
+    def begin_from(self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1) -> EpochOrder:
+        """This job begins with the state of another one. The order lets its tasks take it over; give what they
+        acknowledge to ``begun``.
+
+        :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
+        :param next_epoch: a number that no epoch of an earlier driver of this job can have.
+        """
+        for source in self._sources:
+            left = snapshot.sources.get(source.info.uid)
+            if left is not None:
+                source.begin_from(left)
+        self._next_epoch = max(next_epoch, snapshot.epoch + 1)
+        self._take_over(snapshot)
+        if ended:
+            self._commits.recover(snapshot.job_id)
+        self._commit()
+        return EpochOrder(self._take_number(), attempt=self.attempt, restore=uri)
+
+    def _take_over(self, snapshot: JobSnapshot) -> None:
+        self._loops.restore(snapshot.loops)
+        self._commits.restore(snapshot.committables, snapshot.writers)
+
+    def begun(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
+        """The tasks have taken over their state (or failed: then this raises)."""
+        self._judge(order, acks)
+        self._record(order, acks)
+
+    def clean_up(self) -> None:
+        """The job has finished: remove what killed tasks have left with the sinks."""
+        self._commits.recover(self.job.job_id)
 
     def close(self) -> None:
         """Release enumerators and committers."""
         for source in self._sources:
             if source.enumerator is not None:
                 source.enumerator.close()
-        for committer in self._committers.values():
-            committer.close()
-
-
-def _worth_compaction(versions: _TaskVersions) -> bool:
-    grown = versions.delta_bytes > max(COMPACT_BYTES, versions.full_bytes)
-    return grown or versions.deltas >= COMPACT_VERSIONS
-
-
-def _reports(acks: Iterable[TaskAck], operator: int) -> list[OperatorReport]:
-    return [report for ack in acks for report in ack.reports if report.operator == operator]
-
-
-def _committables(acks: Iterable[TaskAck], operator: int) -> list[Any]:
-    reports = sorted(_reports(acks, operator), key=lambda report: report.subtask)
-    return [committable for report in reports for committable in report.committables]
-
+        self._commits.close()
 

@@ -15,6 +15,7 @@ from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.failure import Failure
 from millrace.runtime.measures import MeasureState
 from millrace.runtime.pickling import dumps
+from millrace.runtime.state.info import StateInfo
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,10 @@ class EpochOrder:
     """(stage, partition) of tasks that shall write their whole state, so that old changes can go"""
     attempt: int = 0
     """how often the job was restarted"""
+    restore: str | None = None
+    """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
+    savepoint: str | None = None
+    """the folder of a savepoint that the tasks shall write after this epoch"""
 
     def encode(self) -> str:
         """As text, small enough for a job property of Spark."""
@@ -90,6 +95,23 @@ class OperatorReport:
     watermark_out: int = MIN_TIMESTAMP
     measures: MeasureState | None = None
     """what has changed in metrics and accumulators, None for nothing"""
+    writer_states: tuple[Any, ...] = ()
+    """what a sink writer that is committed for needs to go on"""
+    states: tuple[StateInfo, ...] | None = None
+    """the states that the function has asked for; None: as before"""
+
+
+@dataclass(frozen=True)
+class SavedSubtask:
+    """What one subtask of an operator has written to a savepoint."""
+
+    uid: str
+    subtask: int
+    files: tuple[Any, ...]
+    """descriptions of its files"""
+    small: bytes | None
+    """the operator's own small state, pickled; None without"""
+    watermark: int
 
 
 @dataclass(frozen=True)
@@ -107,6 +129,10 @@ class TaskAck:
     replayed: int = 0
     """how many versions had to be read to get at the state"""
     failure: Failure | None = None
+    saved: tuple[SavedSubtask, ...] = ()
+    """what the task has written to the savepoint"""
+    not_saved: str | None = None
+    """why it could not write the savepoint, which then has failed; the epoch has not"""
 
     def encode(self) -> bytes:
         return dumps(self)

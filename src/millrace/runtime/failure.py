@@ -6,7 +6,10 @@ import os
 import traceback
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millrace.runtime.job import OperatorInfo
 
 ELEMENT_LIMIT = 200
 """Characters of an element's repr that an error shows."""
@@ -58,6 +61,29 @@ class OperatorError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.render())
         self.failure = failure
+
+
+class JobFailedError(Exception):
+    """The job has failed; the text begins with the operator and the user's line."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.render())
+        self.failure = failure
+
+
+def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFailedError:
+    """What to raise when the driver's side of an operator (enumerator, committer) failed."""
+    return JobFailedError(
+        Failure(
+            operator=info.name,
+            subtask=-1,
+            origin=info.origin,
+            cause=describe(cause),
+            location=user_location(cause),
+            detail=full_traceback(cause),
+            during=during,
+        )
+    )
 
 
 def shorten(value: Any, limit: int = ELEMENT_LIMIT) -> str:

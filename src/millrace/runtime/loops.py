@@ -101,6 +101,20 @@ class Loops:
         for group in self._groups:
             group.complete(by_operator)
 
+    def snapshot(self) -> tuple[Any, ...]:
+        """How far every loop is."""
+        return tuple((group.time_ended, tuple(loop.rounds for loop in group.loops)) for group in self._groups)
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Go on from a snapshot of these loops; of others nothing is taken over but what goes round."""
+        rounds = [loops for _, loops in snapshot]
+        if [len(group.loops) for group in self._groups] != [len(loops) for loops in rounds]:
+            return
+        for group, (time_ended, counts) in zip(self._groups, snapshot):
+            group.time_ended = time_ended
+            for loop, count in zip(group.loops, counts):
+                loop.rounds = count
+
 
 def has_loops(job: JobGraph) -> bool:
     return any(issubclass(info.factory, IterateOperator) for info in job.operators)

@@ -1,33 +1,63 @@
-"""Where the state of tasks lives between epochs: the protocol, and a storage in memory."""
+"""Where the state of tasks lives between epochs, and where checkpoints go: protocols, and a storage in memory."""
 
 from __future__ import annotations
 
 import pickle
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.runtime.pickling import dumps
+
+if TYPE_CHECKING:
+    from millrace.runtime.epoch import SavedSubtask
+    from millrace.runtime.job import OperatorInfo
+    from millrace.runtime.snapshot import JobSnapshot
+    from millrace.runtime.state.saved import EarlierState, SubtaskState
 
 TaskId = tuple[int, int]
 """(stage, partition)"""
 
 
 class StateStorage(Protocol):
-    """Immutable versions of task state: per task and epoch the changes, now and then everything."""
+    """Immutable versions of task state: per task and epoch the changes, now and then everything.
+
+    A whole state comes in pieces, each of which has the form of changes: what is larger than memory never is in it as a
+    whole.
+    """
 
     def write_delta(self, task: TaskId, epoch: int, delta: Any) -> int:
         """Store an epoch's changes; visible as a whole or not at all. Returns their size in bytes."""
 
-    def write_full(self, task: TaskId, epoch: int, state: Any) -> int:
+    def write_full(self, task: TaskId, epoch: int, pieces: Iterable[Any]) -> int:
         """Store the whole state as of the end of an epoch. Returns its size in bytes."""
 
     def read_delta(self, task: TaskId, epoch: int) -> Any:
         """Raises ``KeyError`` if there is none."""
 
-    def read_full(self, task: TaskId, epoch: int) -> Any | None:
-        """None if only changes were stored for this epoch."""
+    def read_full(self, task: TaskId, epoch: int) -> Iterator[Any] | None:
+        """The pieces; None if only changes were stored for this epoch."""
 
     def discard(self, task: TaskId, before: int) -> None:
         """Delete the task's versions of epochs before this one."""
+
+
+class SnapshotFiles(Protocol):
+    """Savepoints and checkpoints as the tasks see them: each writes, or reads, what belongs to its operators."""
+
+    def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask: ...
+
+    def load(self, uri: str, info: OperatorInfo, subtask: int) -> EarlierState | None:
+        """None if the operator is not in there."""
+
+
+class CheckpointStore(Protocol):
+    """Where the driver records checkpoints."""
+
+    def write(self, snapshot: JobSnapshot) -> str:
+        """Record a checkpoint: after this it is what a new driver goes on from. Returns its path."""
+
+    def delete(self, checkpoint_id: int) -> None:
+        """Forget one. That of its tasks' files nobody needs is deleted by ``StateStorage.discard``."""
 
 
 class MemoryStorage:
@@ -35,24 +65,25 @@ class MemoryStorage:
 
     def __init__(self) -> None:
         self._deltas: dict[tuple[TaskId, int], bytes] = {}
-        self._fulls: dict[tuple[TaskId, int], bytes] = {}
+        self._fulls: dict[tuple[TaskId, int], list[bytes]] = {}
 
     def write_delta(self, task: TaskId, epoch: int, delta: Any) -> int:
         self._deltas[task, epoch] = payload = dumps(delta)
         return len(payload)
 
-    def write_full(self, task: TaskId, epoch: int, state: Any) -> int:
-        self._fulls[task, epoch] = payload = dumps(state)
-        return len(payload)
+    def write_full(self, task: TaskId, epoch: int, pieces: Iterable[Any]) -> int:
+        self._fulls[task, epoch] = payloads = [dumps(piece) for piece in pieces]
+        return sum(map(len, payloads))
 
     def read_delta(self, task: TaskId, epoch: int) -> Any:
         return pickle.loads(self._deltas[task, epoch])
 
-    def read_full(self, task: TaskId, epoch: int) -> Any | None:
-        payload = self._fulls.get((task, epoch))
-        return None if payload is None else pickle.loads(payload)
+    def read_full(self, task: TaskId, epoch: int) -> Iterator[Any] | None:
+        payloads = self._fulls.get((task, epoch))
+        return None if payloads is None else map(pickle.loads, payloads)
 
     def discard(self, task: TaskId, before: int) -> None:
+        versions: dict[tuple[TaskId, int], Any]
         for versions in (self._deltas, self._fulls):
             for version in [v for v in versions if v[0] == task and v[1] < before]:
                 del versions[version]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from millrace.datastream.functions import Function
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
-from millrace.runtime.epoch import EpochOrder, OperatorReport, SourceOrder
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
+from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder
 from millrace.runtime.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
@@ -20,10 +21,15 @@ from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.partitioners import PartitioningError
+from millrace.runtime.state.info import StateInfo
+from millrace.runtime.state.saved import EarlierState, SubtaskState
 from millrace.runtime.watermarks import WatermarkValve
 
-TaskDelta = dict[str, Any]
-"""operator uid -> (keyed delta, operator state's delta, small state, gate state, measures); None for what is missing"""
+OperatorDeltas = tuple[Any, Any, Any, Any, Any]
+"""(keyed delta, operator state's delta, small state, gate state, measures); None for what is missing"""
+
+TaskDelta = dict[str, OperatorDeltas]
+"""by the operator's uid"""
 
 Channel = tuple[int, int]
 """(edge, sending subtask)"""
@@ -82,6 +88,11 @@ class Gate:
 
     def snapshot(self) -> Any:
         return (self._valve.snapshot(), self._open)
+
+    def begin_at(self, watermark: int) -> None:
+        """All inputs are open, and event time has come as far as this."""
+        self._valve.begin_at(watermark)
+        self.operator.watermark = watermark
 
     def restore(self, snapshot: Any) -> None:
         valve, self._open = snapshot
@@ -147,6 +158,46 @@ class _Member:
         self.operator = operator
         self.fork = fork
         self.gate = gate
+        self._states_reported = 0
+
+    def delta(self) -> OperatorDeltas:
+        """What the epoch changed."""
+        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
+        return (
+            None if keyed is None else keyed.delta(),
+            None if shared is None else shared.delta(),
+            self.operator.snapshot(),
+            self.gate.snapshot(),
+            self.measures.delta(),
+        )
+
+    def full_pieces(self) -> Iterator[OperatorDeltas]:
+        """Everything: first what is small, then the keyed state."""
+        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
+        whole = None if shared is None else shared.full()
+        yield (None, whole, self.operator.snapshot(), self.gate.snapshot(), self.measures.full())
+        if keyed is not None:
+            for piece in keyed.full_pieces():
+                yield (piece, None, None, None, None)
+
+    def whole(self) -> SubtaskState:
+        """Everything, for a savepoint."""
+        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
+        return SubtaskState(
+            None if keyed is None else keyed.full_pieces(),
+            None if shared is None else shared.full(),
+            self.operator.snapshot(),
+            self.gate.watermark,
+        )
+
+    def new_states(self) -> tuple[StateInfo, ...] | None:
+        """The states that the function has asked for, if these are more than at the last call."""
+        backends = (self.operator.keyed_state(), self.operator.operator_state())
+        infos = [info for backend in backends if backend is not None for info in backend.infos.values()]
+        if len(infos) == self._states_reported:
+            return None
+        self._states_reported = len(infos)
+        return tuple(infos)
 
     @property
     def measures(self) -> Measures:
@@ -228,9 +279,24 @@ class StageTask:
                 member.operator.operator_state().apply(shared)
             if small is not None:
                 member.operator.restore(small)
-            member.gate.restore(gate)
+            if gate is not None:
+                member.gate.restore(gate)
             if measures is not None:
                 member.measures.apply(measures)
+
+    def take_over(self, load: Callable[[OperatorInfo, int], EarlierState | None]) -> None:
+        """Begin with the state that other tasks have left, of this or another program."""
+        for member in self._members.values():
+            earlier = load(member.info, member.subtask)
+            if earlier is None:
+                continue
+            # What had ended in the earlier job begins again: its sources may have more to read now.
+            watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
+            try:
+                member.gate.begin_at(watermark)
+                member.operator.take_over(replace(earlier, watermark=watermark))
+            except ValueError as error:
+                raise member.operator.context.error(error, during=" to take over its earlier state") from error
 
     def open(self) -> None:
         for member in self._members.values():
@@ -329,24 +395,17 @@ class StageTask:
 
     def delta(self) -> TaskDelta:
         """The state that the epoch changed."""
-        return self._state(lambda backend: backend.delta(), Measures.delta)
+        return {member.info.uid: member.delta() for member in self._members.values()}
 
-    def full(self) -> TaskDelta:
-        """The whole state."""
-        return self._state(lambda backend: backend.full(), Measures.full)
-
-    def _state(self, take: Callable[[Any], Any], measures: Callable[[Measures], Any]) -> TaskDelta:
-        state = {}
+    def full_pieces(self) -> Iterator[TaskDelta]:
+        """The whole state, in pieces to be restored one after the other."""
         for member in self._members.values():
-            keyed, shared = member.operator.keyed_state(), member.operator.operator_state()
-            state[member.info.uid] = (
-                None if keyed is None else take(keyed),
-                None if shared is None else take(shared),
-                member.operator.snapshot(),
-                member.gate.snapshot(),
-                measures(member.measures),
-            )
-        return state
+            for piece in member.full_pieces():
+                yield {member.info.uid: piece}
+
+    def save(self, write: Callable[[OperatorInfo, int, SubtaskState], SavedSubtask]) -> tuple[SavedSubtask, ...]:
+        """Write the state of every operator to a savepoint."""
+        return tuple(write(member.info, member.subtask, member.whole()) for member in self._members.values())
 
     def reports(self) -> tuple[OperatorReport, ...]:
         """What the epoch did, for the driver; takes printed and collected elements out."""
@@ -389,4 +448,6 @@ def _report(member: _Member) -> OperatorReport:
         fed_back=operator.take_packets() if isinstance(operator, CloseWithOperator) else (),
         watermark_out=member.fork.watermark,
         measures=member.measures.report(),
+        writer_states=operator.writer_states() if isinstance(operator, SinkOperator) else (),
+        states=member.new_states(),
     )

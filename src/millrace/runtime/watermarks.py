@@ -64,3 +64,8 @@ class WatermarkValve:
             if channel in self._marks:
                 self._marks[channel] = mark
         self._idle = {channel for channel in idle if channel in self._marks}
+
+    def begin_at(self, timestamp: int) -> None:
+        """All channels have come as far as this."""
+        self.current = timestamp
+        self._marks = dict.fromkeys(self._marks, timestamp)

@@ -7,13 +7,14 @@ more epochs old: it then catches up from the changes that it missed, and only fr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.exchange import ACK, Packet, in_order
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
 from millrace.runtime.job import JobGraph
-from millrace.runtime.storage import StateStorage, TaskId
+from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.task import StageTask
 
 JOBS = 2
@@ -76,10 +77,12 @@ def run_task(
     storage: StateStorage,
     cache: TaskCache,
     clock: Callable[[], int],
+    snapshots: SnapshotFiles | None = None,
 ) -> Iterator[Packet]:
     """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
 
     ``load_job`` makes a fresh copy of the job: the user's functions have attributes, so no two tasks may share them.
+    ``snapshots`` is where orders find and put savepoints.
 
     A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
     """
@@ -87,10 +90,15 @@ def run_task(
     arriving: Iterator[Packet] = iter(packets)
     cached: CachedTask | None = None
     try:
-        cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
-        arriving = in_order(arriving, cached.task.job.leading_edges)
-        yield from cached.task.run(order, arriving)
-        ack = _finish(cached, task_id, order, replayed, storage)
+        if order.restore is not None:
+            cached = _taken_over(job_id, load_job, task_id, order, cache, clock, snapshots)
+            yield from arriving  # only acknowledgements
+            ack = _finish(cached, task_id, order, 0, storage, None)
+        else:
+            cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
+            arriving = in_order(arriving, cached.task.job.leading_edges)
+            yield from cached.task.run(order, arriving)
+            ack = _finish(cached, task_id, order, replayed, storage, snapshots)
         if cached.task.finished or not order.keep_state:
             cached.task.close()
         if order.keep_state:
@@ -138,13 +146,35 @@ def _task_at(
         _close_quietly(cached.task)
     task = StageTask(load_job(), *task_id, clock, order.attempt)
     read = _rebuild(task, task_id, order.history, storage)
+    if not task.finished:
+        _open(task)
+    return CachedTask(task, base), read
+
+
+def _taken_over(
+    job_id: str,
+    load_job: Callable[[], JobGraph],
+    task_id: TaskId,
+    order: EpochOrder,
+    cache: TaskCache,
+    clock: Callable[[], int],
+    snapshots: SnapshotFiles | None,
+) -> CachedTask:
+    """A new task with its share of the state that other tasks have left."""
+    assert snapshots is not None and order.restore is not None
+    cache.begin(job_id, order.attempt)
+    task = StageTask(load_job(), *task_id, clock, order.attempt)
+    task.take_over(partial(snapshots.load, order.restore))
+    _open(task)
+    return CachedTask(task, order.epoch)
+
+
+def _open(task: StageTask) -> None:
     try:
-        if not task.finished:
-            task.open()
+        task.open()
     except BaseException:
         _close_quietly(task)  # functions that were opened already
         raise
-    return CachedTask(task, base), read
 
 
 def _catch_up(cached: CachedTask, task_id: TaskId, history: tuple[int, ...], storage: StateStorage) -> int | None:
@@ -170,7 +200,8 @@ def _rebuild(task: StageTask, task_id: TaskId, history: tuple[int, ...], storage
     for epoch in reversed(history):
         full = storage.read_full(task_id, epoch)
         if full is not None:
-            task.restore(full)
+            for piece in full:
+                task.restore(piece)
             break
         changed.append(epoch)
     for epoch in reversed(changed):
@@ -178,20 +209,42 @@ def _rebuild(task: StageTask, task_id: TaskId, history: tuple[int, ...], storage
     return len(history[-len(changed) - 1 :])
 
 
-def _finish(cached: CachedTask, task_id: TaskId, order: EpochOrder, replayed: int, storage: StateStorage) -> TaskAck:
+def _finish(
+    cached: CachedTask,
+    task_id: TaskId,
+    order: EpochOrder,
+    replayed: int,
+    storage: StateStorage,
+    snapshots: SnapshotFiles | None,
+) -> TaskAck:
     task = cached.task
-    delta_bytes, full_bytes = 0, None
+    ack = TaskAck(order.epoch, *task_id, replayed=replayed)
     if order.keep_state:
         task.before_snapshot(order.epoch)
     task.take_stock()
     if order.keep_state:
-        if task_id in order.compact:
+        # A task that has taken over its state has no changes to tell: it begins with a whole state of its own.
+        whole = task_id in order.compact or order.restore is not None
+        if whole or order.savepoint is not None:
             task.before_full_snapshot()
-        delta_bytes = storage.write_delta(task_id, order.epoch, task.delta())
-        if task_id in order.compact:
-            full_bytes = storage.write_full(task_id, order.epoch, task.full())
+        delta = task.delta()
+        if order.restore is None:
+            ack = replace(ack, delta_bytes=storage.write_delta(task_id, order.epoch, delta))
+        if whole:
+            ack = replace(ack, full_bytes=storage.write_full(task_id, order.epoch, task.full_pieces()))
+        if order.savepoint is not None:
+            ack = _save(task, ack, order.savepoint, snapshots)
     cached.version = order.epoch
-    return TaskAck(order.epoch, *task_id, task.reports(), delta_bytes, full_bytes, replayed)
+    return replace(ack, reports=task.reports())
+
+
+def _save(task: StageTask, ack: TaskAck, uri: str, snapshots: SnapshotFiles | None) -> TaskAck:
+    """A savepoint that fails does no harm to the job."""
+    try:
+        assert snapshots is not None, "this engine has no place for savepoints"
+        return replace(ack, saved=task.save(partial(snapshots.save, uri)))
+    except Exception as error:
+        return replace(ack, not_saved=describe(error))
 
 
 def _close_quietly(task: StageTask) -> None:

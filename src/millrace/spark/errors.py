@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from millrace.runtime.failure import describe
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 LIMIT = 500
 """Characters of a text of Spark's that an error shows."""
@@ -19,6 +24,19 @@ KNOWN = {
 """A part of Spark's text -> what it means."""
 
 _CAUSE = "Caused by: "
+
+
+class DriverLostError(RuntimeError):
+    """The JVM of the driver is gone: this process cannot go on, another one can from the last checkpoint."""
+
+
+def jvm_answers(context: SparkContext) -> bool:
+    """Whether Spark's JVM is still there."""
+    try:
+        context._jvm.System.nanoTime()
+    except Exception:
+        return False
+    return True
 
 
 def reason(error: BaseException) -> str:

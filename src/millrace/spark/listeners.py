@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Protocol
 
 from millrace.common.job_status import JobStatus
 from millrace.runtime.coordinator import EpochResult
+
+logger = logging.getLogger("millrace")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,27 @@ class EpochDone:
     events_per_second: float
 
 
+@dataclass(frozen=True)
+class Restarting:
+    """A job has failed and will go on from its last complete epoch."""
+
+    name: str
+    error: str
+    attempt: int
+    """1 for the first restart"""
+    delay_ms: int
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A job begins with the state of another one."""
+
+    name: str
+    path: str
+    comparison: str
+    """what of the state is restored, new, dropped"""
+
+
 class JobListener(Protocol):
     """Called on the thread that drives the job, so answers must be quick."""
 
@@ -40,6 +64,10 @@ class JobListener(Protocol):
 
     def printed(self, lines: tuple[str, ...]) -> None:
         """Lines of ``print()`` sinks, once their epoch is complete."""
+
+    def restarting(self, restarting: Restarting) -> None: ...
+
+    def restored(self, restored: Restored) -> None: ...
 
     def ended(self, status: JobStatus) -> None: ...
 
@@ -56,6 +84,18 @@ class PlainListener:
     def printed(self, lines: tuple[str, ...]) -> None:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
+
+    def restarting(self, restarting: Restarting) -> None:
+        logger.warning(
+            "job %r failed and restarts in %d ms (restart %d):\n%s",
+            restarting.name,
+            restarting.delay_ms,
+            restarting.attempt,
+            restarting.error,
+        )
+
+    def restored(self, restored: Restored) -> None:
+        logger.info("job %r goes on from %s:\n%s", restored.name, restored.path, restored.comparison)
 
     def ended(self, status: JobStatus) -> None:
         """``execute`` returns or raises: that says it."""

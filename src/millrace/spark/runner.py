@@ -1,19 +1,24 @@
-"""Drives a job: epoch after epoch, bounded ones by batch queries, unbounded ones by Structured Streaming."""
+"""Drives a job: epoch after epoch, bounded ones by batch queries, unbounded ones by Structured Streaming.
+
+A job that fails goes on from its last complete epoch, as often as its restart policy says.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
 import shutil
 import tempfile
 import threading
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
 from millrace.activate import is_active
+from millrace.checkpoint.home import JobHome
+from millrace.checkpoint.restore import Restore
 from millrace.common.job_status import JobStatus
 from millrace.datastream import options
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
@@ -22,14 +27,15 @@ from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.job import JobGraph
 from millrace.runtime.loops import has_loops
 from millrace.runtime.operators.cache import CacheOperator
-from millrace.spark.errors import reason
-from millrace.spark.listeners import EpochDone, JobStarted, get_listener
+from millrace.spark import recovery_file
+from millrace.spark.errors import DriverLostError, jvm_answers, reason
+from millrace.spark.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
 from millrace.spark.main_classes import main_classes
 from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
 from millrace.spark.provision import Provision, interpreter
+from millrace.spark.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.session import Workplace
-from millrace.spark.stage import ORDER_PROPERTY, ShippedJob
-from millrace.spark.storage import FileStorage
+from millrace.spark.stage import ORDER_FILE, ORDER_PROPERTY, ShippedJob
 
 if TYPE_CHECKING:
     from millrace.spark.submit import JobSettings
@@ -48,17 +54,35 @@ class JobCancelledError(Exception):
 class JobRunner:
     """One job from its first epoch to its last."""
 
-    def __init__(self, job: JobGraph, payload: bytes, settings: JobSettings, coordinator: Coordinator) -> None:
+    def __init__(
+        self,
+        job: JobGraph,
+        payload: bytes,
+        settings: JobSettings,
+        coordinator: Coordinator,
+        home: JobHome,
+        restore: Restore | None = None,
+        index: int = 0,
+    ) -> None:
+        """
+        :param restore: what the job begins with, if that is not nothing.
+        :param index: it is the program's so many-th job.
+        """
         self.job = job
         self.coordinator = coordinator
         self.status = JobStatus.CREATED
         self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
+        self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
         self._payload = payload
         self._settings = settings
+        self._home = home
+        self._restore = restore
+        self._index = index
         self._cancelled = threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._records = 0
+        self._recorded = False
         self._listener = get_listener()
 
     def begin(self, place: Workplace, provision: Provision) -> None:
@@ -67,19 +91,14 @@ class JobRunner:
         self._provision = provision
         self._session = place.session
         self._context = place.session.sparkContext
-        configured = self._settings.configuration.get(options.STATE_DIRECTORY.key)
-        self._own_directory = configured is None
-        if configured is None and not place.local and (keeps := self._keeps_in_files()):
+        shared = self._home.durable or self._settings.configuration.get(options.STATE_DIRECTORY.key) is not None
+        if not shared and not place.local and (keeps := self._keeps_in_files()):
             raise ValueError(
                 f"{keeps} on {self._context.master} in files that all workers reach: set "
-                f"{options.STATE_DIRECTORY.key} to such a directory"
+                f"{options.STATE_DIRECTORY.key} or execution.checkpointing.dir to such a directory"
             )
-        # Absolute, for workers whose working directory is another one.
-        base = os.path.abspath(configured or tempfile.mkdtemp(prefix="millrace-"))
-        self._directory = os.path.join(base, f"job-{self.job.job_id}")
-        os.makedirs(self._directory, exist_ok=True)
-        self._base = base
-        self.coordinator.use_storage(FileStorage(self._directory))
+        # The clock's own files are the driver's: nothing is recovered from them.
+        self._clock_files = tempfile.mkdtemp(prefix="millrace-clock-")
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
@@ -89,16 +108,16 @@ class JobRunner:
         return None if one_epoch else "a job that runs in several epochs keeps its state"
 
     def run(self) -> None:
-        """Run to the end. Raises ``JobFailedError`` or ``JobCancelledError``."""
+        """Run to the end. Raises ``JobFailedError``, ``JobCancelledError`` or ``DriverLostError``."""
         self.status = JobStatus.RUNNING
         self._listener.started(
             JobStarted(self.job.job_id, self.job.name, self._context.uiWebUrl, self._place.log_file)
         )
         try:
-            if self._settings.bounded:
-                self._run_bounded()
-            else:
-                self._run_unbounded()
+            self._run_with_restarts()
+        except DriverLostError:
+            self.status = JobStatus.FAILED
+            raise
         except BaseException as error:
             if self._cancelled.is_set():
                 self.status = JobStatus.CANCELED
@@ -110,10 +129,53 @@ class JobRunner:
         finally:
             self._clean_up()
 
+    def _run_with_restarts(self) -> None:
+        begin = True
+        while True:
+            try:
+                if begin and self._restore is not None:
+                    self._take_over(self._restore)
+                begin = False
+                if self._settings.bounded:
+                    self._run_bounded()
+                else:
+                    self._run_unbounded()
+                return
+            except Exception as error:
+                delay = None if begin or self._cancelled.is_set() else self._delay_after(error)
+                if delay is None:
+                    raise
+                self.status = JobStatus.RESTARTING
+                self._restart(error, delay)
+                self.status = JobStatus.RUNNING
+
+    def _delay_after(self, error: Exception) -> int | None:
+        """How long to wait (ms) before the job goes on; None: it has failed."""
+        if not jvm_answers(self._context):
+            raise DriverLostError(
+                f"job {self.job.name!r} lost Spark's JVM. `millrace run` begins again from the last checkpoint"
+            ) from error
+        return self._settings.restart.on_failure(int(time.monotonic() * 1000))
+
+    def _restart(self, error: Exception, delay: int) -> None:
+        text = str(self._named(error))
+        self._listener.restarting(Restarting(self.job.name, text, self.coordinator.attempt + 1, delay))
+        if self._cancelled.wait(delay / 1000):
+            raise JobCancelledError
+        self._error = None
+        self._ended.clear()
+        self.coordinator.restart()
+
     def _clean_up(self) -> None:
+        self.savepoints.close(f"job {self.job.name!r} is {self.status.name}")
         with contextlib.suppress(Exception):
+            if self.status is JobStatus.FINISHED:
+                self.coordinator.clean_up()
             self.coordinator.close()
-        shutil.rmtree(self._base if self._own_directory else self._directory, ignore_errors=True)
+        shutil.rmtree(self._clock_files, ignore_errors=True)
+        if jvm_answers(self._context):
+            self._home.close(self.status)
+            recovery_file.record_end(self.job.job_id, self.status.name)
         self._listener.ended(self.status)
 
     def cancel(self) -> None:
@@ -126,9 +188,31 @@ class JobRunner:
         with contextlib.suppress(Exception):
             self._context.cancelJobGroup(self.job.job_id)
 
+    def save(self, directory: str | None, stop: bool = False, drain: bool = False) -> Future[str]:
+        """Take a savepoint at the end of the next epoch, see ``Savepoints.request``.
+
+        :raises ValueError: the job runs in batch mode, which has no epochs to take one between.
+        """
+        if self._settings.batch:
+            raise ValueError(f"job {self.job.name!r} runs in batch mode, which has no savepoints: use streaming mode")
+        return self.savepoints.request(directory, stop, drain)
+
     def accumulators(self) -> dict[str, Any]:
         """Those of the user, and how many records the sources have read."""
         return {"millrace.records-read": self._records, **self.coordinator.metrics.accumulators()}
+
+    # -- the beginning --------------------------------------------------------------------------------------------
+
+    def _take_over(self, restore: Restore) -> None:
+        """The tasks take over the state of a checkpoint or savepoint, before anything is read."""
+        if restore.order is None:
+            return
+        self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
+        frame = self._plan(bounded_input(self._session, self.job))
+        acks = self._run_tasks(frame.select("edge", "payload"), restore.order)
+        self.coordinator.begun(restore.order, acks)
+        comparison = restore.compare_states(self.coordinator.states)
+        self._listener.restored(Restored(self.job.name, restore.uri, comparison.render()))
 
     # -- bounded --------------------------------------------------------------------------------------------------
 
@@ -145,7 +229,9 @@ class JobRunner:
     def _run_unbounded(self) -> None:
         frame = self._plan(unbounded_input(self._session, self.job))
         writer = frame.writeStream.foreachBatch(self._micro_batch).queryName(f"{self.job.name} {self.job.job_id[:8]}")
-        writer = writer.option("checkpointLocation", os.path.join(self._directory, "clock"))
+        # Every attempt has a clock of its own: Spark would repeat the tick of an epoch that failed.
+        clock = tempfile.mkdtemp(dir=self._clock_files)
+        writer = writer.option("checkpointLocation", f"file:{clock}")
         query = writer.trigger(processingTime=f"{self._settings.epoch_interval_ms} milliseconds").start()
         try:
             while not self._ended.wait(1.0):
@@ -167,7 +253,8 @@ class JobRunner:
             return
         try:
             self._context.setLocalProperty("spark.job.description", self.job.name)
-            self._epoch(frame, keep_state=True)
+            if not self.coordinator.finished:
+                self._epoch(frame, keep_state=True)
             if self.coordinator.finished:
                 self._ended.set()
         except BaseException as error:
@@ -177,19 +264,54 @@ class JobRunner:
     # -- both -----------------------------------------------------------------------------------------------------
 
     def _plan(self, source: DataFrame) -> DataFrame:
-        around = self._provision.surroundings
-        shipped = ShippedJob(self.job.job_id, self._payload, self._directory, main_classes(), around, is_active())
+        shipped = ShippedJob(
+            self.job.job_id,
+            self._payload,
+            self._home.state.uri,
+            main_classes(),
+            self._provision.surroundings,
+            is_active(),
+        )
         with interpreter(self._context, self._provision.python):
             return job_plan(source, self.job, shipped)
 
     def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
         began = time.monotonic()
-        order = self.coordinator.plan(keep_state)
-        result = self.coordinator.complete(order, self._run_tasks(frame, order))
+        request = self.savepoints.next()
+        if request is None:
+            result = self._run_epoch(frame, keep_state, None)
+        else:
+            result = self._run_epoch_with(request, frame, keep_state)
         self._deliver(result)
+        if result.checkpoint is not None and not self._recorded:
+            self._first_checkpoint()
         elapsed = time.monotonic() - began
         self._records += result.records
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
+
+    def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
+        order = self.coordinator.plan(keep_state, savepoint)
+        return self.coordinator.complete(order, self._run_tasks(frame, order))
+
+    def _run_epoch_with(self, request: SavepointRequest, frame: DataFrame, keep_state: bool) -> EpochResult:
+        """An epoch with a savepoint at its end."""
+        if request.drain:
+            self.coordinator.stop()
+        try:
+            result = self._run_epoch(frame, keep_state, request.uri)
+        except BaseException as error:
+            failed(request, error)
+            raise
+        answer(request, self.coordinator, result)
+        return result
+
+    def _first_checkpoint(self) -> None:
+        """From here on the job needs nothing of what it began with."""
+        self._recorded = True
+        if self._home.durable:
+            recovery_file.record_job(self._index, self.job.job_id, self._home.folder.uri)
+        if self._restore is not None:
+            self._restore.release()
 
     def _run_tasks(self, frame: DataFrame, order: EpochOrder) -> list[TaskAck]:
         self._context.setLocalProperty(ORDER_PROPERTY, self._pass_on(order.encode()))
@@ -199,14 +321,12 @@ class JobRunner:
             self._context.setLocalProperty(ORDER_PROPERTY, None)  # None unsets it
 
     def _pass_on(self, order: str) -> str:
-        """The order itself, or for a large one (the splits of a collection, what goes round in a loop) the name of a
+        """The order itself, or for a large one (the splits of a collection, what goes round in a loop) the sign for a
         file that holds it, where all workers can reach one."""
         if len(order) < ORDER_LIMIT or not (self._place.local or self._keeps_in_files()):
             return order
-        path = os.path.join(self._directory, "order")
-        with open(path, "w") as file:
-            file.write(order)
-        return f"@{path}"
+        self._home.state.write(ORDER_FILE, [order.encode("ascii")])
+        return f"@{ORDER_FILE}"
 
     def _deliver(self, result: EpochResult) -> None:
         if result.printed:
@@ -241,3 +361,5 @@ class JobRunner:
             with open(path, "a") as file:
                 file.write(text + "\n")
         return path
+
+

@@ -12,16 +12,20 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.activate import activate
+from millrace.checkpoint.folder import Folder, open_folder
+from millrace.checkpoint.snapshot_files import FolderSnapshots
+from millrace.checkpoint.storage import FolderStorage
 from millrace.runtime.epoch import EpochOrder
 from millrace.runtime.exchange import Packet
 from millrace.runtime.job import JobGraph
 from millrace.runtime.worker import TaskCache, run_task
 from millrace.spark.main_classes import install_main_classes
-from millrace.spark.storage import FileStorage
 from millrace.spark.surroundings import Surroundings
 
 ORDER_PROPERTY = "millrace.epoch"
 """Local property of Spark's job that carries the order of the epoch to its tasks."""
+ORDER_FILE = "order"
+"""The file beside the tasks' state that has an order too large for that."""
 
 SCHEMA = pa.schema(
     [
@@ -49,8 +53,8 @@ class ShippedJob:
 
     job_id: str
     payload: bytes
-    directory: str
-    """where tasks keep their state"""
+    state: str
+    """the folder where tasks keep their state"""
     main_classes: bytes
     surroundings: Surroundings = field(default_factory=Surroundings)
     pyflink: bool = False
@@ -86,20 +90,22 @@ class StageFunction:
         assert context is not None, "a stage runs inside a Spark task"
         job = self.job
         job.prepare()
-        order = _order(context.getLocalProperty(ORDER_PROPERTY) or "")
+        folder = open_folder(job.state)
+        order = _order(context.getLocalProperty(ORDER_PROPERTY) or "", folder)
         # Epochs make many objects and hardly any cycle: the default thresholds would walk over all state every moment.
         gc.set_threshold(200_000, 50, 1_000)
         packets = _packets(batches) if self.stage else _consume(batches)
         task = (self.stage, context.partitionId())
-        storage = FileStorage(job.directory)
-        yield from _batches(run_task(job.job_id, job.load, task, order, packets, storage, _cache, now_millis))
+        storage, snapshots = FolderStorage(folder), FolderSnapshots()
+        yield from _batches(
+            run_task(job.job_id, job.load, task, order, packets, storage, _cache, now_millis, snapshots)
+        )
 
 
-def _order(text: str) -> EpochOrder:
+def _order(text: str, folder: Folder) -> EpochOrder:
     """The epoch's order, from the text itself or from the file that it names."""
     if text.startswith("@"):
-        with open(text[1:]) as file:
-            text = file.read()
+        text = bytes(folder.read(text[1:])).decode("ascii")
     return EpochOrder.decode(text)
 
 

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import queue
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.util import InheritableThread
 
+from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.completable_future import CompletableFuture
 from millrace.common.job_client import JobClient
 from millrace.common.job_execution_result import JobExecutionResult
 from millrace.common.job_id import JobID
 from millrace.common.job_status import JobStatus
+from millrace.datastream import options
 from millrace.datastream.dependencies import Dependencies
-from millrace.datastream.not_yet import not_yet
+from millrace.datastream.restore_settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
+from millrace.runtime.checkpoints import CheckpointStats
 from millrace.runtime.coordinator import Coordinator
 from millrace.runtime.job import JobGraph
+from millrace.runtime.restart import RestartPolicy
+from millrace.spark import recovery_file
 from millrace.spark.provision import ship
 from millrace.spark.requirements import install
 from millrace.spark.runner import JobCancelledError, JobRunner
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.1
 
+logger = logging.getLogger("millrace")
+
 
 @dataclass(frozen=True)
 class JobSettings:
@@ -48,6 +57,11 @@ class JobSettings:
     batch: bool
     epoch_interval_ms: int
     """least time between the beginnings of two epochs of an unbounded job"""
+    restart: RestartPolicy
+    """what to do after a failure"""
+    checkpoints: CheckpointPlan | None = None
+    """None: nothing durable is written"""
+    savepoint_directory: str | None = None
     dependencies: Dependencies = field(default_factory=Dependencies)
     jars: tuple[str, ...] = ()
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
@@ -55,16 +69,48 @@ class JobSettings:
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
+    checkpoints = settings.checkpoints
+    index = recovery_file.begin_job(job.job_id, None if checkpoints is None else settings.restart.configuration)
+    lost = recovery_file.recoverable_job(index)
+    if lost is not None:
+        job = replace(job, job_id=lost.job_id)
     payload = serialize(job.for_tasks())
-    runner = JobRunner(job, payload, settings, Coordinator(job, now_millis))
-    runner.coordinator.find_splits()
-    needs = settings.dependencies
-    packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
-    place = workplace(settings.spark, SessionWishes(settings.parallelism, settings.configuration, settings.jars))
-    runner.begin(place, ship(place, needs, packages, settings.paths))
+    home = JobHome(job.job_id, checkpoints, settings.configuration.get(options.STATE_DIRECTORY.key))
+    coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis))
+    try:
+        restore = _restore(coordinator, home, settings, index, lost is not None)
+        runner = JobRunner(job, payload, settings, coordinator, home, restore, index)
+        runner.coordinator.find_splits()
+        needs = settings.dependencies
+        packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
+        place = workplace(settings.spark, SessionWishes(settings.parallelism, settings.configuration, settings.jars))
+        runner.begin(place, ship(place, needs, packages, settings.paths))
+    except BaseException:
+        if lost is None:
+            home.close(JobStatus.FAILED)
+        raise
+    if checkpoints is None and not settings.bounded:
+        logger.warning(
+            "job %r runs without checkpoints: if its driver dies, it has to begin anew (enable_checkpointing)", job.name
+        )
     client = SparkJobClient(runner)
     client.start()
     return client
+
+
+def _restore(
+    coordinator: Coordinator, home: JobHome, settings: JobSettings, index: int, lost: bool
+) -> Restore | None:
+    """What the job begins with: its own last checkpoint if its driver died, else what the settings name."""
+    if lost and (restore := go_on(home.checkpoints, coordinator)) is not None:
+        return restore
+    wanted = restore_settings(settings.configuration, index)
+    if wanted.path is None:
+        return None
+    if settings.batch:
+        raise ValueError(f"batch mode keeps no state, so it can't begin with {wanted.path}: use streaming mode")
+    claim = wanted.claim_mode is ClaimMode.CLAIM
+    return restore_from(wanted.path, coordinator, wanted.allow_non_restored_state, claim)
 
 
 class SparkJobClient(JobClient):
@@ -117,10 +163,22 @@ class SparkJobClient(JobClient):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        raise not_yet("pyflink.common.JobClient.stop_with_savepoint", "stop()")
+        """Take a savepoint and end the job; with ``advance_to_end_of_event_time`` its sources end before, so that
+        every event-time timer fires. The future raises ``SavepointError`` if that fails, and the job goes on.
+        """
+        drain = advance_to_end_of_event_time
+        return CompletableFuture(self._runner.save(savepoint_directory, stop=True, drain=drain))
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        raise not_yet("pyflink.common.JobClient.trigger_savepoint", "none")
+        """Take a savepoint at the end of the next epoch; the job goes on. The future raises ``SavepointError`` if that
+        fails.
+        """
+        return CompletableFuture(self._runner.save(savepoint_directory))
+
+    def get_checkpoints(self) -> list[CheckpointStats]:
+        """The last checkpoints, oldest first, with their sizes and durations (our addition)."""
+        checkpoints = self._runner.coordinator.checkpoints
+        return [] if checkpoints is None else list(checkpoints.history)
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         return CompletableFuture.of(self._runner.accumulators())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millrace.testing.harness import OperatorHarness
 from millrace.testing.interval_join import interval_join_harness
+from millrace.testing.ledger import Ledger, LedgerEntry, LedgerSink, read_ledger
 from millrace.testing.local import LocalRun, run_locally
 from millrace.testing.records import Record, Status, Watermark
 from millrace.testing.script import (
@@ -23,6 +24,9 @@ __all__ = [
     "Element",
     "EndInput",
     "EpochEnd",
+    "Ledger",
+    "LedgerEntry",
+    "LedgerSink",
     "LocalRun",
     "OperatorHarness",
     "Outcome",
@@ -36,6 +40,7 @@ __all__ = [
     "WatermarkStep",
     "check_variants",
     "interval_join_harness",
+    "read_ledger",
     "run_locally",
     "run_script",
     "steps",

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
-from millrace.common.file_systems import open_file_system
+from millrace.common.file_systems import Location, is_local, open_file_system
 from millrace.common.sink import Committer
-from millrace.connectors.file_system.part import PendingFile, discard_file
+from millrace.connectors.file_system.part import PendingFile, discard_file, is_file
+from millrace.connectors.owner import owner_of
+
+if TYPE_CHECKING:
+    from millrace.connectors.file_system.writer import WriterState
 
 __all__ = ["FileCommitter"]
+
+logger = logging.getLogger(__name__)
 
 
 class FileCommitter(Committer[PendingFile]):
     """Renames hidden files to their final names; doing so again changes nothing."""
 
+    def __init__(self, base: Location, uid: str) -> None:
+        self._base = base
+        self._uid = uid
+        self._recovered: frozenset[str] = frozenset()
+
     def commit(self, committables: Sequence[PendingFile]) -> None:
-        """:raises FileNotFoundError: if neither the hidden nor the final file exists."""
+        """:raises FileNotFoundError: if a file is gone that nobody can have renamed before."""
         for pending in committables:
             file_system = open_file_system(pending.root)[0]
-            if _exists(file_system, pending.in_progress):
+            if is_file(file_system, pending.in_progress):
                 file_system.move(pending.in_progress, pending.target)
-            elif not _exists(file_system, pending.target):
-                raise FileNotFoundError(
-                    f"FileSink can't commit {pending.target}: it does not exist, and neither does the file to be "
-                    f"renamed, {pending.in_progress}"
-                )
+            elif not is_file(file_system, pending.target):
+                if pending.in_progress not in self._recovered:
+                    raise FileNotFoundError(
+                        f"FileSink can't commit {pending.target}: it does not exist, and neither does the file to be "
+                        f"renamed, {pending.in_progress}"
+                    )
+                # Finished before the recovery, and since then taken away by whoever reads the finished files.
+                logger.warning("FileSink: %s was finished before the recovery; it is gone", pending.target)
 
     def abort(self, committables: Sequence[PendingFile]) -> None:
         """Delete the files of an epoch that counts for nothing; a file begun in an earlier epoch stays for the replay,
@@ -36,6 +52,29 @@ class FileCommitter(Committer[PendingFile]):
             if not pending.kept:
                 discard_file(open_file_system(pending.root)[0], pending.in_progress)
 
+    def recover(self, job_id: str, committables: Sequence[PendingFile], states: Sequence[WriterState]) -> None:
+        """Delete the hidden files of this job and sink that neither wait for their commit nor are gone on with."""
+        self._recovered = frozenset(pending.in_progress for pending in committables)
+        # Names without directories: they are unique, and file systems write paths in their own ways.
+        keep = {_name(path) for path in self._recovered}
+        keep.update(_name(part.in_progress) for state in states for part in state.parts)
+        mine = f".inprogress.{owner_of(job_id, self._uid)}-"
+        for path in _files(self._base):
+            name = _name(path)
+            if name.startswith(".") and mine in name and name not in keep:
+                discard_file(self._base.file_system(), path)
 
-def _exists(file_system: Any, path: str) -> bool:
-    return bool(file_system.get_file_info(path).type == fs.FileType.File)
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _files(base: Location) -> Iterator[str]:
+    """The files in the buckets."""
+    file_system = base.file_system()
+    if is_local(file_system):  # without asking for the size of each
+        for directory, _, names in os.walk(base.path):
+            yield from (f"{directory}/{name}" for name in names)
+    else:
+        selector = fs.FileSelector(base.path, allow_not_found=True, recursive=True)
+        yield from (info.path for info in file_system.get_file_info(selector) if info.type is fs.FileType.File)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from pyarrow import fs
 
 from millrace.common.file_systems import is_local, open_file_system
 from millrace.common.serialization import BulkWriterFactory
 from millrace.connectors.file_system.rolling import PartFileInfo
 
-__all__ = ["BulkPart", "Part", "PartState", "PendingFile", "RowPart"]
+__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart", "discard_file", "is_file"]
 
 BUFFER_SIZE = 1 << 18
 _NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
@@ -95,9 +98,9 @@ class Part(PartFileInfo):
 class RowPart(Part):
     """Encoded elements one after the other. On local disks it may stay open over several epochs."""
 
-    def __init__(self, state: PartState, encoder: Any) -> None:
+    def __init__(self, state: PartState, encode: Callable[[Any], bytes]) -> None:
         super().__init__(state)
-        self._encode = encoder.encode
+        self._encode = encode
         self._file: Any = None
 
     def write(self, element: Any, now: int) -> None:
@@ -163,8 +166,19 @@ class RowPart(Part):
             self._file = None
 
 
+class FinishedRows(RowPart):
+    """A part that a sink of a row format left unfinished, in the hands of one that has another format by now."""
+
+    def __init__(self, state: PartState) -> None:
+        super().__init__(state, _no_more)
+
+    @property
+    def resumable(self) -> bool:
+        return False
+
+
 class BulkPart(Part):
-    """A file of a bulk format; finished within its epoch."""
+    """A new file of a bulk format; finished within its epoch."""
 
     def __init__(self, state: PartState, factory: BulkWriterFactory) -> None:
         super().__init__(state)
@@ -184,6 +198,15 @@ class BulkPart(Part):
 
     def close(self) -> None:
         self._stream.close()
+
+
+def _no_more(element: Any) -> bytes:
+    raise NotImplementedError("nothing is added to a part of another format")
+
+
+def is_file(file_system: Any, path: str) -> bool:
+    """Whether there is a file of that name."""
+    return bool(file_system.get_file_info(path).type == fs.FileType.File)
 
 
 def discard_file(file_system: Any, path: str) -> None:

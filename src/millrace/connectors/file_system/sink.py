@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -15,7 +15,7 @@ from millrace.connectors.file_system.bucket import BucketAssigner
 from millrace.connectors.file_system.committer import FileCommitter
 from millrace.connectors.file_system.compact import compaction_missing
 from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.part import BulkPart, RowPart
+from millrace.connectors.file_system.part import BulkPart, FinishedRows, Part, PartState, RowPart
 from millrace.connectors.file_system.rolling import CheckpointRollingPolicy, RollingPolicy
 from millrace.connectors.file_system.writer import FileWriter, WriterConfig, WriterState
 
@@ -28,9 +28,10 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
     """Writes elements to part files ``<base path>/<bucket>/<prefix>-<uid>-<subtask>-<n><suffix>``, exactly once.
 
     A part is written under a hidden name (``.<name>.inprogress.<token>``) and renamed when the epoch that finishes it
-    is recorded. On local disks a part of a row format may grow over several epochs, as the rolling policy says; on
-    other file systems, and in bulk formats, each epoch finishes its parts. At the end of the input all are finished.
-    A killed task or an aborted epoch may leave hidden files behind, which nothing reads.
+    is recorded (with checkpointing: when the checkpoint that covers it is). On local disks a part of a row format may
+    grow over several epochs, as the rolling policy says; on other file systems, and in bulk formats, each epoch
+    finishes its parts. At the end of the input all are finished. What a killed task leaves behind is hidden, and the
+    next recovery of the job deletes it. Only one run of a program at a time may go on from a checkpoint.
 
     Make one with ``FileSink.for_row_format(...)`` or ``FileSink.for_bulk_format(...)``.
     """
@@ -43,6 +44,7 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
         self._policy = builder._policy
         self._output = builder._output
         self._check_interval_ms = builder._check_interval_ms
+        self._uid = ""
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Any) -> RowFormatBuilder[Any]:
@@ -63,6 +65,11 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
         typed._encoder = for_type(type_info)
         return typed
 
+    def for_operator(self, uid: str) -> FileSink[T]:
+        named = copy.copy(self)
+        named._uid = uid
+        return named
+
     def create_writer(self, context: WriterInitContext) -> FileWriter[T]:
         return FileWriter(self._config(), context)
 
@@ -72,17 +79,23 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
     def _config(self) -> WriterConfig:
         return WriterConfig(
             locate(self._base_path),
+            self._uid,
             self._assigner,
             self._policy,
             self._output,
             self._check_interval_ms,
-            partial(RowPart, encoder=self._encoder)
-            if self._writer_factory is None
-            else partial(BulkPart, factory=self._writer_factory),
+            *self._opens_parts(),
         )
 
+    def _opens_parts(self) -> tuple[Callable[[PartState], Part], Callable[[PartState], Part]]:
+        """How to begin a part, and how to go on with one."""
+        if self._writer_factory is None:
+            rows = partial(RowPart, encode=self._encoder.encode)
+            return rows, rows
+        return partial(BulkPart, factory=self._writer_factory), FinishedRows
+
     def create_committer(self) -> FileCommitter:
-        return FileCommitter()
+        return FileCommitter(locate(self._base_path), self._uid)
 
     def get_transformer(self) -> StreamTransformer | None:
         return None

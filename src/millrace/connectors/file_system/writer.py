@@ -11,8 +11,9 @@ from millrace.common.file_systems import Location, open_file_system
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
 from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file
+from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file, is_file
 from millrace.connectors.file_system.rolling import RollingPolicy
+from millrace.connectors.owner import owner_of
 
 __all__ = ["FileWriter", "WriterConfig", "WriterState"]
 
@@ -28,6 +29,8 @@ class WriterState:
     next_number: int
     last_check: int
     parts: tuple[PartState, ...]
+    owner: str = ""
+    """the job and the sink"""
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,15 @@ class WriterConfig:
     """What the sink's builder collected."""
 
     base: Location
+    uid: str
+    """of the operator"""
     assigner: BucketAssigner
     policy: RollingPolicy
     output: OutputFileConfig
     check_interval_ms: int
-    open_part: Callable[[PartState], Part]
+    new_part: Callable[[PartState], Part]
+    resume_part: Callable[[PartState], Part]
+    """goes on with a part of an earlier epoch"""
 
 
 class FileWriter(SinkWriter[T], Generic[T]):
@@ -52,17 +59,21 @@ class FileWriter(SinkWriter[T], Generic[T]):
         self._bucket_context = BucketContext()
         self._pending: list[PendingFile] = []
         self._end_of_input = False
+        self._owner = owner_of(context.get_job_id(), config.uid)
         states = list(states)
-        # After a rescale numbers of another subtask must not come again: begin a new series of names.
-        same = len(states) == 1 and states[0].subtask == self._subtask
-        self._uid = states[0].uid if same else str(uuid.uuid4())
-        self._next_number = states[0].next_number if same else 0
+        # Numbers of another subtask or of another job must not come again: begin a new series of names.
+        self._continues = (
+            len(states) == 1 and states[0].subtask == self._subtask and states[0].owner == self._owner
+        )
+        self._uid = states[0].uid if self._continues else str(uuid.uuid4())
+        self._next_number = states[0].next_number if self._continues else 0
         self._last_check = min((state.last_check for state in states), default=self._clock())
         self._token = uuid.uuid4().hex[:12]
         self._parts: dict[str, Part] = {}
         for part_state in (part for state in states for part in state.parts):
-            part = config.open_part(part_state)
-            if part.bucket_id in self._parts:  # two subtasks became one: finish the second
+            part = config.resume_part(part_state)
+            # Two subtasks became one: finish the second part. Nor does a bulk format go on with a part of rows.
+            if part.bucket_id in self._parts or not part.resumable:
                 self._pending.append(part.finish())
             else:
                 self._parts[part.bucket_id] = part
@@ -84,12 +95,20 @@ class FileWriter(SinkWriter[T], Generic[T]):
     def _new_part(self, bucket_id: str, now: int) -> Part:
         if not isinstance(bucket_id, str) or bucket_id.startswith("/") or ".." in bucket_id.split("/"):
             raise ValueError(f"a bucket id is a path below the base path, got {bucket_id!r}")
-        output, base = self._config.output, self._config.base
-        number, self._next_number = self._next_number, self._next_number + 1
-        name = f"{output.part_prefix}-{self._uid}-{self._subtask}-{number}{output.part_suffix}"
+        base = self._config.base
         directory = "/".join(filter(None, (base.path.rstrip("/"), bucket_id.strip("/"))))
-        hidden = f"{directory}/.{name}.inprogress.{self._token}"
-        return self._config.open_part(PartState(bucket_id, base.root, hidden, f"{directory}/{name}", 0, now, now))
+        name = self._next_name()
+        if self._continues and is_file(base.file_system(), f"{directory}/{name}"):
+            # The job went on from an old checkpoint: a later run has finished this part. Begin a new series.
+            self._continues, self._uid, self._next_number = False, str(uuid.uuid4()), 0
+            name = self._next_name()
+        hidden = f"{directory}/.{name}.inprogress.{self._owner}-{self._token}"
+        return self._config.new_part(PartState(bucket_id, base.root, hidden, f"{directory}/{name}", 0, now, now))
+
+    def _next_name(self) -> str:
+        output = self._config.output
+        number, self._next_number = self._next_number, self._next_number + 1
+        return f"{output.part_prefix}-{self._uid}-{self._subtask}-{number}{output.part_suffix}"
 
     def _roll(self, part: Part) -> None:
         self._pending.append(part.finish())
@@ -113,7 +132,7 @@ class FileWriter(SinkWriter[T], Generic[T]):
 
     def snapshot_state(self, checkpoint_id: int) -> list[WriterState]:
         parts = tuple(part.persist() for part in self._parts.values())
-        return [WriterState(self._subtask, self._uid, self._next_number, self._last_check, parts)]
+        return [WriterState(self._subtask, self._uid, self._next_number, self._last_check, parts, self._owner)]
 
     def close(self) -> None:
         for part in self._parts.values():

@@ -44,6 +44,7 @@ from millrace.datastream.functions.simple import (
     ReduceFunction,
 )
 from millrace.datastream.functions.source_sink import SinkFunction, SourceFunction
+from millrace.datastream.functions.two_phase_commit import TwoPhaseCommitSinkFunction
 from millrace.datastream.functions.window import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
@@ -70,6 +71,7 @@ __all__ = [
     "Partitioner",
     "SourceFunction",
     "SinkFunction",
+    "TwoPhaseCommitSinkFunction",
     "ProcessFunction",
     "CoProcessFunction",
     "KeyedProcessFunction",

@@ -6,7 +6,7 @@ generator emits one from ``on_event``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
@@ -148,6 +148,12 @@ class EventTime:
     def restore(self, snapshot: Any) -> None:
         self._generator, self.watermark, self._idle, self._last_active = snapshot
 
+    def take_over(self, snapshots: Sequence[Any], subtask: int, parallelism: int) -> None:
+        """Go on with the generator of this subtask. Those of another number of subtasks can't be put together: then
+        a new one begins."""
+        if len(snapshots) == parallelism and snapshots[subtask][1] != MAX_WATERMARK:
+            self._generator, self.watermark = snapshots[subtask][:2]
+
 
 class ExtractionError(Exception):
     """The timestamp assigner or the watermark generator failed on an element; the text says what it was to do."""
@@ -197,3 +203,9 @@ class AssignTimestampsOperator(Operator):
 
     def restore(self, snapshot: Any) -> None:
         self._time.restore(snapshot)
+
+    def take_over_small(self, smalls: Sequence[Any]) -> None:
+        runtime = self.context.runtime
+        self._time.take_over(
+            smalls, runtime.get_index_of_this_subtask(), runtime.get_number_of_parallel_subtasks()
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, shorten, user_location
+from millrace.runtime.state.saved import EarlierState
 
 NO_ELEMENT = object()
 
@@ -135,6 +136,34 @@ class Operator:
 
     def restore(self, snapshot: Any) -> None:
         """Go on from a ``snapshot`` of this subtask."""
+
+    def take_over(self, earlier: EarlierState) -> None:
+        """Begin with the state of earlier subtasks, of which there may have been another number.
+
+        :raises ValueError: the state does not fit this operator.
+        """
+        self.watermark = earlier.watermark
+        keyed, shared = self.keyed_state(), self.operator_state()
+        for piece in earlier.keyed:
+            if keyed is None and piece:
+                raise ValueError(
+                    "there is keyed state for it, but it is not keyed now: key_by() its input, or change its uid"
+                )
+            if piece:
+                keyed.apply(piece)
+        if earlier.shared:
+            if shared is None:
+                raise ValueError(
+                    f"there is operator state for it ({', '.join(earlier.shared)}), but its function is no "
+                    f"CheckpointedFunction now: make it one, or change its uid"
+                )
+            shared.apply(earlier.shared)
+        elif shared is not None:
+            shared.restored = True
+        self.take_over_small(earlier.smalls)
+
+    def take_over_small(self, smalls: Sequence[Any]) -> None:
+        """Begin with what ``snapshot`` gave in each of the earlier subtasks."""
 
     def close(self) -> None:
         """Release resources, after success and after failure."""

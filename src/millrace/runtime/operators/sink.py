@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -115,6 +115,20 @@ class SinkOperator(Operator):
 
     def restore(self, snapshot: Any) -> None:
         self._states, self._ended = snapshot
+
+    def writer_states(self) -> tuple[Any, ...]:
+        """What the writer needs to go on."""
+        return tuple(self._states)
+
+    def take_over_small(self, smalls: Sequence[Any]) -> None:
+        """The states of all writers are dealt out; a writer may get several, or none."""
+        runtime = self.context.runtime
+        states = [state for states, _ in smalls for state in states]
+        self._states = (
+            list(smalls[runtime.get_index_of_this_subtask()][0])
+            if len(smalls) == runtime.get_number_of_parallel_subtasks()
+            else states[runtime.get_index_of_this_subtask() :: runtime.get_number_of_parallel_subtasks()]
+        )
 
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -180,3 +180,12 @@ class SourceOperator(ReadingOperator):
         times, self._finished = snapshot
         self._time.restore(times)
         self._report = SourceReport((), self._finished, self._time.watermark)
+
+    def take_over_small(self, smalls: Sequence[Any]) -> None:
+        # Whoever had ended reports that again: the operators below wait for it.
+        runtime = self.context.runtime
+        self._time.take_over(
+            [times for times, _ in smalls],
+            runtime.get_index_of_this_subtask(),
+            runtime.get_number_of_parallel_subtasks(),
+        )

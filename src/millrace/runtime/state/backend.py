@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.datastream.state import StateTtlConfig
+from millrace.runtime.state.address import key_of
 from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.tables import Table, ValueTable
 from millrace.runtime.state.ttl import Expiry
 from millrace.runtime.state.ttl_tables import TTL, TtlTable
-from millrace.runtime.timers import TimerQueue
+from millrace.runtime.timers import TimerId, TimerQueue
 
 KeyedDelta = dict[str, Any]
 """state name -> (table kind, changes); timers under names that no user state can have"""
 
+TIMERS = "timers"
+"""the kind of both queues"""
 EVENT_TIMERS = "\0event-time-timers"
 PROCESSING_TIMERS = "\0processing-time-timers"
 
@@ -36,7 +40,9 @@ class KeyedStateBackend(KeyedStates):
 
     def view(self) -> KeyedStates:
         """State objects over the same tables, read at an address of their own."""
-        return KeyedStates(self._state_table)
+        view = KeyedStates(self._state_table)
+        view.infos = self.infos
+        return view
 
     def _table(self, name: str, kind: str) -> Any:
         table = self._tables.get(name)
@@ -90,14 +96,18 @@ class KeyedStateBackend(KeyedStates):
         for name, queue in self._queues():
             timers = queue.delta()
             if timers:
-                changed[name] = ("timers", dict(timers))
+                changed[name] = (TIMERS, dict(timers))
         return changed
 
     def full(self) -> KeyedDelta:
         """Everything, as the delta onto an empty backend."""
         content: KeyedDelta = {name: (table.kind, table.entries()) for name, table in self._tables.items()}
-        content.update({name: ("timers", dict(queue.entries())) for name, queue in self._queues()})
+        content.update({name: (TIMERS, dict(queue.entries())) for name, queue in self._queues()})
         return {name: (kind, changes) for name, (kind, changes) in content.items() if changes}
+
+    def full_pieces(self) -> Iterator[KeyedDelta]:
+        """Everything, as changes onto an empty backend that are applied one after the other."""
+        yield self.full()
 
     def apply(self, delta: KeyedDelta) -> None:
         """Do the changes of another copy of this backend."""
@@ -110,6 +120,18 @@ class KeyedStateBackend(KeyedStates):
 
     def _queues(self) -> list[tuple[str, TimerQueue]]:
         return [(EVENT_TIMERS, self.event_timers), (PROCESSING_TIMERS, self.processing_timers)]
+
+
+def only_keys(state: KeyedDelta, keep: Callable[[Any], bool]) -> KeyedDelta:
+    """The part of a full state that belongs to some keys."""
+    return {
+        name: (kind, _timers_of(entries, keep) if kind == TIMERS else TABLES[kind].only(entries, keep))
+        for name, (kind, entries) in state.items()
+    }
+
+
+def _timers_of(timers: dict[TimerId, int], keep: Callable[[Any], bool]) -> dict[TimerId, int]:
+    return {timer: position for timer, position in timers.items() if keep(key_of(timer[1]))}
 
 
 def _conflict(name: str, known: str, wanted: str) -> str:

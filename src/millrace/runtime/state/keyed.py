@@ -1,4 +1,4 @@
-"""The user's state objects over the heap tables.
+"""The user's state objects over the tables, be these in memory or on disk.
 
 Every object reads the address of the moment from its backend: the operator sets it once per element, the objects are
 created once per operator.
@@ -101,43 +101,32 @@ class HeapListState(ListState[Any]):
         """Take in what other addresses hold, and clear it there: their windows have become this one."""
         table = self._table
         for other in others:
-            row = table.rows.pop(other, None)
+            row = table.row(other)
             if row is not None:
-                table.touched[other] = 0
+                table.remove(other)
                 self.add_all(row)
 
     def get(self) -> Iterable[Any]:
         # A copy, as below: adding while walking over the list itself would never end.
-        row: list[Any] = self._table.rows.get(self._backend.at, [])
-        return iter(row[:])
+        row: list[Any] | None = self._table.row(self._backend.at)
+        return iter(()) if row is None else iter(row[:])
 
     def add(self, value: Any) -> None:
-        table, at = self._table, self._backend.at
-        row = table.rows.get(at)
-        if row is None:
-            table.rows[at] = [value]
-            table.touched[at] = 0
-            return
-        if at not in table.touched:
-            table.touched[at] = len(row)
-        row.append(value)
+        self._table.append(self._backend.at, value)
 
     def add_all(self, values: list[Any]) -> None:
+        append, at = self._table.append, self._backend.at
         for value in values:
-            self.add(value)
+            append(at, value)
 
     def update(self, values: list[Any]) -> None:
-        if not values:
+        if values:
+            self._table.replace(self._backend.at, values)
+        else:
             self.clear()
-            return
-        table, at = self._table, self._backend.at
-        table.rows[at] = list(values)
-        table.touched[at] = 0
 
     def clear(self) -> None:
-        table, at = self._table, self._backend.at
-        if table.rows.pop(at, None) is not None:
-            table.touched[at] = 0
+        self._table.remove(self._backend.at)
 
 
 class HeapMapState(MapState[Any, Any]):
@@ -146,35 +135,24 @@ class HeapMapState(MapState[Any, Any]):
         self._table = table
 
     def _row(self) -> dict[Any, Any]:
-        return self._table.rows.get(self._backend.at) or {}
+        return self._table.row(self._backend.at) or {}
 
     def get(self, key: Any) -> Any:
-        return self._row().get(key)
+        return self._table.get(self._backend.at, key)
 
     def put(self, key: Any, value: Any) -> None:
-        table, at = self._table, self._backend.at
-        row, touched = table.rows.setdefault(at, {}), table.touched.setdefault(at, {})
-        if key in row:
-            touched.setdefault(key, False)
-        else:  # a new key goes to the end, there as here
-            touched[key] = touched.pop(key, False)
-        row[key] = value
+        self._table.put(self._backend.at, key, value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
+        put, at = self._table.put, self._backend.at
         for key, value in dict_value.items():
-            self.put(key, value)
+            put(at, key, value)
 
     def remove(self, key: Any) -> None:
-        table, at = self._table, self._backend.at
-        row = table.rows.get(at)
-        if row is not None and key in row:
-            del row[key]
-            table.touched.setdefault(at, {})[key] = True
-            if not row:
-                self.clear()
+        self._table.remove_key(self._backend.at, key)
 
     def contains(self, key: Any) -> bool:
-        return key in self._row()
+        return self._table.contains(self._backend.at, key)
 
     # Views are copies: the user may change the state while he walks over it.
     def items(self) -> Iterable[tuple[Any, Any]]:
@@ -187,13 +165,10 @@ class HeapMapState(MapState[Any, Any]):
         return iter(list(self._row().values()))
 
     def is_empty(self) -> bool:
-        return not self._row()
+        return self._table.is_empty(self._backend.at)
 
     def clear(self) -> None:
-        table, at = self._table, self._backend.at
-        if table.rows.pop(at, None) is not None:
-            table.touched.pop(at, None)
-            table.cleared.add(at)
+        self._table.remove(self._backend.at)
 
 
 def merge_rows(

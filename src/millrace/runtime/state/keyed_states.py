@@ -20,6 +20,7 @@ from millrace.datastream.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.keyed import (
     HeapAggregatingState,
     HeapListState,
@@ -43,6 +44,8 @@ class KeyedStates(KeyedStateStore):
         self.at: Any = None
         self._find_table = find_table
         self._states: dict[str, Any] = {}
+        self.infos: dict[str, StateInfo] = {}
+        """name -> what the function said about it"""
 
     def _state(self, descriptor: StateDescriptor, kind: str, heap: type, *function: Any) -> Any:
         name, ttl = descriptor.get_name(), descriptor.get_ttl_config()
@@ -52,6 +55,7 @@ class KeyedStates(KeyedStateStore):
         if state is None:
             rules = () if ttl is None else (table.expiry,)
             state = self._states[name] = wanted(self, table, *rules, *function)
+            self.infos[name] = StateInfo.keyed(descriptor)
         elif not isinstance(state, wanted):  # value, reducing and aggregating states share a kind of table
             raise ValueError(f"state {name!r} is a {_noun(state)} already: one name, one kind")
         return state

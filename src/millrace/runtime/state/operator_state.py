@@ -18,6 +18,7 @@ from millrace.datastream.state import (
     StateDescriptor,
 )
 from millrace.runtime.state.broadcast_state import HeapBroadcastState, HeapReadOnlyBroadcastState
+from millrace.runtime.state.info import OPERATOR, StateInfo
 from millrace.runtime.state.keyed import HeapListState
 from millrace.runtime.state.tables import ListTable, MapTable, Table
 
@@ -54,6 +55,8 @@ class OperatorStateBackend(OperatorStateStore):
             Distribution.BROADCAST: MapTable(),
         }
         self._states: dict[str, tuple[Distribution, Any]] = {}
+        self.infos: dict[str, StateInfo] = {}
+        """name -> what the function said about it"""
         self.restored = False
         """whether this subtask goes on from an earlier copy, be its state empty or not"""
         self.changed = False
@@ -122,6 +125,7 @@ class OperatorStateBackend(OperatorStateStore):
             raise ValueError(f"state {name!r} is registered as {known.value}, so it can't be {wanted.value} as well")
         if name not in self._states:
             self._states[name] = (wanted, heap(_Named(name), self._tables[wanted]))
+            self.infos[name] = StateInfo(name, wanted.value, OPERATOR, descriptor.type_info)
         return self._states[name][1]
 
     def _names(self, distribution: Distribution) -> set[str]:

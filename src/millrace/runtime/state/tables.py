@@ -7,7 +7,7 @@ content gives the same content again. ``entries`` is the full content as a delta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.runtime.state.address import key_of
@@ -43,12 +43,25 @@ class Table(ABC):
     def entries(self) -> dict[Any, Any]:
         """Everything, as the delta onto an empty table."""
 
-    def content(self, at: Any) -> Any:
-        """What a user would say is stored at an address (not a copy), None for nothing."""
+    @staticmethod
+    def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
+        """The part of ``entries`` that belongs to some keys; several such parts may be applied one after the other."""
+        return {at: entry for at, entry in entries.items() if keep(key_of(at))}
+
+    def row(self, at: Any) -> Any:
+        """What the table holds at an address (not a copy: don't change it), None for nothing."""
         return self.rows.get(at)
 
+    def content(self, at: Any) -> Any:
+        """What a user would say is stored at an address (not a copy), None for nothing."""
+        return self.row(at)
+
+    def addresses(self) -> Iterator[Any]:
+        """All addresses with an entry; the table may change meanwhile."""
+        return iter(list(self.rows))
+
     def keys(self) -> Iterator[Any]:
-        """The distinct keys that have an entry."""
+        """The distinct keys that have an entry; the table may change meanwhile."""
         return iter(dict.fromkeys(key_of(at) for at in self.rows))
 
 
@@ -88,6 +101,25 @@ class ListTable(Table):
         self.touched: dict[Any, int] = {}
         """address -> how much of the list at the last delta is still its beginning"""
 
+    def append(self, at: Any, value: Any) -> None:
+        row = self.rows.get(at)
+        if row is None:
+            self.rows[at] = [value]
+            self.touched[at] = 0
+            return
+        if at not in self.touched:
+            self.touched[at] = len(row)
+        row.append(value)
+
+    def replace(self, at: Any, values: list[Any]) -> None:
+        """Let the list be ``values``, of which there is at least one."""
+        self.rows[at] = list(values)
+        self.touched[at] = 0
+
+    def remove(self, at: Any) -> None:
+        if self.rows.pop(at, None) is not None:
+            self.touched[at] = 0
+
     def delta(self) -> dict[Any, Any]:
         changes = {}
         for at, kept in self.touched.items():
@@ -122,6 +154,39 @@ class MapTable(Table):
         """address -> user key -> whether it was removed since the last delta; in the order of the rows"""
         self.cleared: set[Any] = set()
 
+    def get(self, at: Any, key: Any) -> Any:
+        """The value of a user key, None without."""
+        row = self.rows.get(at)
+        return None if row is None else row.get(key)
+
+    def contains(self, at: Any, key: Any) -> bool:
+        return key in self.rows.get(at, ())
+
+    def is_empty(self, at: Any) -> bool:
+        return at not in self.rows
+
+    def put(self, at: Any, key: Any, value: Any) -> None:
+        row, touched = self.rows.setdefault(at, {}), self.touched.setdefault(at, {})
+        if key in row:
+            touched.setdefault(key, False)
+        else:  # a new key goes to the end, there as here
+            touched[key] = touched.pop(key, False)
+        row[key] = value
+
+    def remove_key(self, at: Any, key: Any) -> None:
+        row = self.rows.get(at)
+        if row is not None and key in row:
+            del row[key]
+            self.touched.setdefault(at, {})[key] = True
+            if not row:
+                self.remove(at)
+
+    def remove(self, at: Any) -> None:
+        """Remove the whole map."""
+        if self.rows.pop(at, None) is not None:
+            self.touched.pop(at, None)
+            self.cleared.add(at)
+
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}
         for at in self.cleared | self.touched.keys():
@@ -151,7 +216,10 @@ class MapTable(Table):
                     row.pop(key, None)
                 else:
                     row[key] = value
-            self.rows[at] = row
+            if row:
+                self.rows[at] = row
+            else:
+                self.rows.pop(at, None)
 
     def entries(self) -> dict[Any, Any]:
         return {at: (True, dict(row), []) for at, row in self.rows.items()}

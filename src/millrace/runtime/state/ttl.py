@@ -98,5 +98,5 @@ class Expiry:
         """
         if self._when_full:
             limit = self.horizon() - self.ttl
-            for at in list(self._table.rows):
+            for at in self._table.addresses():
                 self._table.drop(at, limit)

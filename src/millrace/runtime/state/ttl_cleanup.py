@@ -36,16 +36,15 @@ class IncrementalCleanup:
         if horizon < self.due:
             return
         if self._round is None:
-            self._round = iter(list(self._table.rows))
+            self._round = self._table.addresses()
             self._oldest = horizon  # whatever is written from now on is younger
-        limit, rows, drop = horizon - self._ttl, self._table.rows, self._table.drop
+        limit, drop = horizon - self._ttl, self._table.drop
         for _ in range(accesses * self._size):
             at = next(self._round, _END)
             if at is _END:
                 self._round = None
                 self.due = self._oldest + self._ttl
                 return
-            if at in rows:
-                left = drop(at, limit)
-                if left is not None and left < self._oldest:
-                    self._oldest = left
+            left = drop(at, limit)
+            if left is not None and left < self._oldest:
+                self._oldest = left

@@ -23,7 +23,7 @@ class TtlListState(ListState[Any]):
     def get(self) -> Iterable[Any]:
         expiry, at = self._expiry, self._backend.at
         now = expiry.access()
-        row: list[Entry] | None = self._table.rows.get(at)
+        row: list[Entry] | None = self._table.row(at)
         if row is None:
             return iter(())
         limit = now - expiry.ttl
@@ -38,7 +38,7 @@ class TtlListState(ListState[Any]):
         return iter(values)
 
     def _renew(self, limit: int, now: int) -> None:
-        row: list[Entry] = self._table.rows.get(self._backend.at, [])
+        row: list[Entry] = self._table.row(self._backend.at) or []
         if any(limit < stamp < now for stamp, _ in row):
             self._inner.update([(now, value) if limit < stamp < now else (stamp, value) for stamp, value in row])
 

@@ -29,7 +29,10 @@ class TtlTable(Table):
 
     @abstractmethod
     def drop(self, at: Any, limit: int) -> int | None:
-        """Remove the entries at ``at`` that were not accessed after ``limit`` (ms); the oldest access of the others."""
+        """Remove the entries at ``at`` that were not accessed after ``limit`` (ms); the oldest access of the others.
+
+        None if no entries are left, or there were none.
+        """
 
     @abstractmethod
     def select(self, row: Any, limit: float, show: Show) -> Any:
@@ -49,8 +52,7 @@ class TtlTable(Table):
         limit = self._limit()
         return iter(
             dict.fromkeys(
-                key_of(at) for at, row in self.rows.items() if self.select(row, limit, lambda *entry: entry) is not None
-            )
+XX            )
         )
 
     def _visible(self, at: Any, show: Show) -> Any:

@@ -6,7 +6,7 @@ A window that is over is dropped as a whole, and firing walks over the keys of o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.runtime.state.tables import ABSENT, Table
@@ -60,6 +60,12 @@ class _ByWindow(Table):
 
     def entries(self) -> dict[Any, Any]:
         return {end: (True, self._changes(row, dict.fromkeys(row, 0))) for end, row in self.rows.items()}
+
+    @staticmethod
+    def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
+        # Not as new windows: another part may have the same ones.
+        parts = ((end, {key: entry for key, entry in row.items() if keep(key)}) for end, (_, row) in entries.items())
+        return {end: (False, row) for end, row in parts if row}
 
     def keys(self) -> Iterator[Any]:
         return iter(dict.fromkeys(key for row in self.rows.values() for key in row))

@@ -1,0 +1,195 @@
+"""The metadata file of a checkpoint or savepoint: what it consists of, as JSON that people and tools can read.
+
+Only what the driver's objects hold (positions of sources, committables) is pickled, as one text inside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from millrace.checkpoint.errors import CorruptFileError, SnapshotError
+from millrace.checkpoint.folder import Folder
+from millrace.checkpoint.state_file import StateFile
+from millrace.runtime.chains import TaskChain
+from millrace.runtime.epoch import SavedSubtask
+from millrace.runtime.pickling import dumps
+from millrace.runtime.snapshot import JobSnapshot, OperatorPlace
+from millrace.runtime.state.info import StateInfo
+
+METADATA = "_metadata"
+VERSION = 1
+CHECKPOINT, SAVEPOINT = "checkpoint", "savepoint"
+
+
+@dataclass(frozen=True)
+class StateDescription:
+    """A state as the function that used it described it."""
+
+    name: str
+    kind: str
+    scope: str
+    type: Any
+    """plain JSON, see ``compatibility``"""
+    ttl: bool = False
+
+    @staticmethod
+    def of(info: StateInfo) -> StateDescription:
+        return StateDescription(info.name, info.kind, info.scope, str(info.type), info.ttl)
+
+
+@dataclass(frozen=True)
+class SavedOperator:
+    """What a savepoint holds of one operator."""
+
+    files: tuple[StateFile, ...] = ()
+    smalls: tuple[str | None, ...] = ()
+    """per subtask its small state: a pickle in base 64"""
+    watermark: int = 0
+    """the lowest of all subtasks (ms)"""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Everything about one checkpoint or savepoint."""
+
+    kind: str
+    """``checkpoint``: the state lies in files of its job; ``savepoint``: all of it is in the folder of this file"""
+    job_id: str
+    job_name: str
+    id: int
+    """the epoch at whose end it was taken"""
+    time: int
+    """ms"""
+    operators: tuple[OperatorPlace, ...]
+    states: dict[str, tuple[StateDescription, ...]] = field(default_factory=dict)
+    """uid -> states that its function has asked for"""
+    saved: dict[str, SavedOperator] = field(default_factory=dict)
+    """uid -> what is stored here; savepoints only"""
+    history: tuple[int, ...] = ()
+    tasks: dict[tuple[int, int], TaskChain] = field(default_factory=dict)
+    """(stage, partition) -> its files; checkpoints only"""
+    edges: int = 0
+    driver: str = ""
+    """a pickle in base 64: positions of the sources, loops, committables, states of writers"""
+
+    @property
+    def by_uid(self) -> dict[str, OperatorPlace]:
+        return {place.uid: place for place in self.operators}
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        stored = sum(file.size for saved in self.saved.values() for file in saved.files)
+        return stored + sum(chain.bytes for chain in self.tasks.values())
+
+    def snapshot(self) -> JobSnapshot:
+        """What the coordinator goes on from. Unpickles what the driver wrote."""
+        sources, loops, committables, writers = pickle.loads(base64.b64decode(self.driver))
+        return JobSnapshot(
+            self.job_id,
+            self.job_name,
+            self.id,
+            self.time,
+            self.operators,
+            self.history,
+            self.tasks,
+            sources,
+            loops,
+            committables,
+            writers,
+            edges=self.edges,
+        )
+
+
+def checkpoint_metadata(snapshot: JobSnapshot) -> Metadata:
+    return _metadata(CHECKPOINT, snapshot, {}, snapshot.history, snapshot.tasks)
+
+
+def savepoint_metadata(snapshot: JobSnapshot, saved: dict[str, SavedOperator]) -> Metadata:
+    return _metadata(SAVEPOINT, snapshot, saved, (), {})
+
+
+def _metadata(kind: str, snapshot: JobSnapshot, saved: Any, history: Any, tasks: Any) -> Metadata:
+    driver = dumps((snapshot.sources, snapshot.loops, snapshot.committables, snapshot.writers))
+    states = {uid: tuple(map(StateDescription.of, infos)) for uid, infos in snapshot.states.items()}
+    return Metadata(
+        kind,
+        snapshot.job_id,
+        snapshot.job_name,
+        snapshot.epoch,
+        snapshot.time,
+        snapshot.operators,
+        states,
+        saved,
+        history,
+        tasks,
+        snapshot.edges,
+        base64.b64encode(driver).decode("ascii"),
+    )
+
+
+def saved_operators(saved: Iterable[SavedSubtask]) -> dict[str, SavedOperator]:
+    """uid -> what its subtasks wrote."""
+    subtasks: dict[str, list[SavedSubtask]] = {}
+    for part in saved:
+        subtasks.setdefault(part.uid, []).append(part)
+    return {uid: _saved_operator(sorted(parts, key=lambda part: part.subtask)) for uid, parts in subtasks.items()}
+
+
+def _saved_operator(parts: list[SavedSubtask]) -> SavedOperator:
+    files = tuple(file for part in parts for file in part.files)
+    smalls = tuple(None if part.small is None else base64.b64encode(part.small).decode("ascii") for part in parts)
+    return SavedOperator(files, smalls, min(part.watermark for part in parts))
+
+
+def write_metadata(folder: Folder, metadata: Metadata) -> int:
+    """Write it into ``folder``; from then on there is a checkpoint or savepoint. Returns its size in bytes."""
+    text = {"millrace": VERSION, **asdict(metadata)}
+    text["tasks"] = {f"{stage}-{partition}": asdict(chain) for (stage, partition), chain in metadata.tasks.items()}
+    return folder.write(METADATA, [json.dumps(text, separators=(",", ":")).encode()])
+
+
+def read_metadata(folder: Folder) -> Metadata:
+    """What lies in ``folder``.
+
+    :raises SnapshotError: there is none, it is damaged, or a later version of Millrace wrote it.
+    """
+    path = f"{folder.uri}/{METADATA}"
+    try:
+        content = bytes(folder.read(METADATA))
+    except (FileNotFoundError, NotADirectoryError):
+        raise SnapshotError(f"{folder.uri} is no checkpoint or savepoint: it has no file {METADATA}") from None
+    try:
+        text = json.loads(content)
+        version = text.pop("millrace")
+    except (ValueError, KeyError, AttributeError) as error:
+        raise CorruptFileError(path, f"it is not the JSON that Millrace writes ({error})") from None
+    if version > VERSION:
+        raise SnapshotError(f"{path} was written by a later version of Millrace (format {version}, known: {VERSION})")
+    try:
+        return _parsed(text)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptFileError(path, f"something is missing in it ({type(error).__name__}: {error})") from None
+
+
+def _parsed(text: dict[str, Any]) -> Metadata:
+    operators = tuple(OperatorPlace(**place) for place in text.pop("operators"))
+    states = {uid: tuple(StateDescription(**s) for s in found) for uid, found in text.pop("states").items()}
+    saved = {uid: _saved(**operator) for uid, operator in text.pop("saved").items()}
+    tasks = {}
+    for task, chain in text.pop("tasks").items():
+        stage, partition = task.split("-")
+        tasks[int(stage), int(partition)] = TaskChain(
+            chain["first"], chain["full_bytes"], tuple(chain["delta_bytes"])
+        )
+    history = tuple(text.pop("history"))
+    return Metadata(operators=operators, states=states, saved=saved, tasks=tasks, history=history, **text)
+
+
+def _saved(files: list[Any], smalls: list[str | None], watermark: int) -> SavedOperator:
+    return SavedOperator(tuple(StateFile(**file) for file in files), tuple(smalls), watermark)

@@ -1,0 +1,153 @@
+"""Savepoints and checkpoints as tasks see them: each subtask writes what it has, or reads its share of what others had.
+
+A savepoint is a folder of its own. A checkpoint is read from the files of its job's tasks.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from millrace.checkpoint.directory import SHARED
+from millrace.checkpoint.errors import MissingFileError
+from millrace.checkpoint.folder import Folder, open_folder
+from millrace.checkpoint.metadata import SAVEPOINT, Metadata, read_metadata
+from millrace.checkpoint.storage import state_path
+from millrace.checkpoint.task_file import read_task_file
+from millrace.runtime.epoch import SavedSubtask
+from millrace.runtime.job import OperatorInfo
+from millrace.runtime.keygroups import group_range, key_group
+from millrace.runtime.pickling import dumps
+from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
+from millrace.runtime.state.operator_state import OperatorDelta, OperatorStateBackend
+from millrace.runtime.state.redistribute import redistribute
+from millrace.runtime.state.saved import EarlierState, SubtaskState
+from millrace.runtime.task import OperatorDeltas
+
+
+class FolderSnapshots:
+    """A ``SnapshotFiles``."""
+
+    def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask:
+        from millrace.checkpoint.state_files import write_states
+
+        files = write_states(
+            open_folder(uri),
+            operator_folder(info),
+            subtask,
+            info.max_parallelism,
+            state.keyed or (),
+            state.shared,
+        )
+        small = None if state.small is None else dumps(state.small)
+        return SavedSubtask(info.uid, subtask, tuple(files), small, state.watermark)
+
+    def load(self, uri: str, info: OperatorInfo, subtask: int) -> EarlierState | None:
+        metadata = _metadata(uri)
+        place = metadata.by_uid.get(info.uid)
+        if place is None:
+            return None
+        load = _from_savepoint if metadata.kind == SAVEPOINT else _from_checkpoint
+        return load(open_folder(uri), metadata, place, info, subtask)
+
+
+@lru_cache(maxsize=4)
+def _metadata(uri: str) -> Metadata:
+    """Every operator of every task asks for the same."""
+    return read_metadata(open_folder(uri))
+
+
+def operator_folder(info: OperatorInfo) -> str:
+    """A name that people recognise and that no other operator has."""
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in info.name)[:40]
+    return f"{name}-{info.uid if info.uid.isalnum() else info.uid.encode().hex()[:32]}"
+
+
+def _from_savepoint(
+    folder: Folder, metadata: Metadata, place: OperatorPlace, info: OperatorInfo, subtask: int
+) -> EarlierState | None:
+    from millrace.checkpoint.state_files import read_states
+
+    saved = metadata.saved.get(info.uid)
+    if saved is None:
+        return None
+    groups = group_range(subtask, info.max_parallelism, info.parallelism)
+    keyed, _ = read_states(folder, [file for file in saved.files if file.scope == "keyed"], groups)
+    shared = []
+    for earlier in range(place.parallelism):
+        own = [file for file in saved.files if file.scope != "keyed" and file.subtask == earlier]
+        shared.append(read_states(folder, own, None)[1])
+    smalls = tuple(None if small is None else pickle.loads(base64.b64decode(small)) for small in saved.smalls)
+    return _earlier(iter([keyed]), shared, smalls, saved.watermark, info, subtask)
+
+
+def _from_checkpoint(
+    folder: Folder, metadata: Metadata, place: OperatorPlace, info: OperatorInfo, subtask: int
+) -> EarlierState:
+    shared = open_folder(folder.uri.rstrip("/").rpartition("/")[0]).child(SHARED)
+    parts = [_Part(shared, metadata, place, number) for number in range(place.parallelism)]
+    groups = group_range(subtask, info.max_parallelism, info.parallelism)
+    whole = len(parts) == info.parallelism and place.max_parallelism == info.max_parallelism
+
+    def keyed() -> Iterator[KeyedDelta]:
+        for number, part in enumerate(parts):
+            state = part.keyed.full()
+            if whole and number == subtask:
+                yield state
+            elif not whole:
+                yield only_keys(state, lambda key: key_group(key, info.max_parallelism) in groups)
+
+    smalls = tuple(part.small for part in parts)
+    watermark = min(part.watermark for part in parts)
+    return _earlier(keyed(), [part.operator.full() for part in parts], smalls, watermark, info, subtask)
+
+
+def _earlier(
+    keyed: Iterator[KeyedDelta],
+    shared: list[OperatorDelta],
+    smalls: tuple[Any, ...],
+    watermark: int,
+    info: OperatorInfo,
+    subtask: int,
+) -> EarlierState:
+    mine = redistribute(shared, info.parallelism)[subtask] if shared else {}
+    return EarlierState(keyed, mine, smalls if any(small is not None for small in smalls) else (), watermark)
+
+
+class _Part:
+    """One earlier subtask of an operator, put together from the files of its task."""
+
+    def __init__(self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int) -> None:
+        self.keyed = KeyedStateBackend()
+        self.operator = OperatorStateBackend()
+        self.small: Any = None
+        self.watermark = 0
+        task = (place.stage, place.offset + subtask)
+        chain = metadata.tasks[task]
+        epochs = [epoch for epoch in metadata.history if epoch >= chain.first]
+        names = [state_path(task, epoch, "delta") for epoch in epochs[len(epochs) - len(chain.delta_bytes) :]]
+        if chain.full_bytes is not None:
+            names.insert(0, state_path(task, chain.first, "full"))
+        for name in names:
+            path = f"{folder.uri}/{name}"
+            try:
+                content = folder.read(name)
+            except FileNotFoundError:
+                raise MissingFileError(path) from None
+            for piece in read_task_file(path, content, lambda uid: uid == place.uid):
+                self._apply(piece[place.uid])
+
+    def _apply(self, state: OperatorDeltas) -> None:
+        keyed, shared, small, gate, _ = state
+        if keyed is not None:
+            self.keyed.apply(keyed)
+        if shared is not None:
+            self.operator.apply(shared)
+        if small is not None:
+            self.small = small
+        if gate is not None:
+            self.watermark = gate[0][0]

@@ -1,0 +1,183 @@
+"""``millrace run`` as two processes: this one watches the driver, its child, and starts another when it has died.
+
+The child is a fork of this process, made before anything large is imported: it takes a millisecond or two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from millrace.cli.restarts import Restarts
+from millrace.spark import recovery_file
+
+DRIVER_LOST = 70
+"""Exit code of a driver whose JVM is gone."""
+
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+"""Who sends one of these wants the program to end: the driver gets it, and is not started again."""
+SAVEPOINT: signal.Signals | None = getattr(signal, "SIGUSR1", None)
+"""The signal that asks for a savepoint."""
+
+_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of Linux."""
+_POLL_SECONDS = 0.1
+
+
+def can_supervise() -> bool:
+    """Whether this process may fork a driver that takes its place.
+
+    Not inside another program: its threads would be missing in the fork, and a stream of its own (a test that captures
+    what is printed) would not see what the fork writes. Nor where the system has no fork, or buries the dead itself.
+    """
+    streams = ("stdin", "stdout", "stderr")
+    return (
+        hasattr(os, "fork")
+        and threading.active_count() == 1
+        and all(getattr(sys, name) is getattr(sys, f"__{name}__") for name in streams)
+        and signal.getsignal(signal.SIGCHLD) is not signal.SIG_IGN
+    )
+
+
+def supervise() -> int | None:
+    """Run drivers until one has ended: its exit code, or 128 and the number of the signal that killed it.
+
+    Returns None in the driver, which goes on with the program.
+    """
+    directory = tempfile.mkdtemp(prefix="millrace-run-")
+    path = os.path.join(directory, "jobs")
+    code = Supervisor(path).run()
+    if code is None:
+        recovery_file.use(path)
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
+    return code
+
+
+class Supervisor:
+    """Watches one driver after the other."""
+
+    def __init__(self, recovery: str) -> None:
+        self._input = _Input()
+        self._restarts = Restarts(recovery, self._input.is_lost)
+        self._driver: int | None = None
+        self._stopped_by: int | None = None
+        self._handlers: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
+        """those of before, which the driver gets back"""
+
+    def run(self) -> int | None:
+        """The exit code; None in a driver."""
+        # What the shell of a background command has switched off stays off.
+        signals = (*STOPPING, SAVEPOINT) if SAVEPOINT is not None else STOPPING
+        for number in signals:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._handlers[number] = signal.signal(number, self._hand_on)
+        while not self._start():
+            code = self._wait()
+            if code != DRIVER_LOST and code >= 0:
+                return code
+            if self._stopped_by is not None or not self._restart_after(code):
+                return code if code >= 0 else 128 - code
+        return None
+
+    def _hand_on(self, number: int, _: FrameType | None) -> None:
+        if number in STOPPING:
+            self._stopped_by = number
+        if self._driver is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._driver, number)
+
+    def _start(self) -> bool:
+        """Start a driver: whether this process is it."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        watcher = os.getpid()
+        # A signal of this moment waits until this process knows whom to tell, and the driver has its own handlers.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, self._handlers)
+        driver = os.fork()
+        if driver == 0:
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+            if SAVEPOINT in self._handlers:
+                signal.signal(SAVEPOINT, signal.SIG_IGN)  # it would kill a driver that has no job yet
+            _die_with(watcher)
+        else:
+            self._driver = driver
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return driver == 0
+
+    def _wait(self) -> int:
+        """The exit code of the driver; minus the signal that killed it."""
+        assert self._driver is not None
+        _, status = os.waitpid(self._driver, 0)
+        self._driver = None
+        return os.waitstatus_to_exitcode(status)
+
+    def _restart_after(self, code: int) -> bool:
+        """Say what becomes of a driver that died, and wait until another may be started: whether one is to be."""
+        death = None if code == DRIVER_LOST else _death(-code)
+        verdict = self._restarts.after(death, int(time.monotonic() * 1000))
+        if verdict.text:
+            _say(verdict.text)
+        if verdict.delay_ms is None:
+            return False
+        end = time.monotonic() + verdict.delay_ms / 1000
+        while self._stopped_by is None and (rest := end - time.monotonic()) > 0:
+            time.sleep(min(rest, _POLL_SECONDS))
+        if self._stopped_by is not None:
+            _say("cancelled")
+            return False
+        self._input.rewind()
+        return True
+
+
+class _Input:
+    """Standard input, which a second driver must find as the first one did."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        """whether what has been read cannot be read again"""
+        self._position: int | None = None
+        with contextlib.suppress(OSError):  # closed, so that nobody reads it
+            mode = os.fstat(0).st_mode
+            self.is_lost = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+            if stat.S_ISREG(mode):
+                self._position = os.lseek(0, 0, os.SEEK_CUR)
+
+    def rewind(self) -> None:
+        if self._position is not None:
+            os.lseek(0, self._position, os.SEEK_SET)
+
+
+def _death(number: int) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    why = " (kill -9, or the machine ran out of memory)" if name == "SIGKILL" else ""
+    return f"the driver was killed by {name}{why}"
+
+
+def _die_with(watcher: int) -> None:
+    """Let nobody survive that kills ``millrace run`` with -9, where the system offers that."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != watcher:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        erase = "\r\x1b[K" if sys.stderr.isatty() else ""  # the live line of the driver that died
+        print(f"{erase}{text}", file=sys.stderr, flush=True)

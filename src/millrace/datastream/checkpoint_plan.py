@@ -1,0 +1,50 @@
+"""From what the environment says about checkpoints to what a job does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from millrace.checkpoint.home import CheckpointPlan
+from millrace.common.config_values import to_int
+from millrace.datastream.checkpoint_config import CheckpointConfig
+from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.runtime.checkpoints import CheckpointSettings
+
+DIRECTORY = ("execution.checkpointing.dir", "state.checkpoints.dir")
+"""The key, and the name that it had in Flink 1."""
+RETAINED = ("execution.checkpointing.num-retained", "state.checkpoints.num-retained")
+STORAGE = ("execution.checkpointing.storage", "state.checkpoint-storage")
+
+
+def checkpoint_plan(config: CheckpointConfig, configuration: Mapping[str, str]) -> CheckpointPlan | None:
+    """None if checkpointing is disabled.
+
+    :raises ValueError: an option that is wrong; the message names its key.
+    """
+    if not config.is_checkpointing_enabled():
+        return None
+    settings = CheckpointSettings(
+        config.get_checkpoint_interval(),
+        config.get_min_pause_between_checkpoints(),
+        config.get_checkpoint_timeout(),
+        config.get_tolerable_checkpoint_failure_number(),
+        _retained(configuration),
+    )
+    retention = config.get_externalized_checkpoint_retention()
+    storage = (_value(configuration, STORAGE) or "filesystem").lower()
+    if storage not in ("filesystem", "jobmanager"):
+        raise ValueError(f"{STORAGE[0]} must be filesystem or jobmanager, not {storage!r}")
+    directory = _value(configuration, DIRECTORY) if storage == "filesystem" else None
+    return CheckpointPlan(settings, directory, retention or ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS)
+
+
+def _retained(configuration: Mapping[str, str]) -> int:
+    text = _value(configuration, RETAINED)
+    number = 1 if text is None else to_int(text)
+    if number < 1:
+        raise ValueError(f"{RETAINED[0]} must be at least 1, not {number}")
+    return number
+
+
+def _value(configuration: Mapping[str, str], names: tuple[str, str]) -> str | None:
+    return next((configuration[name] for name in names if configuration.get(name)), None)

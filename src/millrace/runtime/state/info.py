@@ -1,0 +1,31 @@
+"""What a function has said about its states: what a checkpoint records, and a restore compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millrace.common.typeinfo import TypeInformation
+from millrace.datastream.state import StateDescriptor
+
+KEYED = "keyed"
+OPERATOR = "operator"
+
+
+@dataclass(frozen=True)
+class StateInfo:
+    """One state that a function has asked for."""
+
+    name: str
+    kind: str
+    """value, list, map, reducing or aggregating; for operator state its distribution"""
+    scope: str
+    """``keyed`` or ``operator``"""
+    type: TypeInformation
+    ttl: bool = False
+
+    @staticmethod
+    def keyed(descriptor: StateDescriptor) -> StateInfo:
+        kind = type(descriptor).__name__.removesuffix("StateDescriptor").lower()
+        return StateInfo(
+            descriptor.get_name(), kind, KEYED, descriptor.type_info, descriptor.get_ttl_config() is not None
+        )

@@ -1,0 +1,132 @@
+"""What the driver of ``millrace run`` leaves behind for its successor: which jobs ran, and where their checkpoints are.
+
+A file of JSON lines, which only grows, so that no death of the driver spoils it. The process that watches the driver
+names the file with ``use``. Without that (``python program.py``) nothing is recorded and nothing recovered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+__all__ = [
+    "JobRecord",
+    "RecoveredJob",
+    "begin_job",
+    "read_jobs",
+    "record_end",
+    "record_job",
+    "recoverable_job",
+    "use",
+]
+
+_path: str | None = None
+_indexes = itertools.count()
+
+
+@dataclass(frozen=True)
+class RecoveredJob:
+    """A job of a driver that died: its checkpoints are below ``checkpoint_dir``."""
+
+    index: int
+    job_id: str
+    checkpoint_dir: str
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """All that is known of the job that the program submits as its ``index``-th, in this driver or those before."""
+
+    index: int
+    job_id: str
+    restart: Mapping[str, str] | None = None
+    """configuration of its restart policy; None: it takes no checkpoints"""
+    recoverable: RecoveredJob | None = None
+    status: str | None = None
+    """how it ended; None: it has not"""
+
+
+def use(path: str | None) -> None:
+    """Record in this file from now on, and recover from it; jobs are counted from 0 again."""
+    global _path, _indexes
+    _path, _indexes = path, itertools.count()
+
+
+def begin_job(job_id: str, restart: Mapping[str, str] | None) -> int:
+    """A job is submitted: its index in the program (0, 1, ...), with and without a file.
+
+    ``restart``: the configuration of its restart policy if it takes checkpoints, else None.
+    """
+    index = next(_indexes)
+    _append({"begin": index, "job_id": job_id, "restart": None if restart is None else dict(restart)})
+    return index
+
+
+def record_job(index: int, job_id: str, directory: str) -> None:
+    """The job has its first durable checkpoint, below ``directory``."""
+    _append({"checkpoint": index, "job_id": job_id, "directory": directory})
+
+
+def record_end(job_id: str, status: str) -> None:
+    """The job has ended, well or badly; one whose driver was lost has not."""
+    _append({"end": job_id, "status": status})
+
+
+def recoverable_job(index: int) -> RecoveredJob | None:
+    """What an earlier driver of this program has left of its ``index``-th job, if that had not ended."""
+    if _path is None:
+        return None
+    for job in read_jobs(_path):
+        if job.index == index and job.status is None:
+            return job.recoverable
+    return None
+
+
+def read_jobs(path: str) -> list[JobRecord]:
+    """The jobs that a file names, by index."""
+    jobs: dict[int, JobRecord] = {}
+    for line in _lines(path):
+        if "begin" in line:
+            index = line["begin"]
+            before = jobs.get(index)
+            recoverable = None if before is None else before.recoverable
+            jobs[index] = JobRecord(index, line["job_id"], line["restart"], recoverable)
+        elif "checkpoint" in line:
+            index = line["checkpoint"]
+            found = RecoveredJob(index, line["job_id"], line["directory"])
+            jobs[index] = replace(jobs.get(index, JobRecord(index, line["job_id"], {})), recoverable=found)
+        elif "end" in line:
+            for job in jobs.values():
+                if job.job_id == line["end"]:
+                    jobs[job.index] = replace(job, status=line["status"])
+                    break
+    return [jobs[index] for index in sorted(jobs)]
+
+
+def _append(line: Mapping[str, Any]) -> None:
+    if _path is None:
+        return
+    # One write to a file opened for appending: lines of several jobs don't mix.
+    file = os.open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, f"\n{json.dumps(line)}\n".encode())  # a new line, should the one before be cut off
+    finally:
+        os.close(file)
+
+
+def _lines(path: str) -> list[dict[str, Any]]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):  # cut off when the driver died, or when the disk was full
+            found.append(json.loads(line))
+    return found

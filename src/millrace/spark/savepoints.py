@@ -1,0 +1,110 @@
+"""Savepoints of a running job: requests from any thread, one of which each epoch answers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import savepoint_metadata, saved_operators, write_metadata
+from millrace.runtime.coordinator import Coordinator, EpochResult
+
+SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
+_OLDER_DIRECTORY = "state.savepoints.dir"
+
+
+class SavepointError(Exception):
+    """A savepoint was not taken; the job is as it was before."""
+
+
+@dataclass(frozen=True)
+class SavepointRequest:
+    """Somebody waits for a savepoint."""
+
+    uri: str
+    stop: bool = False
+    """end the job after it"""
+    drain: bool = False
+    """let the sources end before it, so that all event-time timers fire"""
+    answer: Future[str] = field(default_factory=Future)
+
+
+class Savepoints:
+    """The requests that wait for the end of an epoch."""
+
+    def __init__(self, job_id: str, job_name: str, directory: str | None) -> None:
+        self._job_id = job_id
+        self._job_name = job_name
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._waiting: deque[SavepointRequest] = deque()
+        self._closed: str | None = None
+
+    def request(self, directory: str | None, stop: bool = False, drain: bool = False) -> Future[str]:
+        """The path of the savepoint, when it is there. The future raises ``SavepointError`` if it fails.
+
+        :raises ValueError: no directory is given, here or in the configuration, or nothing opens its scheme.
+        """
+        parent = directory or self._directory
+        if not parent:
+            raise ValueError(
+                f"where shall the savepoint of job {self._job_name!r} go? Give a directory, or set {SAVEPOINT_DIRECTORY}"
+            )
+        name = f"savepoint-{self._job_id[:6]}-{uuid.uuid4().hex[:12]}"
+        request = SavepointRequest(open_folder(parent).child(name).uri, stop, drain)
+        with self._lock:
+            if self._closed is not None:
+                request.answer.set_exception(SavepointError(self._closed))
+            else:
+                self._waiting.append(request)
+        return request.answer
+
+    def next(self) -> SavepointRequest | None:
+        """The request that the next epoch shall answer."""
+        with self._lock:
+            return self._waiting.popleft() if self._waiting else None
+
+    def close(self, reason: str) -> None:
+        """No epoch follows."""
+        with self._lock:
+            self._closed = reason
+            waiting, self._waiting = list(self._waiting), deque()
+        for request in waiting:
+            request.answer.set_exception(SavepointError(reason))
+
+
+def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochResult) -> None:
+    """The epoch is complete: with the metadata there is a savepoint."""
+    folder = open_folder(request.uri)
+    cause = result.not_saved
+    if cause is None and coordinator.checkpoints is not None and result.checkpoint is None:
+        cause = "the checkpoint that it belongs to could not be recorded"
+    if cause is None:
+        try:
+            snapshot = coordinator.snapshot(result.epoch)
+            write_metadata(folder, savepoint_metadata(snapshot, saved_operators(result.saved)))
+        except Exception as error:
+            cause = f"{type(error).__name__}: {error}"
+    if cause is not None:
+        with contextlib.suppress(Exception):
+            folder.delete_tree()
+        request.answer.set_exception(SavepointError(f"no savepoint at {request.uri}: {cause}"))
+        return
+    if request.stop:
+        coordinator.suspend()
+    request.answer.set_result(request.uri)
+
+
+def failed(request: SavepointRequest, error: BaseException) -> None:
+    """The epoch failed that should have answered."""
+    request.answer.set_exception(SavepointError(f"no savepoint at {request.uri}: the epoch failed ({error})"))
+
+
+def savepoint_directory(get: Callable[[str], str | None]) -> str | None:
+    """The configured parent of savepoints."""
+    return get(SAVEPOINT_DIRECTORY) or get(_OLDER_DIRECTORY)

@@ -1,0 +1,228 @@
+"""A small driver with its tasks, round one sink: epochs, checkpoints, and failures between any two steps of them.
+
+It keeps to the contract in ``millrace.common.sink`` and knows nothing else. What a checkpoint holds is pickled, and all
+that a driver that died leaves behind. A task that is killed is forgotten where it stands: nothing of it is closed.
+"""
+
+from __future__ import annotations
+
+import enum
+import pickle
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.connectors.driving import Clock, ElementContext, WriterContext
+
+from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
+
+
+class Point(enum.Enum):
+    """Where a task fails in its epoch: with an exception (its writer is closed) or killed."""
+
+    ERROR_WRITING = enum.auto()
+    KILLED_WRITING = enum.auto()
+    KILLED_AFTER_FLUSH = enum.auto()
+    KILLED_AFTER_PREPARE = enum.auto()
+    KILLED_BEFORE_ACK = enum.auto()
+
+
+class DriverPoint(enum.Enum):
+    """Where the driver dies when it takes a checkpoint."""
+
+    BEFORE_METADATA = enum.auto()
+    AFTER_METADATA = enum.auto()
+    COMMITTING = enum.auto()
+    AFTER_COMMIT = enum.auto()
+
+
+class DriverDied(Exception):
+    """The test killed the driver."""
+
+
+class _TaskDied(Exception):
+    pass
+
+
+class JobWriterContext(WriterContext):
+    def __init__(self, job_id: str, *args: Any) -> None:
+        super().__init__(*args)
+        self._job_id = job_id
+
+    def get_job_id(self) -> str:
+        return self._job_id
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a checkpoint holds."""
+
+    job_id: str
+    epoch: int
+    position: int
+    states: list[list[Any]]
+    pending: list[Any]
+
+
+class Driver:
+    """One life of the driver. ``elements`` is the input: element *i* lies at position *i*.
+
+    :param route: the subtask of an element.
+    """
+
+    killed: list[SinkWriter[Any]] = []
+    """writers of killed tasks: were they garbage collected, their files would be closed and so flushed"""
+
+    def __init__(
+        self,
+        sink: Sink[Any],
+        elements: Sequence[Any],
+        *,
+        job_id: str = "job",
+        parallelism: int = 1,
+        clock: Clock | None = None,
+        route: Callable[[Any, int], int] | None = None,
+        checkpointed: bytes | None = None,
+    ) -> None:
+        self._sink = sink
+        self._payload = pickle.dumps(sink)
+        self._elements = elements
+        self._clock = clock or Clock()
+        self._route = route or (lambda element, parallelism: hash(element) % parallelism)
+        self.job_id = job_id
+        self.parallelism = parallelism
+        self.epochs = 0
+        self.position = 0
+        """input that the completed epochs have read"""
+        self.states: list[list[Any]] = [[] for _ in range(parallelism)]
+        self.pending: list[Any] = []
+        self.to_commit = 0
+        """how many of ``pending`` the last checkpoint covers"""
+        self.checkpointed = checkpointed
+        """the last checkpoint"""
+        self.committer = self._new_committer()
+        if checkpointed is not None:
+            self._restore(pickle.loads(checkpointed))
+
+    def _new_committer(self) -> Committer[Any]:
+        committer = self._sink.create_committer()
+        assert committer is not None
+        return committer
+
+    def _restore(self, metadata: Metadata) -> None:
+        self.epochs, self.position = metadata.epoch, metadata.position
+        states = [state for states in metadata.states for state in states]
+        if self.parallelism == len(metadata.states):
+            self.states = metadata.states
+        else:
+            self.states = [states[subtask :: self.parallelism] for subtask in range(self.parallelism)]
+        self.pending = list(metadata.pending)
+        self.to_commit = len(self.pending)
+        self.committer.recover(metadata.job_id, tuple(self.pending), states)
+        self.commit()
+
+    def recover(self, fresh_committer: bool = False) -> None:
+        """What follows a failed epoch. Epochs that are complete count, be they covered by a checkpoint or not."""
+        if fresh_committer:
+            self.committer.close()
+            self.committer = self._new_committer()
+        states = [state for states in self.states for state in states]
+        self.committer.recover(self.job_id, tuple(self.pending), states)
+        self.commit()
+
+    def epoch(
+        self, count: int, *, end: bool = False, fail: tuple[Point | None, int] | None = None, acked: Iterable[int] = ()
+    ) -> bool:
+        """Read ``count`` more elements; whether the epoch is complete.
+
+        ``fail``: where, and the first subtask that fails; None: all have prepared, and then something else fails.
+        ``acked``: the subtasks whose acknowledgement reaches the driver nevertheless.
+        """
+        self.epochs += 1
+        elements = self._elements[self.position : self.position + count]
+        shares: list[list[Any]] = [[] for _ in range(self.parallelism)]
+        for element in elements:
+            shares[self._route(element, self.parallelism)].append(element)
+        done: list[tuple[list[Any], list[Any]]] = []
+        for subtask, share in enumerate(shares):
+            fails = fail is not None and subtask >= fail[1]
+            try:
+                done.append(self._task(subtask, share, end, fail[0] if fail is not None and fails else None))
+            except _TaskDied:
+                done.append(([], []))
+        if fail is not None:
+            told = sorted(set(acked))
+            self.committer.abort([c for subtask in told for c in done[subtask % self.parallelism][0]])
+            return False
+        self.pending += [committable for committables, _ in done for committable in committables]
+        self.states = [states for _, states in done]
+        self.position += len(elements)
+        return True
+
+    def _task(self, subtask: int, share: list[Any], end: bool, fail: Point | None) -> tuple[list[Any], list[Any]]:
+        sink: Sink[Any] = pickle.loads(self._payload)
+        context: WriterInitContext = JobWriterContext(
+            self.job_id, subtask, self.parallelism, self.epochs, self._clock
+        )
+        states = pickle.loads(pickle.dumps(self.states[subtask]))
+        writer = sink.restore_writer(context, states) if states else sink.create_writer(context)
+        dies = fail is not None and fail is not Point.ERROR_WRITING
+        if dies:
+            self.killed.append(writer)
+        try:
+            for number, element in enumerate(share):
+                if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING) and number == (len(share) + 1) // 2:
+                    raise _TaskDied
+                writer.write(element, ElementContext())
+            if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING):
+                raise _TaskDied
+            writer.flush(end)
+            if fail is Point.KILLED_AFTER_FLUSH:
+                raise _TaskDied
+            committables = pickle.loads(pickle.dumps(writer.prepare_commit()))
+            if fail is Point.KILLED_AFTER_PREPARE:
+                raise _TaskDied
+            states = pickle.loads(pickle.dumps(writer.snapshot_state(self.epochs)))
+        finally:
+            if not dies:
+                writer.close()
+        if dies:
+            writer.close()  # all is done but the acknowledgement
+            raise _TaskDied
+        return committables, states
+
+    def checkpoint(self, die: DriverPoint | None = None, committed: int = 0) -> None:
+        """Record a checkpoint and commit. ``committed``: how many are committed when the driver dies in the middle.
+
+        :raises DriverDied: if asked for; go on with a new ``Driver`` and ``checkpointed``.
+        """
+        if die is DriverPoint.BEFORE_METADATA:
+            raise DriverDied
+        self.checkpointed = pickle.dumps(
+            Metadata(self.job_id, self.epochs, self.position, self.states, self.pending)
+        )
+        self.to_commit = len(self.pending)
+        if die is DriverPoint.AFTER_METADATA:
+            raise DriverDied
+        if die is DriverPoint.COMMITTING:
+            self.committer.commit(tuple(self.pending[: committed % (len(self.pending) + 1)]))
+            raise DriverDied
+        self.commit()
+        if die is DriverPoint.AFTER_COMMIT:
+            raise DriverDied
+
+    def commit(self) -> None:
+        if self.to_commit:
+            self.committer.commit(tuple(self.pending[: self.to_commit]))
+        del self.pending[: self.to_commit]
+        self.to_commit = 0
+
+    def close(self) -> None:
+        self.committer.close()
+
+
+def by_chance(seed: int) -> Callable[[Any, int], int]:
+    """A route that sends the same element to another subtask whenever it comes again."""
+    dice = random.Random(seed)
+    return lambda element, parallelism: dice.randrange(parallelism)

@@ -1,0 +1,160 @@
+"""A state machine that plays a job with failures everywhere, against any two-phase sink."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any, Protocol
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.connectors.coordination import Driver, DriverDied, DriverPoint, Point, by_chance
+from tests.connectors.driving import Clock
+
+from millrace.common.sink import Sink
+
+ELEMENTS = list(range(100_000))
+
+
+class Place(Protocol):
+    """Where a sink writes."""
+
+    def sink(self) -> Sink[Any]: ...
+
+    def committed(self) -> list[int]:
+        """What everybody can see."""
+
+    def left_over(self) -> list[str]:
+        """What is neither committed nor waits for it."""
+
+    def close(self) -> None: ...
+
+
+class ExactlyOnce(RuleBasedStateMachine):
+    """Subclasses say which place."""
+
+    @staticmethod
+    def place_in(directory: Path) -> Place:
+        raise NotImplementedError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = Path(tempfile.mkdtemp(prefix="millrace-sink-"))
+        self.place = self.place_in(self.directory)
+        self.clock = Clock()
+        self.jobs = 1
+        self.covered = 0
+        """input that the last recorded checkpoint covers"""
+        self.must_be_seen = 0
+        """input that a checkpoint covers whose commit came to its end"""
+        self.nobody_told = False
+        """whether a driver died of whose job id no later one could know"""
+
+    @initialize(parallelism=st.integers(1, 3), seed=st.integers(0, 1000))
+    def begin(self, parallelism: int, seed: int) -> None:
+        self.route = by_chance(seed)
+        self.driver = self.new_driver(parallelism, None)
+
+    def new_driver(self, parallelism: int, checkpointed: bytes | None) -> Driver:
+        sink = self.place.sink().for_operator("the sink")
+        return Driver(
+            sink,
+            ELEMENTS,
+            job_id=f"job {self.jobs}",
+            parallelism=parallelism,
+            clock=self.clock,
+            route=self.route,
+            checkpointed=checkpointed,
+        )
+
+    @rule(count=st.integers(0, 12))
+    def epoch(self, count: int) -> None:
+        self.driver.epoch(count)
+
+    @rule(
+        count=st.integers(0, 12),
+        point=st.none() | st.sampled_from(Point),
+        first=st.integers(0, 2),
+        acked=st.sets(st.integers(0, 2)),
+        fresh=st.booleans(),
+        end=st.booleans(),
+    )
+    def failing_epoch(
+        self, count: int, point: Point | None, first: int, acked: set[int], fresh: bool, end: bool
+    ) -> None:
+        self.driver.epoch(count, end=end, fail=(point, first), acked=acked)
+        self.driver.recover(fresh)
+
+    @rule()
+    def checkpoint(self) -> None:
+        self.driver.checkpoint()
+        self.covered = self.must_be_seen = self.driver.position
+
+    @rule(
+        point=st.none() | st.sampled_from(DriverPoint),
+        committed=st.integers(0, 5),
+        parallelism=st.integers(1, 3),
+        new_id=st.booleans(),
+        again=st.booleans(),
+    )
+    def driver_dies(
+        self, point: DriverPoint | None, committed: int, parallelism: int, new_id: bool, again: bool
+    ) -> None:
+        if point is not None:
+            if point is not DriverPoint.BEFORE_METADATA:
+                self.covered = self.driver.position
+            try:
+                self.driver.checkpoint(point, committed)
+            except DriverDied:
+                pass
+        checkpointed = self.driver.checkpointed
+        self.nobody_told |= new_id or checkpointed is None
+        self.jobs += new_id
+        self.driver = self.new_driver(parallelism, checkpointed)
+        if again:
+            self.driver = self.new_driver(parallelism, checkpointed)
+        self.must_be_seen = self.covered
+
+    @rule(pause=st.integers(0, 90_000))
+    def time_passes(self, pause: int) -> None:
+        self.clock.now += pause
+
+    @precondition(lambda self: hasattr(self, "driver"))
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        seen = Counter(self.place.committed())
+        doubled = sorted(element for element, times in seen.items() if times > 1)
+        assert not doubled
+        lost = sorted(self.required() - set(seen))
+        assert not lost
+        too_early = sorted(element for element in seen if element >= self.covered)
+        assert not too_early
+
+    def required(self) -> set[int]:
+        return set(range(self.must_be_seen))
+
+    def teardown(self) -> None:
+        try:
+            if hasattr(self, "driver"):
+                self.driver.epoch(1, end=True)
+                self.driver.checkpoint()
+                self.driver.close()
+                assert sorted(self.place.committed()) == list(range(self.driver.position))
+                assert self.nobody_told or not self.place.left_over()
+        finally:
+            self.place.close()
+            shutil.rmtree(self.directory, ignore_errors=True)
+            Driver.killed.clear()
+
+
+def test_case(machine: type[ExactlyOnce]) -> Any:
+    """The test of a machine."""
+    case = machine.TestCase
+    case.settings = settings(stateful_step_count=20)
+    return case
+
+
+test_case.__test__ = False  # type: ignore[attr-defined]
