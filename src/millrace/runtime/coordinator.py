@@ -187,6 +187,20 @@ class Coordinator:
                 f"epoch {order.epoch}: every task must run exactly once; missing (stage, partition): {missing}, "
                 f"doubled: {doubled}"
             )
+        self._check_exchanges(order, acks)
+
+    def _check_exchanges(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
+        """Every packet arrived once, and from that run of its sender which acknowledged: Spark may run a task again
+        when its output got lost, and a source need not read the same twice."""
+        sent = {channel: (count, ack.run) for ack in acks for channel, count in ack.sent.items()}
+        received = {(*channel, ack.partition): found for ack in acks for channel, found in ack.received.items()}
+        if sent != received:
+            wrong = min(channel for channel in sent.keys() | received if sent.get(channel) != received.get(channel))
+            edge, sender, target = wrong
+            raise ProtocolError(
+                f"epoch {order.epoch}: what subtask {sender} sent on edge {edge} to partition {target} is not what "
+                f"arrived: (packets, run) {sent.get(wrong)} became {received.get(wrong)}"
+            )
 
     def _record(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         self._chains.record(order.epoch, acks)

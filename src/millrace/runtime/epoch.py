@@ -129,6 +129,12 @@ class TaskAck:
     replayed: int = 0
     """how many versions had to be read to get at the state"""
     failure: Failure | None = None
+    run: int = 0
+    """distinguishes the runs of one task in one epoch"""
+    sent: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """(edge, channel, target) -> packets"""
+    received: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """(edge, channel) -> (packets, the run that sent them)"""
     saved: tuple[SavedSubtask, ...] = ()
     """what the task has written to the savepoint"""
     not_saved: str | None = None

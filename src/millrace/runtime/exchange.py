@@ -28,6 +28,8 @@ class Packet(NamedTuple):
     number: int
     """position in the channel within the epoch, from 0"""
     payload: bytes
+    run: int = 0
+    """which run of the sending task made it: Spark may run a task twice; 0 until it leaves the task"""
 
 
 FLUSH_AT = 16_384
@@ -36,6 +38,45 @@ FLUSH_AT = 16_384
 
 class LostPacketError(Exception):
     """A channel's packets have a gap: Spark lost or repeated a row."""
+
+
+class Manifest:
+    """What one run of a task sends and receives in an epoch, for the driver to compare."""
+
+    def __init__(self, run: int) -> None:
+        self.run = run
+        self.sent: dict[tuple[int, int, int], int] = {}
+        """(edge, channel, target) -> packets"""
+        self.received: dict[tuple[int, int], tuple[int, int]] = {}
+        """(edge, channel) -> (packets, the run that sent them)"""
+
+    def sending(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+        """Stamp the packets of this run; those that only pass through have their stamp."""
+        sent, run = self.sent, self.run
+        for packet in packets:
+            if packet.run or packet.edge == ACK:
+                yield packet
+                continue
+            channel = (packet.edge, packet.channel, packet.target)
+            sent[channel] = sent.get(channel, 0) + 1
+            yield packet._replace(run=run)
+
+    def receiving(self, packets: Iterable[Packet], is_mine: Callable[[int], bool]) -> Iterator[Packet]:
+        """Count the packets on the edges that end in this stage.
+
+        :raises LostPacketError: a channel has packets of two runs.
+        """
+        received = self.received
+        for packet in packets:
+            if packet.edge != ACK and is_mine(packet.edge):
+                channel = (packet.edge, packet.channel)
+                count, run = received.get(channel, (0, packet.run))
+                if run != packet.run:
+                    raise LostPacketError(
+                        f"packets of edge {packet.edge}, channel {packet.channel} come from two runs of their task"
+                    )
+                received[channel] = (count + 1, run)
+            yield packet
 
 
 REORDER_BYTES = 64 * 1024 * 1024

@@ -6,12 +6,13 @@ more epochs old: it then catches up from the changes that it missed, and only fr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 from millrace.runtime.epoch import EpochOrder, TaskAck
-from millrace.runtime.exchange import ACK, Packet, in_order
+from millrace.runtime.exchange import ACK, Manifest, Packet, in_order
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
 from millrace.runtime.job import JobGraph
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
@@ -89,6 +90,7 @@ def run_task(
     stage, partition = task_id
     arriving: Iterator[Packet] = iter(packets)
     cached: CachedTask | None = None
+    manifest = Manifest(int.from_bytes(os.urandom(4), "big") >> 1 | 1)
     try:
         if order.restore is not None:
             cached = _taken_over(job_id, load_job, task_id, order, cache, clock, snapshots)
@@ -96,9 +98,12 @@ def run_task(
             ack = _finish(cached, task_id, order, 0, storage, None)
         else:
             cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
+            stages = cached.task.job.edge_stages
+            arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, cached.task.job.leading_edges)
-            yield from cached.task.run(order, arriving)
+            yield from manifest.sending(cached.task.run(order, arriving))
             ack = _finish(cached, task_id, order, replayed, storage, snapshots)
+            ack = replace(ack, run=manifest.run, sent=manifest.sent, received=manifest.received)
         if cached.task.finished or not order.keep_state:
             cached.task.close()
         if order.keep_state:

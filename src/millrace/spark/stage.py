@@ -34,9 +34,10 @@ SCHEMA = pa.schema(
         ("channel", pa.int32()),
         ("number", pa.int32()),
         ("payload", pa.binary()),
+        ("run", pa.int32()),
     ]
 )
-SPARK_SCHEMA = "target int, edge int, channel int, number int, payload binary"
+SPARK_SCHEMA = "target int, edge int, channel int, number int, payload binary, run int"
 
 BATCH_BYTES = 4 * 1024 * 1024
 """Payload that is gathered for one Arrow batch to the JVM."""
