@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from millrace.checkpoint.columns import check
+from millrace.checkpoint.compatibility import INCOMPATIBLE, compare_types
 from millrace.checkpoint.errors import RestoreError
-from millrace.checkpoint.metadata import Metadata, StateDescription
+from millrace.checkpoint.metadata import Metadata, SavedOperator, StateDescription
 from millrace.runtime.job import JobGraph
 from millrace.runtime.snapshot import JobSnapshot
 from millrace.runtime.state.info import StateInfo
@@ -56,6 +58,7 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             rescaled = place.parallelism != info.parallelism
             change = f", {place.parallelism} -> {info.parallelism} subtasks" if rescaled else ""
             names = ", ".join(repr(state.name) for state in metadata.states.get(uid, ()))
+            incompatible += [f"{title}: {problem}" for problem in _unreadable(metadata.saved.get(uid))]
             restored.append(f"{title}{': ' + names if names else ''}{change}")
     dropped = [f"{earlier[uid].name!r} (uid {uid})" for uid in earlier if uid in stateful and uid not in now]
     found = Comparison(tuple(restored), tuple(new), tuple(dropped), tuple(incompatible))
@@ -98,13 +101,27 @@ def compare_states(
     return found
 
 
+def _unreadable(saved: SavedOperator | None) -> list[str]:
+    """Why stored values can't be read by this program, as their descriptions tell."""
+    problems = {
+        str(replace(problem, state=file.state)): None
+        for file in (saved.files if saved else ())
+        for description in file.columns.values()
+        for problem in check(description)
+    }
+    return list(problems)
+
+
 def _changes(before: StateDescription, now: StateDescription) -> list[str]:
     if before.kind != now.kind:
         return [f"state {now.name!r} was a {before.kind} state and is a {now.kind} state now"]
     if before.ttl != now.ttl:
         was, becomes = ("with", "without") if before.ttl else ("without", "with")
         return [f"state {now.name!r} was {was} time to live and is {becomes} now"]
-    return []
+    if before.type is None or now.type is None:
+        return []
+    verdict = compare_types(before.type, now.type)
+    return [f"state {now.name!r} is {verdict}"] if verdict.startswith(INCOMPATIBLE) else []
 
 
 def _text(metadata: Metadata, found: Comparison, fixes: Sequence[str]) -> str:

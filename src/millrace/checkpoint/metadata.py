@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from millrace.checkpoint.compatibility import describe_type
 from millrace.checkpoint.errors import CorruptFileError, SnapshotError
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.state_file import StateFile
@@ -34,12 +35,13 @@ class StateDescription:
     kind: str
     scope: str
     type: Any
-    """plain JSON, see ``compatibility``"""
+    """plain JSON, see ``compatibility``; None for what operators keep for themselves"""
     ttl: bool = False
 
     @staticmethod
     def of(info: StateInfo) -> StateDescription:
-        return StateDescription(info.name, info.kind, info.scope, str(info.type), info.ttl)
+        described = None if info.type is None else describe_type(info.type)
+        return StateDescription(info.name, info.kind, info.scope, described, info.ttl)
 
 
 @dataclass(frozen=True)

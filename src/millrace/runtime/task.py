@@ -191,9 +191,9 @@ class _Member:
         )
 
     def new_states(self) -> tuple[StateInfo, ...] | None:
-        """The states that the function has asked for, if these are more than at the last call."""
+        """All states, if these are more than at the last call."""
         backends = (self.operator.keyed_state(), self.operator.operator_state())
-        infos = [info for backend in backends if backend is not None for info in backend.infos.values()]
+        infos = [info for backend in backends if backend is not None for info in backend.described()]
         if len(infos) == self._states_reported:
             return None
         self._states_reported = len(infos)

@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.datastream.state import StateTtlConfig
 from millrace.runtime.state.address import key_of
+from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import NO_TIME, StateTime
@@ -85,6 +86,11 @@ class KeyedStateBackend(KeyedStates):
     def table(self, name: str) -> Table | None:
         """The table of a state, None when nothing was ever stored under the name."""
         return self._tables.get(name)
+
+    def described(self) -> list[StateInfo]:
+        """The states that the function has asked for, and those that the operator keeps for itself."""
+        own = [name for name in self._tables if name not in self.infos]
+        return [*self.infos.values(), *(StateInfo(name, self._tables[name].kind, KEYED, None) for name in own)]
 
     def delta(self) -> KeyedDelta:
         """What changed since the last call; names without changes are left out."""

@@ -17,10 +17,11 @@ class StateInfo:
 
     name: str
     kind: str
-    """value, list, map, reducing or aggregating; for operator state its distribution"""
+    """value, list, map, reducing or aggregating; for operator state its distribution; else the kind of the table"""
     scope: str
     """``keyed`` or ``operator``"""
-    type: TypeInformation
+    type: TypeInformation | None
+    """None for what an operator keeps for itself"""
     ttl: bool = False
 
     @staticmethod

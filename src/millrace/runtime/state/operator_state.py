@@ -90,6 +90,10 @@ class OperatorStateBackend(OperatorStateStore):
         """What a state holds (a list or dict, not a copy), None for nothing."""
         return next((table.rows[name] for table in self._tables.values() if name in table.rows), None)
 
+    def described(self) -> list[StateInfo]:
+        """The states that the function has asked for."""
+        return list(self.infos.values())
+
     def delta(self) -> OperatorDelta:
         """What changed since the last call."""
         return {

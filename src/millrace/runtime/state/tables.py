@@ -60,9 +60,13 @@ class Table(ABC):
         """All addresses with an entry; the table may change meanwhile."""
         return iter(list(self.rows))
 
+    def visible(self) -> Iterator[Any]:
+        """The addresses at which users see something; the table may change meanwhile."""
+        return self.addresses()
+
     def keys(self) -> Iterator[Any]:
-        """The distinct keys that have an entry; the table may change meanwhile."""
-        return iter(dict.fromkeys(key_of(at) for at in self.rows))
+        """The distinct keys for which users see something; the table may change meanwhile."""
+        return iter(dict.fromkeys(map(key_of, self.visible())))
 
 
 class ValueTable(Table):

@@ -8,7 +8,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from millrace.runtime.state.address import key_of
 from millrace.runtime.state.tables import ListTable, MapTable, Table, ValueTable
 
 if TYPE_CHECKING:
@@ -48,15 +47,12 @@ class TtlTable(Table):
         ttl = self.expiry.ttl
         return self._visible(at, lambda stamp, value: stamp + ttl)
 
-    def keys(self) -> Iterator[Any]:
-        limit = self._limit()
-        return iter(
-            dict.fromkeys(
-XX            )
-        )
+    def visible(self) -> Iterator[Any]:
+        return (at for at in self.addresses() if self.content(at) is not None)
 
     def _visible(self, at: Any, show: Show) -> Any:
-        return self.select(self.rows[at], self._limit(), show) if at in self.rows else None
+        row = self.row(at)
+        return None if row is None else self.select(row, self._limit(), show)
 
     def _limit(self) -> float:
         """What was accessed later than this can still be seen."""
@@ -65,10 +61,15 @@ XX            )
 
 
 class TtlValueTable(TtlTable, ValueTable):
+    """One entry per address."""
+
     kind = TTL + ValueTable.kind
 
     def drop(self, at: Any, limit: int) -> int | None:
-        stamp: int = self.rows[at][0]
+        entry = self.rows.get(at)
+        if entry is None:
+            return None
+        stamp: int = entry[0]
         if stamp > limit:
             return stamp
         del self.rows[at]
@@ -80,17 +81,17 @@ class TtlValueTable(TtlTable, ValueTable):
 
 
 class TtlListTable(TtlTable, ListTable):
+    """A list of entries per address."""
+
     kind = TTL + ListTable.kind
 
     def drop(self, at: Any, limit: int) -> int | None:
-        row = self.rows[at]
+        row = self.row(at) or ()
         left = [entry for entry in row if entry[0] > limit]
-        if len(left) < len(row):
-            if left:
-                self.rows[at] = left
-            else:
-                del self.rows[at]
-            self.touched[at] = 0
+        if not left:
+            self.remove(at)
+        elif len(left) < len(row):
+            self.replace(at, left)
         return min((stamp for stamp, _ in left), default=None)
 
     def select(self, row: Any, limit: float, show: Show) -> Any:
@@ -98,22 +99,19 @@ class TtlListTable(TtlTable, ListTable):
 
 
 class TtlMapTable(TtlTable, MapTable):
+    """A dict of entries per address."""
+
     kind = TTL + MapTable.kind
 
     def drop(self, at: Any, limit: int) -> int | None:
-        row = self.rows[at]
-        gone = [key for key, (stamp, _) in row.items() if stamp <= limit]
-        if len(gone) == len(row):
-            del self.rows[at]
-            self.touched.pop(at, None)
-            self.cleared.add(at)
-            return None
-        if gone:
-            touched = self.touched.setdefault(at, {})
-            for key in gone:
-                del row[key]
-                touched[key] = True
-        return min((stamp for stamp, _ in row.values()), default=None)
+        row = self.row(at) or {}
+        left = [stamp for stamp, _ in row.values() if stamp > limit]
+        if not left:
+            self.remove(at)
+        elif len(left) < len(row):
+            for key in [key for key, (stamp, _) in row.items() if stamp <= limit]:
+                self.remove_key(at, key)
+        return min(left, default=None)
 
     def select(self, row: Any, limit: float, show: Show) -> Any:
         return {key: show(*entry) for key, entry in row.items() if entry[0] > limit} or None

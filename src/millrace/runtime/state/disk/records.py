@@ -1,0 +1,68 @@
+"""What lies under a key of the store: as a rule one payload, or several with the values that they belong to.
+
+A record is shared when its key does not tell which value it was made for: the payloads of all values that have this key
+lie in it, each with its *identity*, the value itself. Payloads never begin with the byte that marks such records.
+"""
+
+from __future__ import annotations
+
+import marshal
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+from millrace.runtime.pickling import dumps
+
+SHARED = 1
+"""first byte of a shared record"""
+_SHARED = bytes([SHARED])
+_PICKLED = 0x80
+"""first byte of every pickle"""
+_PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
+_FLAT = frozenset({tuple, list})
+_MARSHAL_VERSION = 2
+
+
+def encode_value(value: Any) -> bytes:
+    """A value as a payload: by marshal where that gives it back as it was (ADR 5), else a pickle."""
+    kind = value.__class__
+    if kind in _PLAIN or (kind in _FLAT and _PLAIN.issuperset(map(type, value))):
+        return marshal.dumps(value, _MARSHAL_VERSION)
+    return dumps(value)
+
+
+def decode_value(payload: bytes) -> Any:
+    return pickle.loads(payload) if payload[0] == _PICKLED else marshal.loads(payload)
+
+
+def find(record: bytes, identity: Any) -> bytes | None:
+    """The payload for an identity in a shared record."""
+    return next((payload for other, payload in _parts(record) if other == identity), None)
+
+
+def identities(record: bytes) -> Iterator[tuple[Any, bytes]]:
+    """All (identity, payload) of a shared record."""
+    return iter(_parts(record))
+
+
+def with_payload(record: bytes | None, identity: Any, payload: bytes) -> bytes:
+    """A shared record after a payload was added or replaced. As in a dict, the first of equal identities stays."""
+    parts = [] if record is None or record[0] != SHARED else _parts(record)
+    for place, (other, _) in enumerate(parts):
+        if other == identity:
+            parts[place] = (other, payload)
+            break
+    else:
+        parts.append((identity, payload))
+    return _SHARED + dumps(parts)
+
+
+def without(record: bytes, identity: Any) -> bytes | None:
+    """A shared record after a payload was removed; None if it was the last."""
+    left = [part for part in _parts(record) if part[0] != identity]
+    return _SHARED + dumps(left) if left else None
+
+
+def _parts(record: bytes) -> list[tuple[Any, bytes]]:
+    parts: list[tuple[Any, bytes]] = pickle.loads(record[1:])
+    return parts
