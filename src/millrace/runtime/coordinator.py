@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from millrace.runtime.chains import Chains
 from millrace.runtime.checkpoints import Checkpoints
 from millrace.runtime.commits import Commits
-from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, TaskAck
+from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, StateQuery, TaskAck
 from millrace.runtime.failure import Failure, JobFailedError
 from millrace.runtime.job import JobGraph
 from millrace.runtime.job_metrics import AccumulatorConflictError, JobMetrics
@@ -46,6 +46,8 @@ class EpochResult:
     """what the tasks wrote to a savepoint"""
     not_saved: str | None = None
     """why the savepoint failed"""
+    answers: dict[int, bytes] = field(default_factory=dict)
+    """number of a query -> the value, pickled"""
 
 
 class Coordinator:
@@ -109,7 +111,9 @@ class Coordinator:
 
     # -- an epoch ---------------------------------------------------------------------------------------------------
 
-    def plan(self, keep_state: bool = True, savepoint: str | None = None) -> EpochOrder:
+    def plan(
+        self, keep_state: bool = True, savepoint: str | None = None, queries: tuple[StateQuery, ...] = ()
+    ) -> EpochOrder:
         """The order of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
         splits.
 
@@ -138,6 +142,7 @@ class Coordinator:
             compact=self._chains.to_compact(),
             attempt=self.attempt,
             savepoint=savepoint,
+            queries=queries,
         )
 
     def _take_number(self) -> int:
@@ -260,6 +265,7 @@ class Coordinator:
             replayed=sum(ack.replayed for ack in acks),
             checkpoint=checkpoint,
             saved=tuple(saved for ack in acks for saved in ack.saved),
+            answers={number: value for ack in acks for number, value in ack.answers.items()},
             not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )
 

@@ -34,6 +34,16 @@ class SourceOrder:
 
 
 @dataclass(frozen=True)
+class StateQuery:
+    """Somebody wants to know what a keyed state holds for one key at the end of the epoch."""
+
+    number: int
+    uid: str
+    state: str
+    key: Any
+
+
+@dataclass(frozen=True)
 class EpochOrder:
     """What every task of an epoch has to know."""
 
@@ -53,6 +63,7 @@ class EpochOrder:
     """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
     savepoint: str | None = None
     """the folder of a savepoint that the tasks shall write after this epoch"""
+    queries: tuple[StateQuery, ...] = ()
 
     def encode(self) -> str:
         """As text, small enough for a job property of Spark."""
@@ -137,6 +148,8 @@ class TaskAck:
     """(edge, channel) -> (packets, the run that sent them)"""
     saved: tuple[SavedSubtask, ...] = ()
     """what the task has written to the savepoint"""
+    answers: dict[int, bytes] = field(default_factory=dict)
+    """number of a query -> the value, pickled; queries without a value here are missing"""
     not_saved: str | None = None
     """why it could not write the savepoint, which then has failed; the epoch has not"""
 

@@ -10,10 +10,11 @@ from millrace.datastream.functions import Function
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
-from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder
+from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery
 from millrace.runtime.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
+from millrace.runtime.keygroups import key_group, subtask_of_group
 from millrace.runtime.measures import Measures
 from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
 from millrace.runtime.operators.close_with import CloseWithOperator
@@ -21,6 +22,7 @@ from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.partitioners import PartitioningError
+from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.saved import EarlierState, SubtaskState
 from millrace.runtime.watermarks import WatermarkValve
@@ -189,6 +191,15 @@ class _Member:
             self.operator.snapshot(),
             self.gate.watermark,
         )
+
+    def stored(self, query: StateQuery) -> Any:
+        """What the state holds for the key; None for nothing, and for a key of another subtask."""
+        keyed, info = self.operator.keyed_state(), self.info
+        table = None if keyed is None else keyed.table(query.state)
+        group = key_group(query.key, info.max_parallelism)
+        if table is None or subtask_of_group(group, info.max_parallelism, info.parallelism) != self.subtask:
+            return None
+        return table.content(query.key)
 
     def new_states(self) -> tuple[StateInfo, ...] | None:
         """All states, if these are more than at the last call."""
@@ -406,6 +417,15 @@ class StageTask:
     def save(self, write: Callable[[OperatorInfo, int, SubtaskState], SavedSubtask]) -> tuple[SavedSubtask, ...]:
         """Write the state of every operator to a savepoint."""
         return tuple(write(member.info, member.subtask, member.whole()) for member in self._members.values())
+
+    def answers(self, queries: Iterable[StateQuery]) -> dict[int, bytes]:
+        """What is stored for the keys that queries ask for and that belong to this task."""
+        found = {}
+        for query in queries:
+            for member in self._members.values():
+                if member.info.uid == query.uid and (value := member.stored(query)) is not None:
+                    found[query.number] = dumps(value)
+        return found
 
     def reports(self) -> tuple[OperatorReport, ...]:
         """What the epoch did, for the driver; takes printed and collected elements out."""

@@ -240,7 +240,7 @@ def _finish(
         if order.savepoint is not None:
             ack = _save(task, ack, order.savepoint, snapshots)
     cached.version = order.epoch
-    return replace(ack, reports=task.reports())
+    return replace(ack, reports=task.reports(), answers=task.answers(order.queries))
 
 
 def _save(task: StageTask, ack: TaskAck, uri: str, snapshots: SnapshotFiles | None) -> TaskAck:

@@ -31,7 +31,7 @@ _indexes = itertools.count()
 
 @dataclass(frozen=True)
 class RecoveredJob:
-    """A job of a driver that died: its checkpoints are below ``checkpoint_dir``."""
+    """A job of a driver that died: its checkpoints are below ``checkpoint_dir``. It keeps its id in the next driver."""
 
     index: int
     job_id: str
@@ -45,7 +45,7 @@ class JobRecord:
     index: int
     job_id: str
     restart: Mapping[str, str] | None = None
-    """configuration of its restart policy; None: it takes no checkpoints"""
+    """configuration of its restart policy; None: it takes no checkpoints that outlive the driver"""
     recoverable: RecoveredJob | None = None
     status: str | None = None
     """how it ended; None: it has not"""
@@ -60,7 +60,7 @@ def use(path: str | None) -> None:
 def begin_job(job_id: str, restart: Mapping[str, str] | None) -> int:
     """A job is submitted: its index in the program (0, 1, ...), with and without a file.
 
-    ``restart``: the configuration of its restart policy if it takes checkpoints, else None.
+    ``restart``: the configuration of its restart policy if it takes checkpoints that outlive the driver, else None.
     """
     index = next(_indexes)
     _append({"begin": index, "job_id": job_id, "restart": None if restart is None else dict(restart)})
@@ -68,7 +68,7 @@ def begin_job(job_id: str, restart: Mapping[str, str] | None) -> int:
 
 
 def record_job(index: int, job_id: str, directory: str) -> None:
-    """The job has its first durable checkpoint, below ``directory``."""
+    """The job goes on from what is below ``directory``: to be called before its first checkpoint counts."""
     _append({"checkpoint": index, "job_id": job_id, "directory": directory})
 
 
@@ -95,11 +95,13 @@ def read_jobs(path: str) -> list[JobRecord]:
             index = line["begin"]
             before = jobs.get(index)
             recoverable = None if before is None else before.recoverable
-            jobs[index] = JobRecord(index, line["job_id"], line["restart"], recoverable)
+            job_id = line["job_id"] if recoverable is None else recoverable.job_id
+            jobs[index] = JobRecord(index, job_id, line["restart"], recoverable)
         elif "checkpoint" in line:
             index = line["checkpoint"]
             found = RecoveredJob(index, line["job_id"], line["directory"])
-            jobs[index] = replace(jobs.get(index, JobRecord(index, line["job_id"], {})), recoverable=found)
+            before = jobs.get(index, JobRecord(index, found.job_id, {}))
+            jobs[index] = replace(before, job_id=found.job_id, recoverable=found)
         elif "end" in line:
             for job in jobs.values():
                 if job.job_id == line["end"]:

@@ -33,6 +33,7 @@ from millrace.spark.listeners import EpochDone, JobStarted, Restarting, Restored
 from millrace.spark.main_classes import main_classes
 from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
 from millrace.spark.provision import Provision, interpreter
+from millrace.spark.queries import Queries
 from millrace.spark.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.session import Workplace
 from millrace.spark.stage import ORDER_FILE, ORDER_PROPERTY, ShippedJob
@@ -73,6 +74,7 @@ class JobRunner:
         self.status = JobStatus.CREATED
         self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
         self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
+        self.queries = Queries(coordinator)
         self._payload = payload
         self._settings = settings
         self._home = home
@@ -167,7 +169,9 @@ class JobRunner:
         self.coordinator.restart()
 
     def _clean_up(self) -> None:
-        self.savepoints.close(f"job {self.job.name!r} is {self.status.name}")
+        over = f"job {self.job.name!r} is {self.status.name}"
+        self.savepoints.close(over)
+        self.queries.close(over)
         with contextlib.suppress(Exception):
             if self.status is JobStatus.FINISHED:
                 self.coordinator.clean_up()
@@ -290,8 +294,10 @@ class JobRunner:
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
 
     def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
-        order = self.coordinator.plan(keep_state, savepoint)
-        return self.coordinator.complete(order, self._run_tasks(frame, order))
+        order = self.coordinator.plan(keep_state, savepoint, self.queries.waiting())
+        result = self.coordinator.complete(order, self._run_tasks(frame, order))
+        self.queries.answered(order.queries, result)
+        return result
 
     def _run_epoch_with(self, request: SavepointRequest, frame: DataFrame, keep_state: bool) -> EpochResult:
         """An epoch with a savepoint at its end."""

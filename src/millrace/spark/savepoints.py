@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.metadata import savepoint_metadata, saved_operators, write_metadata
 from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.spark.futures import fail, succeed
 
 SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
 _OLDER_DIRECTORY = "state.savepoints.dir"
@@ -59,7 +60,7 @@ class Savepoints:
         request = SavepointRequest(open_folder(parent).child(name).uri, stop, drain)
         with self._lock:
             if self._closed is not None:
-                request.answer.set_exception(SavepointError(self._closed))
+                fail(request.answer, SavepointError(self._closed))
             else:
                 self._waiting.append(request)
         return request.answer
@@ -75,7 +76,7 @@ class Savepoints:
             self._closed = reason
             waiting, self._waiting = list(self._waiting), deque()
         for request in waiting:
-            request.answer.set_exception(SavepointError(reason))
+            fail(request.answer, SavepointError(reason))
 
 
 def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochResult) -> None:
@@ -93,16 +94,16 @@ def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochRes
     if cause is not None:
         with contextlib.suppress(Exception):
             folder.delete_tree()
-        request.answer.set_exception(SavepointError(f"no savepoint at {request.uri}: {cause}"))
+        fail(request.answer, SavepointError(f"no savepoint at {request.uri}: {cause}"))
         return
     if request.stop:
         coordinator.suspend()
-    request.answer.set_result(request.uri)
+    succeed(request.answer, request.uri)
 
 
 def failed(request: SavepointRequest, error: BaseException) -> None:
     """The epoch failed that should have answered."""
-    request.answer.set_exception(SavepointError(f"no savepoint at {request.uri}: the epoch failed ({error})"))
+    fail(request.answer, SavepointError(f"no savepoint at {request.uri}: the epoch failed ({error})"))
 
 
 def savepoint_directory(get: Callable[[str], str | None]) -> str | None:

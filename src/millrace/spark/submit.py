@@ -175,6 +175,14 @@ class SparkJobClient(JobClient):
         """
         return CompletableFuture(self._runner.save(savepoint_directory))
 
+    def query_state(self, operator: str, state: str, key: Any) -> CompletableFuture[Any]:
+        """What a keyed state holds for a key at the end of the next epoch, None for nothing (our addition).
+
+        :param operator: its uid, or its name if no other operator has it.
+        :raises StateQueryError: the job has no such operator or state, or is over.
+        """
+        return CompletableFuture(self._runner.queries.ask(operator, state, key))
+
     def get_checkpoints(self) -> list[CheckpointStats]:
         """The last checkpoints, oldest first, with their sizes and durations (our addition)."""
         checkpoints = self._runner.coordinator.checkpoints
