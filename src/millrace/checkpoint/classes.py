@@ -127,7 +127,8 @@ def _pickles_as_usual(cls: type, refused: tuple[str, ...]) -> bool:
 
 def reduces_by_default(cls: type) -> bool:
     """Whether the class leaves it to Python what its pickles consist of."""
-    return cls.__reduce_ex__ is object.__reduce_ex__ and cls.__reduce__ is object.__reduce__
+    plain: Any = object
+    return cls.__reduce_ex__ is plain.__reduce_ex__ and cls.__reduce__ is plain.__reduce__
 
 
 def version_of(cls: type) -> int:
@@ -136,11 +137,11 @@ def version_of(cls: type) -> int:
     return version if type(version) is int else 0
 
 
-def fields_of(cls: type) -> dict[str, Default]:
+def fields_of(cls: Any) -> dict[str, Default]:
     """The fields of a dataclass or named tuple, in order, with what makes their defaults."""
     if issubclass(cls, tuple):
         defaults = getattr(cls, "_field_defaults", {})
-        return {name: _constant(defaults[name]) if name in defaults else None for name in cls._fields}  # type: ignore[attr-defined]
+        return {name: _constant(defaults[name]) if name in defaults else None for name in cls._fields}
     return {field.name: _default(field) for field in dataclasses.fields(cls)}
 
 

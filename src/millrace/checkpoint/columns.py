@@ -1,8 +1,8 @@
 """Python values as Arrow columns, and back to exactly the same values.
 
-Values of one shape become columns that DuckDB, pandas and Spark can read: numbers, text and times as such, tuples, rows,
-dataclasses and their like as structs, lists and dicts as lists and maps. What has no such shape is pickled, value by
-value. A description in plain JSON says how a column is to be read.
+Values of one shape become columns that DuckDB, pandas and Spark can read: numbers, text and times as such, tuples,
+rows, dataclasses and their like as structs, lists and dicts as lists and maps. What has no such shape is pickled, value
+by value. A description in plain JSON says how a column is to be read.
 
 What is not kept is that two values were one object, unless a pickle holds both.
 """
@@ -17,14 +17,20 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.evolution import Problem
-from millrace.checkpoint.pickles import decode_pickles, encode_pickles, pickle_problems
-from millrace.checkpoint.records import CLASS_FORMS, PLAIN_FORMS, class_problems, decode_class, encode_class, encode_record
+from millrace.checkpoint.evolution import Problem, change_of, examine
+from millrace.checkpoint.pickles import decode_pickles, encode_pickles
+from millrace.checkpoint.records import (
+    CLASS_FORMS,
+    PLAIN_FORMS,
+    decode_class,
+    encode_class,
+    encode_record,
+)
 from millrace.checkpoint.scalars import DECODERS, encode_numpy, encode_scalars
 from millrace.checkpoint.sequences import SEQUENCE_FORMS, encode_sequence
 from millrace.common.types import Row
 
-__all__ = ["check", "children", "decode", "encode"]
+__all__ = ["check", "check_keys", "children", "classes_of", "decode", "encode"]
 
 Described = dict[str, Any]
 
@@ -119,13 +125,27 @@ def children(description: Described) -> list[Described]:
     return inner + [description[part] for part in ("element", "key", "value") if part in description]
 
 
+def classes_of(description: Described) -> list[Described]:
+    """The classes that the values of a column are of, or hold, as ``classes`` describes them."""
+    found = [description["class"]] if "class" in description else list(description.get("classes", ()))
+    for child in children(description):
+        found += classes_of(child)
+    return found
+
+
 def check(description: Described, known: Classes = _NO_CLASSES) -> list[Problem]:
     """Why values of a column can't be read by this program, found out without reading any."""
-    problems = []
-    if description["form"] in CLASS_FORMS:
-        problems += class_problems(description, known)
-    elif description["form"] == "pickle":
-        problems += pickle_problems(description, known)
-    for child in children(description):
-        problems += check(child, known)
+    problems = [problem for each in classes_of(description) for problem in examine(each, known)[1]]
     return list(dict.fromkeys(problems))
+
+
+def check_keys(description: Described, known: Classes = _NO_CLASSES) -> list[Problem]:
+    """The same for a column of keys, which must not change at all: another key would belong to another subtask."""
+    problems = check(description, known)
+    for described in [] if problems else classes_of(description):
+        change = change_of(described, known)
+        if not change.is_none:
+            wrong = "it is (part of) the key of stored state and has changed"
+            fix = "keep its fields and state_version, or key by another class and start without this state"
+            problems.append(Problem(change.name, wrong, fix))
+    return problems

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from millrace.checkpoint.columns import check
 from millrace.checkpoint.compatibility import INCOMPATIBLE, compare_types
 from millrace.checkpoint.errors import RestoreError
 from millrace.checkpoint.metadata import Metadata, SavedOperator, StateDescription
+from millrace.checkpoint.state_files import check_states
 from millrace.runtime.job import JobGraph
 from millrace.runtime.snapshot import JobSnapshot
 from millrace.runtime.state.info import StateInfo
@@ -58,7 +58,8 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             rescaled = place.parallelism != info.parallelism
             change = f", {place.parallelism} -> {info.parallelism} subtasks" if rescaled else ""
             names = ", ".join(repr(state.name) for state in metadata.states.get(uid, ()))
-            incompatible += [f"{title}: {problem}" for problem in _unreadable(metadata.saved.get(uid))]
+            saved = metadata.saved.get(uid, SavedOperator())
+            incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]
             restored.append(f"{title}{': ' + names if names else ''}{change}")
     dropped = [f"{earlier[uid].name!r} (uid {uid})" for uid in earlier if uid in stateful and uid not in now]
     found = Comparison(tuple(restored), tuple(new), tuple(dropped), tuple(incompatible))
@@ -99,17 +100,6 @@ def compare_states(
         fix = "give the changed state another name (it begins empty), or convert the savepoint (millrace.state)"
         raise RestoreError(_text(metadata, found, [fix]))
     return found
-
-
-def _unreadable(saved: SavedOperator | None) -> list[str]:
-    """Why stored values can't be read by this program, as their descriptions tell."""
-    problems = {
-        str(replace(problem, state=file.state)): None
-        for file in (saved.files if saved else ())
-        for description in file.columns.values()
-        for problem in check(description)
-    }
-    return list(problems)
 
 
 def _changes(before: StateDescription, now: StateDescription) -> list[str]:

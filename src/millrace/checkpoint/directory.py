@@ -1,10 +1,10 @@
-"""The directory of one job's checkpoints: ``chk-<number>/_metadata`` for each, ``shared/`` for the state of its tasks."""
+"""The directory of one job's checkpoints: ``chk-<number>/_metadata`` for each, ``shared/`` for its tasks' state."""
 
 from __future__ import annotations
 
 import re
 
-from millrace.checkpoint.errors import MissingFileError, SnapshotError
+from millrace.checkpoint.errors import CorruptFileError, MissingFileError
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.metadata import METADATA, Metadata, checkpoint_metadata, read_metadata, write_metadata
 from millrace.checkpoint.storage import FolderStorage, epoch_of, state_path
@@ -94,4 +94,4 @@ def check_files(folder: Folder, metadata: Metadata) -> None:
         if size is None:
             raise MissingFileError(f"{folder.uri}/{path}")
         if size != expected:
-            raise SnapshotError(f"{folder.uri}/{path} has {size} bytes instead of {expected}: it is not what was written")
+            raise CorruptFileError(f"{folder.uri}/{path}", f"it has {size} bytes instead of {expected}")

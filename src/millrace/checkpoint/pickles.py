@@ -7,10 +7,12 @@ main module too, which is why a job that goes on finds its own ones.
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
@@ -30,15 +32,13 @@ from millrace.checkpoint.classes import (
     reduces_by_default,
     slots_of,
 )
-from millrace.checkpoint.evolution import Change, EvolutionError, Problem, change_of, examine
+from millrace.checkpoint.evolution import Change, EvolutionError, Problem, change_of
 
-__all__ = ["decode_pickles", "encode_pickles", "pickle_problems"]
+__all__ = ["decode_pickles", "encode_pickles"]
 
 FORM = "pickle"
 _STANDARD = frozenset(sys.stdlib_module_names)
 """modules whose classes are always there"""
-
-_new: Callable[[type], Any] = object.__new__
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def encode_pickles(values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
     """A binary column of pickles. Raises what cloudpickle raises for values that can't be pickled."""
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
-    dump, tell, forget, ends = pickler.dump, buffer.tell, pickler.clear_memo, [0]
+    dump, tell, forget, ends = pickler.plain_dump, buffer.tell, pickler.clear_memo, [0]
     for value in values:
         dump(value)
         ends.append(tell())
@@ -65,14 +65,15 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
         self.described: dict[type, dict[str, Any]] = {}
-        self._reducers: dict[type, Callable[[Any], Any]] = {}
+        self._reducers: dict[type, Callable[[Any], Any]] = {FunctionType: self._reduce_function}
         """class -> how to reduce its instances"""
-        self._names: dict[type, str | None] = {}
+        self._by_reference: set[Any] = set()
+        """functions that can be found by their names"""
+        self._reduced_classes: dict[type, Any] = {}
         self._by_default = super().reducer_override
+        self.plain_dump = super(cloudpickle.Pickler, self).dump  # cloudpickle's own only words an error differently
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, type):
-            return self._reduce_class(value)
         cls = type(value)
         reduce = self._reducers.get(cls)
         if reduce is None:
@@ -80,26 +81,42 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         return reduce(value)
 
     def _reduce_class(self, cls: type) -> Any:
-        name = self._name(cls)
-        if name is None:
-            return self._by_default(cls)  # by value
-        return (_class_named, (name,)) if is_of_main_module(name) else NotImplemented
+        reduced = self._reduced_classes.get(cls)
+        if reduced is None:
+            name = self._note(cls)
+            if name is None:
+                return self._by_default(cls)  # by value
+            reduced = (_class_named, (name,)) if is_of_main_module(name) else NotImplemented
+            self._reduced_classes[cls] = reduced
+        return reduced
 
-    def _name(self, cls: type) -> str | None:
-        if cls not in self._names:
-            name = self._names[cls] = name_of(cls)
-            if name is not None and cls.__module__ not in _STANDARD - {"__main__"}:
-                self.described[cls] = describe_class(cls)
-        return self._names[cls]
+    def _reduce_function(self, function: Any) -> Any:
+        if function in self._by_reference:
+            return NotImplemented
+        reduced = self._by_default(function)
+        if reduced is NotImplemented:
+            self._by_reference.add(function)
+        return reduced
+
+    def _note(self, cls: type) -> str | None:
+        """The name of a class, which is among those that the column needs from here on."""
+        name = name_of(cls)
+        if name is not None and cls.__module__.partition(".")[0] not in _STANDARD and cls not in self.described:
+            self.described[cls] = describe_class(cls)
+        return name
 
     def _reducer(self, cls: type) -> Callable[[Any], Any]:
+        if issubclass(cls, type):
+            return self._reduce_class
+        self._note(cls)
         kind = kind_of(cls)
         if kind == DATACLASS:
             slots = sorted(slots_of(cls))
-            return lambda value: (_new, (cls,), _attributes(value, slots), None, None, _set_fields)
+            make = copyreg.__newobj__  # type: ignore[attr-defined]
+            return lambda value: (make, (cls,), _attributes(value, slots), None, None, _set_fields)
         if kind == NAMED_TUPLE:
             return lambda value: (_record, (cls, tuple(value)))
-        if self._name(cls) and cls in self.described and kind == OBJECT and cls not in self.dispatch_table:
+        if kind == OBJECT and cls in self.described and cls not in self.dispatch_table:
             return self._reduce_object
         return self._by_default  # type: ignore[no-any-return]
 
@@ -145,7 +162,8 @@ def _set_state(instance: Any, state: Any) -> None:
         instance.__setstate__(state)
         return
     attributes, slots = state if isinstance(state, tuple) else (state, None)
-    instance.__dict__.update(attributes or {})
+    if attributes:
+        instance.__dict__.update(attributes)
     for name, value in (slots or {}).items():
         setattr(instance, name, value)
 
@@ -220,9 +238,3 @@ class _Unpickler(pickle.Unpickler):
             by_name = f"{module}:{name}"
             self.found[place] = self.known[by_name] if by_name in self.known else super().find_class(module, name)
         return self.found[place]
-
-
-def pickle_problems(description: dict[str, Any], known: Classes) -> Iterable[Problem]:
-    """What the list of classes tells about the pickles of a column."""
-    for described in description["classes"]:
-        yield from examine(described, known)[1]

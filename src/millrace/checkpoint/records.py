@@ -20,7 +20,7 @@ from millrace.checkpoint.classes import (
     name_of,
     slots_of,
 )
-from millrace.checkpoint.evolution import Change, Problem, change_of, examine
+from millrace.checkpoint.evolution import Change, change_of
 from millrace.common.types import Row, RowKind, row_of
 
 __all__ = ["CLASS_FORMS", "PLAIN_FORMS", "encode_class", "encode_record"]
@@ -187,7 +187,7 @@ def decode_class(array: Any, description: Described, decode: Decode, known: Clas
     columns = _columns_now(array, description, decode, change)
     if description["form"] == NAMED_TUPLE:
         return list(map(tuple.__new__, repeat(change.cls), zip(*columns)))
-    instances = list(map(object.__new__, repeat(change.cls, len(array))))
+    instances: list[Any] = list(map(object.__new__, repeat(change.cls, len(array))))
     for name, column in zip(change.fields, columns):
         # That of the class may refuse: it is frozen. A deque without room runs the loop in C.
         deque(map(object.__setattr__, instances, repeat(name), column), 0)
@@ -207,11 +207,6 @@ def _columns_now(array: Any, description: Described, decode: Decode, change: Cha
     stored = zip(*_parts(array, description, decode))
     upgraded = [change.apply(dict(zip(change.stored, values))) for values in stored]
     return [list(map(itemgetter(name), upgraded)) for name in change.fields]
-
-
-def class_problems(description: Described, known: Classes) -> list[Problem]:
-    """Why instances of the class can't be read."""
-    return examine(description["class"], known)[1]
 
 
 CLASS_FORMS = frozenset({DATACLASS, NAMED_TUPLE, ENUM})

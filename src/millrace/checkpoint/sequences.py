@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def _cut(array: Any, children: Sequence[Any]) -> tuple[list[slice], list[Any]]:
     offsets = array.offsets.to_numpy().tolist()
     start, end = offsets[0], offsets[-1]
     kept = [child.slice(start, end - start) for child in children]
-    return [slice(a - start, b - start) for a, b in zip(offsets, offsets[1:])], kept
+    return [slice(a - start, b - start) for a, b in pairwise(offsets)], kept
 
 
 def _decode_lists(array: Any, description: Described, decode: Decode) -> list[Any]:

@@ -15,6 +15,7 @@ from millrace.checkpoint.directory import SHARED
 from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.metadata import SAVEPOINT, Metadata, read_metadata
+from millrace.checkpoint.state_files import iter_states, read_operator_states, write_states
 from millrace.checkpoint.storage import state_path
 from millrace.checkpoint.task_file import read_task_file
 from millrace.runtime.epoch import SavedSubtask
@@ -23,7 +24,7 @@ from millrace.runtime.keygroups import group_range, key_group
 from millrace.runtime.pickling import dumps
 from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
-from millrace.runtime.state.operator_state import OperatorDelta, OperatorStateBackend
+from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.redistribute import redistribute
 from millrace.runtime.state.saved import EarlierState, SubtaskState
 from millrace.runtime.task import OperatorDeltas
@@ -33,8 +34,6 @@ class FolderSnapshots:
     """A ``SnapshotFiles``."""
 
     def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask:
-        from millrace.checkpoint.state_files import write_states
-
         files = write_states(
             open_folder(uri),
             operator_folder(info),
@@ -70,26 +69,21 @@ def operator_folder(info: OperatorInfo) -> str:
 def _from_savepoint(
     folder: Folder, metadata: Metadata, place: OperatorPlace, info: OperatorInfo, subtask: int
 ) -> EarlierState | None:
-    from millrace.checkpoint.state_files import read_states
-
     saved = metadata.saved.get(info.uid)
     if saved is None:
         return None
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
-    keyed, _ = read_states(folder, [file for file in saved.files if file.scope == "keyed"], groups)
-    shared = []
-    for earlier in range(place.parallelism):
-        own = [file for file in saved.files if file.scope != "keyed" and file.subtask == earlier]
-        shared.append(read_states(folder, own, None)[1])
+    keyed = iter_states(folder, saved.files, groups)
+    shared = read_operator_states(folder, saved.files, place.parallelism, info.parallelism)[subtask]
     smalls = tuple(None if small is None else pickle.loads(base64.b64decode(small)) for small in saved.smalls)
-    return _earlier(iter([keyed]), shared, smalls, saved.watermark, info, subtask)
+    return EarlierState(keyed, shared, _present(smalls), saved.watermark)
 
 
 def _from_checkpoint(
     folder: Folder, metadata: Metadata, place: OperatorPlace, info: OperatorInfo, subtask: int
 ) -> EarlierState:
-    shared = open_folder(folder.uri.rstrip("/").rpartition("/")[0]).child(SHARED)
-    parts = [_Part(shared, metadata, place, number) for number in range(place.parallelism)]
+    files = open_folder(folder.uri.rstrip("/").rpartition("/")[0]).child(SHARED)
+    parts = [_Part(files, metadata, place, number) for number in range(place.parallelism)]
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
     whole = len(parts) == info.parallelism and place.max_parallelism == info.max_parallelism
 
@@ -101,21 +95,14 @@ def _from_checkpoint(
             elif not whole:
                 yield only_keys(state, lambda key: key_group(key, info.max_parallelism) in groups)
 
-    smalls = tuple(part.small for part in parts)
+    shared = redistribute([part.operator.full() for part in parts], info.parallelism)[subtask]
     watermark = min(part.watermark for part in parts)
-    return _earlier(keyed(), [part.operator.full() for part in parts], smalls, watermark, info, subtask)
+    return EarlierState(keyed(), shared, _present(tuple(part.small for part in parts)), watermark)
 
 
-def _earlier(
-    keyed: Iterator[KeyedDelta],
-    shared: list[OperatorDelta],
-    smalls: tuple[Any, ...],
-    watermark: int,
-    info: OperatorInfo,
-    subtask: int,
-) -> EarlierState:
-    mine = redistribute(shared, info.parallelism)[subtask] if shared else {}
-    return EarlierState(keyed, mine, smalls if any(small is not None for small in smalls) else (), watermark)
+def _present(smalls: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Nothing, if no subtask had anything."""
+    return smalls if any(small is not None for small in smalls) else ()
 
 
 class _Part:

@@ -1,7 +1,7 @@
 """The file of one task and epoch: pieces of its state by operator, each with a checksum.
 
-A file is: ``MAGIC`` | sections | index | length of the index (4 bytes) | CRC-32 of the index (4) | ``MAGIC``. A section is
-one pickle (protocol 5) of what one operator gave for one piece. The index, a JSON list, has the uid of each section,
+A file is: ``MAGIC`` | sections | index | length of the index (4 bytes) | CRC-32 of the index (4) | ``MAGIC``. A section
+is one pickle (protocol 5) of what one operator gave for one piece. The index, a JSON list, has the uid of each section,
 where it begins, how long it is, and its CRC-32: a reader takes out the operators that it wants.
 """
 

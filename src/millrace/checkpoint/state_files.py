@@ -1,0 +1,241 @@
+"""The state of an operator's subtasks as Parquet files, which explain themselves to any reader of Parquet."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from millrace.checkpoint.classes import Classes, MissingClassError, find_class, is_of_main_module
+from millrace.checkpoint.columns import check, check_keys, classes_of
+from millrace.checkpoint.errors import CorruptFileError, MissingFileError
+from millrace.checkpoint.evolution import EvolutionError, Problem
+from millrace.checkpoint.folder import Folder
+from millrace.checkpoint.state_file import StateFile
+from millrace.checkpoint.state_rows import (
+    BY_WINDOW,
+    Table,
+    explode,
+    explode_operator_state,
+    implode,
+    implode_operator_state,
+    of_key_groups,
+)
+from millrace.runtime.state.backend import KeyedDelta
+from millrace.runtime.state.operator_state import Distribution, OperatorDelta
+from millrace.runtime.state.redistribute import redistribute
+
+__all__ = ["check_states", "iter_states", "main_classes", "read_operator_states", "read_states", "write_states"]
+
+KEYED, OPERATOR = "keyed", "operator"
+ROWS_IN_A_FILE = 250_000
+METADATA = b"millrace"
+"""the entry of a file's metadata that describes it, as JSON"""
+_NO_CLASSES: dict[str, type] = {}
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_states(
+    folder: Folder,
+    prefix: str,
+    subtask: int,
+    max_parallelism: int,
+    keyed: Iterable[KeyedDelta],
+    operator: OperatorDelta | None,
+) -> list[StateFile]:
+    """Write the whole state of a subtask to files ``<prefix>/<state>-<subtask>-<number>.parquet``.
+
+    :param keyed: the keyed state in pieces, each in full form.
+    """
+    writer = _Writer(folder, prefix, subtask)
+    with _without_collector():
+        for piece in keyed:
+            for name, (kind, entries) in piece.items():
+                for table in explode(kind, entries, max_parallelism, ROWS_IN_A_FILE):
+                    writer.write(name, KEYED, kind, table)
+        for name, (distribution, entry) in (operator or {}).items():
+            kind = distribution.value
+            writer.write(name, OPERATOR, kind, explode_operator_state(kind, entry))
+    return writer.files
+
+
+class _Writer:
+    def __init__(self, folder: Folder, prefix: str, subtask: int) -> None:
+        self.files: list[StateFile] = []
+        self._folder, self._prefix, self._subtask = folder, prefix, subtask
+
+    def write(self, state: str, scope: str, kind: str, table: Table) -> None:
+        rows, described = table
+        # The number alone makes the name unique, whatever is left of the state's own.
+        path = f"{self._prefix}/{_file_name(state)}-{self._subtask}-{len(self.files)}.parquet"
+        about = {"state": state, "scope": scope, "kind": kind, "subtask": self._subtask, "columns": described}
+        content = _parquet(rows.replace_schema_metadata({METADATA: json.dumps(about)}))
+        size = self._folder.write(path, [content])
+        checksum = zlib.crc32(content)
+        file = StateFile(path, state, scope, kind, self._subtask, len(rows), size, checksum, described)
+        self.files.append(file)
+
+
+def _file_name(state: str) -> str:
+    # Readers such as Spark's skip files whose names begin with a dot or an underscore.
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", state).strip("_.-")[:60] or "state"
+
+
+def _parquet(rows: Any) -> memoryview:
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, compression="zstd", compression_level=1, use_dictionary=False)
+    return buffer.getbuffer()
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def iter_states(
+    folder: Folder, files: Iterable[StateFile], key_groups: range | None, known: Classes = _NO_CLASSES
+) -> Iterator[KeyedDelta]:
+    """The keyed state, file by file: changes to be applied to an empty backend one after the other.
+
+    :param key_groups: those that are wanted; None for all.
+    :param known: classes of the program's main module, where it can't be imported (``main_classes``).
+    :raises MissingFileError, CorruptFileError: naming the file.
+    :raises EvolutionError: the values don't fit the classes of this program.
+    """
+    for file in files:
+        if file.scope == KEYED:
+            with _without_collector():
+                rows = _read(folder, file)
+                if key_groups is not None:
+                    rows = of_key_groups(rows, key_groups)
+                with _naming(file):
+                    entries = implode(file.kind, rows, file.columns, known) if len(rows) else {}
+            if entries:
+                yield {file.state: (file.kind, entries)}
+
+
+def read_states(
+    folder: Folder, files: Iterable[StateFile], key_groups: range | None, known: Classes = _NO_CLASSES
+) -> tuple[KeyedDelta, OperatorDelta]:
+    """All that the files hold, merged: keyed state for an empty backend, and operator state, where lists of several
+    subtasks become one and of several copies of a broadcast state the first counts. See ``iter_states``."""
+    chosen = list(files)
+    keyed: KeyedDelta = {}
+    with _without_collector():
+        for piece in iter_states(folder, chosen, key_groups, known):
+            for name, (kind, entries) in piece.items():
+                if name not in keyed:
+                    keyed[name] = (kind, entries)
+                else:
+                    _merge(keyed[name][1], entries, by_window=kind in BY_WINDOW)
+        shared = _operator_state(folder, [file for file in chosen if file.scope == OPERATOR], known)
+    return keyed, shared
+
+
+def read_operator_states(
+    folder: Folder,
+    files: Iterable[StateFile],
+    earlier_parallelism: int,
+    parallelism: int,
+    known: Classes = _NO_CLASSES,
+) -> list[OperatorDelta]:
+    """The operator state that each of ``parallelism`` subtasks begins with, given the files of all earlier ones."""
+    of_subtask: dict[int, list[StateFile]] = {subtask: [] for subtask in range(earlier_parallelism)}
+    for file in files:
+        if file.scope == OPERATOR:
+            of_subtask[file.subtask].append(file)
+    return redistribute([_operator_state(folder, own, known) for own in of_subtask.values()], parallelism)
+
+
+def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) -> OperatorDelta:
+    states: OperatorDelta = {}
+    for file in files:
+        distribution, rows = Distribution(file.kind), _read(folder, file)
+        with _naming(file):
+            entry = implode_operator_state(file.kind, rows, file.columns, known)
+        if file.state not in states:
+            states[file.state] = (distribution, entry)
+        elif distribution is not Distribution.BROADCAST:
+            states[file.state][1][1].extend(entry[1])
+    return states
+
+
+def _merge(entries: dict[Any, Any], more: dict[Any, Any], by_window: bool) -> None:
+    if not by_window:
+        entries.update(more)
+        return
+    for end, (fresh, row) in more.items():
+        if end in entries:
+            entries[end][1].update(row)
+        else:
+            entries[end] = (fresh, row)
+
+
+def _read(folder: Folder, file: StateFile) -> Any:
+    """The rows of a file that is what was written."""
+    path = f"{folder.uri}/{file.path}"
+    try:
+        content = folder.read(file.path)
+    except FileNotFoundError:
+        raise MissingFileError(path) from None
+    if len(content) != file.size:
+        raise CorruptFileError(path, f"it has {len(content)} bytes, not {file.size}")
+    if zlib.crc32(content) != file.checksum:
+        raise CorruptFileError(path, "its checksum is wrong")
+    return pq.read_table(pa.BufferReader(content))
+
+
+# -- what can be told before anything is read -------------------------------------------------------------------------
+
+
+def check_states(files: Iterable[StateFile], known: Classes = _NO_CLASSES) -> list[Problem]:
+    """Why this program can't read the files, found out from their descriptions; each problem names the state."""
+    found: dict[Problem, None] = {}
+    for described in {json.dumps([file.state, file.columns]): file for file in files}.values():
+        for name, column in described.columns.items():
+            problems = check_keys(column, known) if name == "key" else check(column, known)
+            found.update(dict.fromkeys(replace(problem, state=described.state) for problem in problems))
+    return list(found)
+
+
+def main_classes(files: Iterable[StateFile]) -> dict[str, type]:
+    """The classes in the files that are of the program's main module, by name. Only the driver can import them: workers
+    need them as ``known``. Those that are missing are left to ``check_states``."""
+    names = {each["name"] for file in files for column in file.columns.values() for each in classes_of(column)}
+    found: dict[str, type] = {}
+    for name in sorted(filter(is_of_main_module, names)):
+        try:
+            found[name] = find_class(name)
+        except MissingClassError:
+            continue
+    return found
+
+
+@contextmanager
+def _naming(file: StateFile) -> Iterator[None]:
+    """Let errors tell which state they are about."""
+    try:
+        yield
+    except EvolutionError as error:
+        raise EvolutionError(replace(problem, state=file.state) for problem in error.problems) from error.__cause__
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Millions of objects are made here and none becomes garbage: looking for garbage would double the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
