@@ -62,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
         "runtime",
         "checkpoint",
         "datastream.state",
+        "datastream.window",
         "datastream.externalized_checkpoint_retention",
     },
     "graph": {"common", "util", "runtime", "graph", "connectors"} | VALUES,

@@ -56,15 +56,22 @@ def test_a_job_that_has_ended_is_not_recovered(path: str) -> None:
     assert read_jobs(path)[0].status == "FINISHED"
 
 
-def test_the_next_driver_finds_the_checkpoints_until_it_has_its_own(path: str) -> None:
+def test_a_job_keeps_its_id_in_the_next_driver(path: str) -> None:
     record_job(begin_job("a", RESTART), "a", "/chk/a")
+    found = RecoveredJob(0, "a", "/chk/a")
     use(path)
-    assert begin_job("a2", RESTART) == 0
-    assert recoverable_job(0) == RecoveredJob(0, "a", "/chk/a")
-    record_job(0, "a2", "/chk/a2")
-    assert recoverable_job(0) == RecoveredJob(0, "a2", "/chk/a2")
-    record_end("a2", "CANCELED")
-    assert read_jobs(path) == [JobRecord(0, "a2", RESTART, RecoveredJob(0, "a2", "/chk/a2"), "CANCELED")]
+    assert begin_job("made for nothing", RESTART) == 0
+    assert recoverable_job(0) == found
+    assert read_jobs(path) == [JobRecord(0, "a", RESTART, found)]
+    record_end("a", "CANCELED")
+    assert read_jobs(path) == [JobRecord(0, "a", RESTART, found, "CANCELED")]
+
+
+def test_a_job_that_was_not_recoverable_is_another_one_in_the_next_driver(path: str) -> None:
+    begin_job("a", RESTART)
+    use(path)
+    record_job(begin_job("b", RESTART), "b", "/chk/b")
+    assert read_jobs(path) == [JobRecord(0, "b", RESTART, RecoveredJob(0, "b", "/chk/b"))]
 
 
 def test_several_jobs(path: str) -> None:

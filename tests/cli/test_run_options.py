@@ -48,6 +48,27 @@ def test_options_become_configuration(program: Path) -> None:
     ]
 
 
+def test_a_savepoint_becomes_configuration(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program.parent)
+    keys = "execution.state-recovery"
+    short = ("-s", "sp/1", "-n", "-cm", "CLAIM")
+    long = ("--fromSavepoint=sp/1", "--allowNonRestoredState", "-rm", "claim")
+    for options in (short, long):
+        result = call("run", f"-D{keys}.path=elsewhere", *options, program)
+        assert result.stdout.splitlines()[1:] == [
+            f"{keys}.claim-mode = claim",
+            f"{keys}.ignore-unclaimed-state = true",
+            f"{keys}.path = {program.parent}/sp/1",
+        ], result.output
+    result = call("run", "-s", "s3://bucket/sp", "-py", program, "--restoreMode", "no_claim", "-s", "x")
+    assert result.stdout.splitlines() == [
+        f"{[str(program)]} {program.parent}",
+        f"{keys}.claim-mode = no_claim",
+        f"{keys}.path = {program.parent}/x",
+    ]
+    assert call("run", "-s", "s3://bucket/sp", program).stdout.splitlines()[1:] == [f"{keys}.path = s3://bucket/sp"]
+
+
 @pytest.mark.parametrize("option", ["-py", "--python"])
 def test_py_names_the_program_and_options_may_follow(program: Path, option: str) -> None:
     result = call("run", option, program, "-p", "3", "-Da=b", "--input", "-p", "9")
@@ -148,6 +169,7 @@ def test_a_folder_that_is_too_large_is_refused(program: Path, monkeypatch: pytes
         (("--paralelism", "3", "x.py"), "No such option"),
         (("-py", "a.py", "-pym", "b"), "both name a program"),
         (("--quiet", "--verbose", "x.py"), "contradict"),
+        (("-s", "x", "-cm", "mine", "x.py"), "'mine' is not one of 'claim', 'no_claim', 'legacy'"),
         (("-pyfs", "/no/lib.py", __file__), "no such Python file or folder (-pyfs): /no/lib.py"),
     ],
 )

@@ -46,6 +46,20 @@ def test_a_signal_waits_for_what_must_not_be_cut_off() -> None:
     assert steps == ["still here"]
 
 
+def test_a_signal_that_was_handed_on_is_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    exits: list[int] = []
+    monkeypatch.setattr(os, "_exit", exits.append)
+    handed_on = [0]
+    with Stopper(lambda: handed_on[0]).listening():
+        with pytest.raises(StoppedError):
+            os.kill(os.getpid(), signal.SIGTERM)
+        handed_on[0] = 1
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert exits == []
+        os.kill(os.getpid(), signal.SIGINT)
+    assert exits == [130]
+
+
 def test_sparks_handler_is_taken_back() -> None:
     def sparks(number: int, frame: object) -> None:
         raise AssertionError("Spark would cancel its jobs")

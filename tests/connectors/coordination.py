@@ -69,6 +69,7 @@ class Driver:
     """One life of the driver. ``elements`` is the input: element *i* lies at position *i*.
 
     :param route: the subtask of an element.
+    :param on_kill: called with the writer of a task that is killed.
     """
 
     killed: list[SinkWriter[Any]] = []
@@ -83,6 +84,7 @@ class Driver:
         parallelism: int = 1,
         clock: Clock | None = None,
         route: Callable[[Any, int], int] | None = None,
+        on_kill: Callable[[SinkWriter[Any]], None] | None = None,
         checkpointed: bytes | None = None,
     ) -> None:
         self._sink = sink
@@ -90,6 +92,7 @@ class Driver:
         self._elements = elements
         self._clock = clock or Clock()
         self._route = route or (lambda element, parallelism: hash(element) % parallelism)
+        self._on_kill = on_kill or (lambda writer: None)
         self.job_id = job_id
         self.parallelism = parallelism
         self.epochs = 0
@@ -185,7 +188,9 @@ class Driver:
                 raise _TaskDied
             states = pickle.loads(pickle.dumps(writer.snapshot_state(self.epochs)))
         finally:
-            if not dies:
+            if dies:
+                self._on_kill(writer)
+            else:
                 writer.close()
         if dies:
             writer.close()  # all is done but the acknowledgement

@@ -30,6 +30,9 @@ class Place(Protocol):
     def left_over(self) -> list[str]:
         """What is neither committed nor waits for it."""
 
+    def killed(self, writer: Any) -> None:
+        """The task of this writer was killed at a moment when its buffers had reached the disk."""
+
     def close(self) -> None: ...
 
 
@@ -67,6 +70,7 @@ class ExactlyOnce(RuleBasedStateMachine):
             parallelism=parallelism,
             clock=self.clock,
             route=self.route,
+            on_kill=lambda writer: self.place.killed(writer) if self.flushed else None,
             checkpointed=checkpointed,
         )
 
@@ -81,10 +85,12 @@ class ExactlyOnce(RuleBasedStateMachine):
         acked=st.sets(st.integers(0, 2)),
         fresh=st.booleans(),
         end=st.booleans(),
+        flushed=st.booleans(),
     )
     def failing_epoch(
-        self, count: int, point: Point | None, first: int, acked: set[int], fresh: bool, end: bool
+        self, count: int, point: Point | None, first: int, acked: set[int], fresh: bool, end: bool, flushed: bool
     ) -> None:
+        self.flushed = flushed
         self.driver.epoch(count, end=end, fail=(point, first), acked=acked)
         self.driver.recover(fresh)
 

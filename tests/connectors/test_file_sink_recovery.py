@@ -16,8 +16,12 @@ from tests.connectors.exactly_once import ExactlyOnce, test_case
 from millrace.common.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.sink import Sink
+from millrace.common.typeinfo import Types
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from millrace.connectors.file_system.committer import _files
+from millrace.connectors.owner import owner_of
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.testing import run_locally
 
 LINES = Encoder.simple_string_encoder()
 
@@ -83,6 +87,11 @@ class Files:
     def left_over(self) -> list[str]:
         return self._paths(hidden=True)
 
+    def killed(self, writer: Any) -> None:
+        for part in writer._parts.values():
+            if getattr(part, "_file", None) is not None:
+                part._file.flush()
+
     def close(self) -> None:
         location = locate(self.uri)
         if location.root.startswith("memory"):
@@ -131,3 +140,105 @@ TestLocalRowsOnCheckpoint = test_case(LocalRowsOnCheckpoint)
 TestLocalBulk = test_case(LocalBulk)
 TestRowsInMemory = test_case(RowsInMemory)
 TestBulkBehindFsspec = test_case(BulkBehindFsspec)
+
+
+# -- what belongs to whom ---------------------------------------------------------------------------------------------
+
+
+def driver(sink: Sink[Any], uid: str = "the sink", **settings: Any) -> Driver:
+    return Driver(sink.for_operator(uid), list(range(100)), clock=Clock(), **settings)
+
+
+def test_a_recovery_deletes_only_what_is_its_own(tmp_path: Path) -> None:
+    sink = bulk(str(tmp_path))
+    other_sink, other_job, mine = driver(sink, "other"), driver(sink, job_id="other"), driver(sink)
+    for run in (other_sink, other_job, mine):
+        run.epoch(5)
+        run.epoch(5, fail=(Point.KILLED_AFTER_PREPARE, 0))
+    (tmp_path / ".user.inprogress.file").write_text("x")
+    place = Files(str(tmp_path), bulk)
+    before = set(place.left_over())
+    mine.recover()
+    lost = before - set(place.left_over())
+    assert lost and all(f".inprogress.{owner_of('job', 'the sink')}-" in path for path in lost)
+    other_sink.recover()
+    other_job.recover()
+    for run in (other_sink, other_job, mine):
+        run.epoch(0, end=True)
+        run.checkpoint()
+    assert sorted(place.committed()) == sorted([*range(5)] * 3)
+    assert [os.path.basename(path) for path in place.left_over()] == [".user.inprogress.file"]
+
+
+def test_two_sinks_of_a_program_may_share_a_folder(tmp_path: Path) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+    stream = env.from_collection(list(range(40)), Types.INT())
+    for uid in ("one", "two"):
+        stream.sink_to(rows(str(tmp_path), part_size=1)).uid(uid)
+    owners = {
+        info.args[0].create_committer()._uid for info in env.job_graph().operators if info.name.startswith("Sink")
+    }
+    assert owners == {"one", "two"}
+    run_locally(env, epoch_records=7, workers=3, seed=1)
+    place = Files(str(tmp_path), rows)
+    assert sorted(place.committed()) == sorted([*range(40)] * 2)
+    assert not place.left_over()
+
+
+def test_files_that_were_taken_away_do_not_stop_a_recovery(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = driver(rows_on_checkpoint(str(tmp_path)))
+    run.epoch(3)
+    run.checkpoint()
+    place = Files(str(tmp_path), rows)
+    taken = place.committed()
+    for path in place._paths(hidden=False):
+        os.unlink(path)
+    again = driver(rows_on_checkpoint(str(tmp_path)), checkpointed=run.checkpointed)
+    assert "was finished before the recovery; it is gone" in caplog.text
+    again.epoch(2)
+    again.checkpoint()
+    assert sorted(taken + place.committed()) == [0, 1, 2, 3, 4]
+
+
+def test_a_move_that_broke_off_is_repeated(tmp_path: Path) -> None:
+    """File systems that can't rename copy, then delete."""
+    run = driver(bulk(str(tmp_path)))
+    run.epoch(3)
+    for pending in run.pending:
+        shutil.copy(pending.in_progress, pending.target)
+    Path(run.pending[0].target).write_text("0")
+    run.checkpoint()
+    place = Files(str(tmp_path), bulk)
+    assert sorted(place.committed()) == [0, 1, 2]
+    assert not place.left_over()
+
+
+@pytest.mark.parametrize("job_id", ["job", "another job"])
+def test_going_on_from_an_old_checkpoint_overwrites_nothing(tmp_path: Path, job_id: str) -> None:
+    run = driver(rows_on_checkpoint(str(tmp_path)))
+    run.epoch(3)
+    run.checkpoint()
+    old = run.checkpointed
+    run.epoch(3)
+    run.checkpoint()
+    again = driver(rows_on_checkpoint(str(tmp_path)), checkpointed=old, job_id=job_id)
+    again.epoch(4)
+    again.checkpoint()
+    # Nobody takes back what the later checkpoint committed, so 3, 4 and 5 are there twice; but nothing is gone.
+    assert sorted(Files(str(tmp_path), rows).committed()) == [0, 1, 2, 3, 3, 4, 4, 5, 5, 6]
+
+
+def test_a_program_whose_sink_has_another_format_by_now(tmp_path: Path) -> None:
+    run = driver(rows(str(tmp_path)))
+    run.epoch(5)
+    run.checkpoint()
+    run.epoch(5)
+    place = Files(str(tmp_path), rows)
+    assert not place.committed()
+    again = driver(bulk(str(tmp_path)), checkpointed=run.checkpointed)
+    again.epoch(1)
+    again.checkpoint()
+    assert sorted(place.committed()) == [0, 1, 2, 3, 4, 5]
+    assert not place.left_over()

@@ -56,11 +56,11 @@ class CheckpointDirectory:
         known = [epoch for path in self.shared.files() if (epoch := epoch_of(path)) is not None]
         return max([0, *known, *self.numbers()]) + 2
 
-    def drop_lost_epochs(self, metadata: Metadata) -> None:
-        """Delete state that was written after a checkpoint which the job goes back to."""
+    def drop_lost_epochs(self, last: int = 0) -> None:
+        """Delete the state of all epochs after ``last``, the checkpoint that the job goes back to."""
         for path in self.shared.files():
             epoch = epoch_of(path)
-            if epoch is not None and epoch > metadata.id:
+            if epoch is not None and epoch > last:
                 self.shared.delete(path)
 
     def delete_all(self) -> None:

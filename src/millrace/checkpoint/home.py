@@ -31,9 +31,12 @@ class JobHome:
     """The folder of a running job. With ``plan`` its checkpoints are there, too.
 
     :param state_directory: where jobs without durable checkpoints keep their state; None: a temporary directory.
+    :param scratch: where temporary directories are made; None: where the system has them.
     """
 
-    def __init__(self, job_id: str, plan: CheckpointPlan | None, state_directory: str | None) -> None:
+    def __init__(
+        self, job_id: str, plan: CheckpointPlan | None, state_directory: str | None, scratch: str | None = None
+    ) -> None:
         self._plan = plan
         self._temporary: str | None = None
         durable = plan.directory if plan is not None else None
@@ -43,7 +46,7 @@ class JobHome:
             # Absolute, for workers whose working directory is another one.
             self.folder = open_folder(os.path.abspath(state_directory)).child(f"job-{job_id}")
         else:
-            self._temporary = tempfile.mkdtemp(prefix="millrace-")
+            self._temporary = tempfile.mkdtemp(prefix="millrace-", dir=scratch)
             self.folder = open_folder(self._temporary).child(f"job-{job_id}")
         self.durable = durable is not None
         self.checkpoints = CheckpointDirectory(self.folder)

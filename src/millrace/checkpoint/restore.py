@@ -45,9 +45,9 @@ def restore_from(path: str, coordinator: Coordinator, allow_non_restored: bool, 
     :raises SnapshotError: there is nothing usable there; the text names the file.
     :raises RestoreError: the program does not fit.
     """
-    folder = open_folder(_snapshot_path(path))
+    folder = open_folder(snapshot_path(path))
     metadata = read_metadata(folder)
-    check_files(_base(folder, metadata), metadata)
+    check_files(base_folder(folder, metadata), metadata)
     snapshot = metadata.snapshot()
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored)
     order = coordinator.begin_from(snapshot, folder.uri, ended=metadata.kind == CHECKPOINT)
@@ -55,19 +55,22 @@ def restore_from(path: str, coordinator: Coordinator, allow_non_restored: bool, 
 
 
 def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore | None:
-    """Let a new driver go on with the job of one that died, from its last checkpoint; None if there is none.
+    """Let a new driver go on with the job of one that died, from its last checkpoint; None if there is none, and the
+    job begins anew.
 
     The program may have changed meanwhile: then its tasks take the state over as from a savepoint.
     """
     numbers = directory.numbers()
     if not numbers:
+        coordinator.begin_anew(directory.unused_epoch())
+        directory.drop_lost_epochs()
         return None
     place = directory.folder.child(f"chk-{numbers[-1]}")
     metadata = directory.read(numbers[-1])
     check_files(directory.shared, metadata)
     snapshot = metadata.snapshot()
     next_epoch = directory.unused_epoch()
-    directory.drop_lost_epochs(metadata)
+    directory.drop_lost_epochs(metadata.id)
     if coordinator.checkpoints is not None:
         coordinator.checkpoints.adopt(directory.kept())
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored=False)
@@ -99,7 +102,7 @@ def dispose(path: str) -> None:
         storage.discard(task, min(other.firsts.get(task, 0) for other in kept))
 
 
-def _snapshot_path(path: str) -> str:
+def snapshot_path(path: str) -> str:
     """A savepoint, a checkpoint, its ``_metadata`` file, or the directory of a job: then its last checkpoint."""
     uri = absolute(path).rstrip("/").removesuffix("/_metadata")
     folder = open_folder(uri)
@@ -111,7 +114,7 @@ def _snapshot_path(path: str) -> str:
     return uri
 
 
-def _base(folder: Folder, metadata: Metadata) -> Folder:
+def base_folder(folder: Folder, metadata: Metadata) -> Folder:
     """Where the paths of its files begin."""
     return _parent(folder).child(SHARED) if metadata.kind == CHECKPOINT else folder
 

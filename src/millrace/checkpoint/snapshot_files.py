@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from millrace.checkpoint.adapt import adapt
+from millrace.checkpoint.compatibility import adapter, describe_type
 from millrace.checkpoint.directory import SHARED
 from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import SAVEPOINT, Metadata, read_metadata
+from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
 from millrace.checkpoint.state_files import iter_states, read_operator_states, write_states
 from millrace.checkpoint.storage import state_path
 from millrace.checkpoint.task_file import read_task_file
@@ -24,9 +27,11 @@ from millrace.runtime.keygroups import group_range, key_group
 from millrace.runtime.pickling import dumps
 from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
+from millrace.runtime.state.info import KEYED
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.redistribute import redistribute
-from millrace.runtime.state.saved import EarlierState, SubtaskState
+from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.storage import Wanted
 from millrace.runtime.task import OperatorDeltas
 
 
@@ -45,13 +50,16 @@ class FolderSnapshots:
         small = None if state.small is None else dumps(state.small)
         return SavedSubtask(info.uid, subtask, tuple(files), small, state.watermark)
 
-    def load(self, uri: str, info: OperatorInfo, subtask: int) -> EarlierState | None:
+    def load(self, uri: str, info: OperatorInfo, subtask: int, wanted: Wanted) -> EarlierState | None:
         metadata = _metadata(uri)
         place = metadata.by_uid.get(info.uid)
         if place is None:
             return None
         load = _from_savepoint if metadata.kind == SAVEPOINT else _from_checkpoint
-        return load(open_folder(uri), metadata, place, info, subtask)
+        earlier = load(open_folder(uri), metadata, place, info, subtask)
+        if earlier is None:
+            return None
+        return replace(earlier, keyed=_adapted(earlier.keyed, metadata.states.get(info.uid, ()), wanted))
 
 
 @lru_cache(maxsize=4)
@@ -60,7 +68,24 @@ def _metadata(uri: str) -> Metadata:
     return read_metadata(open_folder(uri))
 
 
-def operator_folder(info: OperatorInfo) -> str:
+def _adapted(
+    pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted
+) -> Iterator[KeyedDelta]:
+    """The pieces with values of the types that the functions want now."""
+    before = {description.name: description.type for description in descriptions if description.scope == KEYED}
+    for piece in pieces:
+        adapted = {}
+        for name, (kind, entries) in piece.items():
+            info = wanted(name)
+            if info is not None and info.type is not None and before.get(name) is not None:
+                convert = adapter(before[name], describe_type(info.type))
+                if convert is not None:
+                    entries = adapt(kind, entries, convert)
+            adapted[name] = (kind, entries)
+        yield adapted
+
+
+def operator_folder(info: OperatorInfo | OperatorPlace) -> str:
     """A name that people recognise and that no other operator has."""
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in info.name)[:40]
     return f"{name}-{info.uid if info.uid.isalnum() else info.uid.encode().hex()[:32]}"
@@ -83,7 +108,7 @@ def _from_checkpoint(
     folder: Folder, metadata: Metadata, place: OperatorPlace, info: OperatorInfo, subtask: int
 ) -> EarlierState:
     files = open_folder(folder.uri.rstrip("/").rpartition("/")[0]).child(SHARED)
-    parts = [_Part(files, metadata, place, number) for number in range(place.parallelism)]
+    parts = [EarlierSubtask(files, metadata, place, number) for number in range(place.parallelism)]
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
     whole = len(parts) == info.parallelism and place.max_parallelism == info.max_parallelism
 
@@ -105,7 +130,7 @@ def _present(smalls: tuple[Any, ...]) -> tuple[Any, ...]:
     return smalls if any(small is not None for small in smalls) else ()
 
 
-class _Part:
+class EarlierSubtask:
     """One earlier subtask of an operator, put together from the files of its task."""
 
     def __init__(self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int) -> None:

@@ -22,7 +22,6 @@ from millrace.checkpoint.evolution import EvolutionError, Problem
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.state_file import StateFile
 from millrace.checkpoint.state_rows import (
-    BY_WINDOW,
     Table,
     explode,
     explode_operator_state,
@@ -34,12 +33,22 @@ from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.operator_state import Distribution, OperatorDelta
 from millrace.runtime.state.redistribute import redistribute
 
-__all__ = ["check_states", "iter_states", "main_classes", "read_operator_states", "read_states", "write_states"]
+__all__ = [
+    "check_states",
+    "iter_states",
+    "main_classes",
+    "read_operator_states",
+    "read_rows",
+    "read_states",
+    "write_states",
+]
 
 KEYED, OPERATOR = "keyed", "operator"
 ROWS_IN_A_FILE = 250_000
 METADATA = b"millrace"
 """the entry of a file's metadata that describes it, as JSON"""
+_REPETITIVE = ["key_group", "namespace", "window_start", "window_end"]
+"""columns that are worth a dictionary; in others looking for equal values costs more than it saves"""
 _NO_CLASSES: dict[str, type] = {}
 
 
@@ -94,7 +103,7 @@ def _file_name(state: str) -> str:
 
 def _parquet(rows: Any) -> memoryview:
     buffer = io.BytesIO()
-    pq.write_table(rows, buffer, compression="zstd", compression_level=1, use_dictionary=False)
+    pq.write_table(rows, buffer, compression="zstd", compression_level=1, use_dictionary=_REPETITIVE)
     return buffer.getbuffer()
 
 
@@ -112,15 +121,10 @@ def iter_states(
     :raises EvolutionError: the values don't fit the classes of this program.
     """
     for file in files:
-        if file.scope == KEYED:
-            with _without_collector():
-                rows = _read(folder, file)
-                if key_groups is not None:
-                    rows = of_key_groups(rows, key_groups)
-                with _naming(file):
-                    entries = implode(file.kind, rows, file.columns, known) if len(rows) else {}
-            if entries:
-                yield {file.state: (file.kind, entries)}
+        piece: KeyedDelta = {}
+        _add_keyed(folder, file, key_groups, known, piece)
+        if piece:
+            yield piece
 
 
 def read_states(
@@ -131,14 +135,21 @@ def read_states(
     chosen = list(files)
     keyed: KeyedDelta = {}
     with _without_collector():
-        for piece in iter_states(folder, chosen, key_groups, known):
-            for name, (kind, entries) in piece.items():
-                if name not in keyed:
-                    keyed[name] = (kind, entries)
-                else:
-                    _merge(keyed[name][1], entries, by_window=kind in BY_WINDOW)
-        shared = _operator_state(folder, [file for file in chosen if file.scope == OPERATOR], known)
-    return keyed, shared
+        for file in chosen:
+            _add_keyed(folder, file, key_groups, known, keyed)
+        return keyed, _operator_state(folder, chosen, known)
+
+
+def _add_keyed(folder: Folder, file: StateFile, key_groups: range | None, known: Classes, keyed: KeyedDelta) -> None:
+    if file.scope != KEYED:
+        return
+    rows = read_rows(folder, file)
+    if key_groups is not None:
+        rows = of_key_groups(rows, key_groups)
+    if len(rows):
+        entries = keyed.setdefault(file.state, (file.kind, {}))[1]
+        with _naming(file), _without_collector():
+            implode(file.kind, rows, file.columns, known, entries)
 
 
 def read_operator_states(
@@ -159,7 +170,9 @@ def read_operator_states(
 def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) -> OperatorDelta:
     states: OperatorDelta = {}
     for file in files:
-        distribution, rows = Distribution(file.kind), _read(folder, file)
+        if file.scope != OPERATOR:
+            continue
+        distribution, rows = Distribution(file.kind), read_rows(folder, file)
         with _naming(file):
             entry = implode_operator_state(file.kind, rows, file.columns, known)
         if file.state not in states:
@@ -169,18 +182,7 @@ def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) 
     return states
 
 
-def _merge(entries: dict[Any, Any], more: dict[Any, Any], by_window: bool) -> None:
-    if not by_window:
-        entries.update(more)
-        return
-    for end, (fresh, row) in more.items():
-        if end in entries:
-            entries[end][1].update(row)
-        else:
-            entries[end] = (fresh, row)
-
-
-def _read(folder: Folder, file: StateFile) -> Any:
+def read_rows(folder: Folder, file: StateFile) -> Any:
     """The rows of a file that is what was written."""
     path = f"{folder.uri}/{file.path}"
     try:
@@ -191,7 +193,7 @@ def _read(folder: Folder, file: StateFile) -> Any:
         raise CorruptFileError(path, f"it has {len(content)} bytes, not {file.size}")
     if zlib.crc32(content) != file.checksum:
         raise CorruptFileError(path, "its checksum is wrong")
-    return pq.read_table(pa.BufferReader(content))
+    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)  # a task has one core
 
 
 # -- what can be told before anything is read -------------------------------------------------------------------------

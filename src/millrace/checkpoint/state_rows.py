@@ -64,7 +64,7 @@ def _flat(kind: str, entries: Entries) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 def _by_form(addresses: list[Any], contents: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
-    if Scoped not in set(map(type, addresses)):
+    if _are_alike(addresses):
         yield addresses, contents
         return
     forms: dict[type | None, tuple[list[Any], list[Any]]] = {}
@@ -73,6 +73,15 @@ def _by_form(addresses: list[Any], contents: list[Any]) -> Iterator[tuple[list[A
         found[0].append(at)
         found[1].append(content)
     yield from forms.values()
+
+
+def _are_alike(addresses: list[Any]) -> bool:
+    """Whether all have one form: what is mostly so is found out without a loop in Python."""
+    types = set(map(type, addresses))
+    if Scoped not in types:
+        return True
+    namespaces = set(map(type, map(itemgetter(1), addresses))) if len(types) == 1 else {TimeWindow, Scoped}
+    return namespaces == {TimeWindow} or TimeWindow not in namespaces
 
 
 def _form(at: Any) -> type | None:
@@ -150,8 +159,8 @@ def of_key_groups(table: Any, groups: range) -> Any:
     return table.filter(pc.and_(pc.greater_equal(column, groups.start), pc.less(column, groups.stop)))
 
 
-def implode(kind: str, table: Any, described: dict[str, Described], known: Classes) -> Entries:
-    """The entries of the rows, to be applied to a table that may have others already.
+def implode(kind: str, table: Any, described: dict[str, Described], known: Classes, entries: Entries) -> None:
+    """Add what the rows hold to ``entries``, which are changes onto an empty table.
 
     :raises EvolutionError: the values don't fit the classes of this program.
     """
@@ -170,7 +179,16 @@ def implode(kind: str, table: Any, described: dict[str, Described], known: Class
         for name in names
     }
     contents = content.join(_decoded(content, table, described, known), slices)
-    return _entries(kind, columns, contents)
+    if kind in BY_WINDOW:
+        for end, key, found in zip(columns["window_end"], columns["key"], contents):
+            if end not in entries:
+                entries[end] = (False, {})  # not as a new window: other rows may belong to it, too
+            entries[end][1][key] = found
+    elif kind == TIMERS:
+        timers = zip(map(itemgetter(0), contents), _addresses(columns))
+        entries.update(zip(timers, map(itemgetter(1), contents)))
+    else:
+        entries.update(zip(_addresses(columns), contents))
 
 
 def _decoded(
@@ -179,30 +197,18 @@ def _decoded(
     return {name: decode(table[name], described[name], known) for name in content.names}
 
 
-def _entries(kind: str, columns: dict[str, list[Any]], contents: list[Any]) -> Entries:
+def _addresses(columns: dict[str, list[Any]]) -> Iterable[Any]:
     keys = columns["key"]
-    if kind in BY_WINDOW:
-        rows: Entries = {}
-        for end, key, content in zip(columns["window_end"], keys, contents):
-            if end not in rows:
-                rows[end] = (False, {})  # not as a new window: other rows may belong to it
-            rows[end][1][key] = content
-        return rows
-    addresses = keys
     if "window_start" in columns:
         bounds = zip(columns["window_start"], columns["window_end"])
         windows = list(map(tuple.__new__, repeat(TimeWindow), bounds))
         shared: dict[TimeWindow, TimeWindow] = {}  # many keys have the same windows: one object each
-        addresses = _scoped(keys, map(shared.setdefault, windows, windows))
-    elif "namespace" in columns:
-        addresses = _scoped(keys, columns["namespace"])
-    if kind == TIMERS:
-        return {(time, at): registration for at, (time, registration) in zip(addresses, contents)}
-    return dict(zip(addresses, contents))
+        return _scoped(keys, map(shared.setdefault, windows, windows))
+    return _scoped(keys, columns["namespace"]) if "namespace" in columns else keys
 
 
-def _scoped(keys: Iterable[Any], namespaces: Iterable[Any]) -> list[Any]:
-    return list(map(tuple.__new__, repeat(Scoped), zip(keys, namespaces)))
+def _scoped(keys: Iterable[Any], namespaces: Iterable[Any]) -> Iterable[Any]:
+    return map(tuple.__new__, repeat(Scoped), zip(keys, namespaces))
 
 
 def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:

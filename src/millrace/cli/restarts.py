@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from millrace.spark.recovery_file import JobRecord, read_jobs
+from millrace.spark.recovery_file import JobRecord, RecoveredJob, read_jobs
 
 if TYPE_CHECKING:
     from millrace.runtime.restart import RestartPolicy
@@ -51,8 +51,8 @@ class Restarts:
     def _refusal(self, jobs: Iterable[JobRecord], running: Iterable[JobRecord]) -> str | None:
         """Why no driver may be started again; None if one may."""
         for job in running:
-            if job.restart is None:
-                return f"{_name(job)} takes no checkpoints"
+            if job.restart is None or job.recoverable is None:
+                return f"{_name(job)} has no durable checkpoint to go on from (see execution.checkpointing.dir)"
         for job in jobs:
             if job.status is not None:
                 return f"{_name(job)} of the program has already ended ({job.status}) and would run again"
@@ -82,16 +82,15 @@ def _name(job: JobRecord) -> str:
 
 
 def _prospects(running: Iterable[JobRecord]) -> str:
-    return ", ".join(
-        f"{_name(job)} begins anew, since it had no checkpoint yet"
-        if job.recoverable is None
-        else f"{_name(job)} goes on from its last checkpoint in {job.recoverable.checkpoint_dir}"
-        for job in running
-    )
+    return ", ".join(f"job {job.job_id} goes on from {job.checkpoint_dir}" for job in _recoverable(running))
 
 
 def _way_out(running: Iterable[JobRecord]) -> str:
-    found = [job.recoverable for job in running if job.recoverable is not None]
     return "".join(
-        f"\nmillrace run -s goes on from a checkpoint of job {job.job_id} in {job.checkpoint_dir}" for job in found
+        f"\nmillrace run -s goes on from a checkpoint of job {job.job_id} in {job.checkpoint_dir}"
+        for job in _recoverable(running)
     )
+
+
+def _recoverable(running: Iterable[JobRecord]) -> list[RecoveredJob]:
+    return [job.recoverable for job in running if job.recoverable is not None]

@@ -21,7 +21,8 @@ from millrace.cli.program import Program, find_program
 from millrace.cli.refused import refuse_the_rest
 from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.signals import StoppedError, Stopper
-from millrace.cli.supervisor import can_supervise, supervise
+from millrace.cli.supervisor import Supervisor, can_supervise
+from millrace.spark import recovery_file
 
 if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
@@ -60,13 +61,14 @@ def run(
         program = replace(program, properties=(level, *program.properties))
     program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     found = find_program(program)
-    if not no_restart and can_supervise():
-        code = supervise()
-        if code is not None:
-            sys.exit(code)
-    stopper = Stopper()
+    supervisor = None if no_restart or not can_supervise() else Supervisor()
+    if supervisor is not None and (code := supervisor.supervise()) is not None:
+        sys.exit(code)
+    recovery_file.use(supervisor.recovery if supervisor else None)
+    stopper = Stopper(supervisor.handed_on) if supervisor else Stopper()
+    folder = supervisor.directory if supervisor else None
     try:
-        with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
+        with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
             _run(found, run_settings(program, found, directory), stopper, program.pyflink, quiet, verbose)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)

@@ -1,20 +1,14 @@
-"""Ctrl-C and SIGTERM: the first lets the job be cancelled, the second ends this process at once.
-
-What a shell or a terminal sends to both processes of ``millrace run`` arrives here twice, since the one that watches
-hands it on: a signal that comes again within half a second is the same one.
-"""
+"""Ctrl-C and SIGTERM: the first lets the job be cancelled, the second ends this process at once."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SAME_SECONDS = 0.5
 
 
 class StoppedError(KeyboardInterrupt):
@@ -33,9 +27,11 @@ class StoppedError(KeyboardInterrupt):
 class Stopper:
     """Turns signals into ``StoppedError`` in the main thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, handed_on: Callable[[], int] = lambda: 0) -> None:
+        """``handed_on``: how many signals the process that watches this one has handed on, or is about to."""
+        self._handed_on = handed_on
         self._received: int | None = None
-        self._received_at = 0.0
+        self._count = 0
         self._deferred = False
 
     @contextlib.contextmanager
@@ -70,11 +66,13 @@ class Stopper:
             signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number: int, _: FrameType | None) -> None:
-        now = time.monotonic()
-        if self._received is not None:
-            if number == self._received and now - self._received_at < SAME_SECONDS:
-                return
+        self._count += 1
+        # A terminal or a shell tells both processes, and the one that watches hands it on all the same: then a signal
+        # arrives twice. Whichever way more have come, so many were sent.
+        handed_on = self._handed_on()
+        if max(handed_on, self._count - handed_on) > 1:
             os._exit(128 + number)
-        self._received, self._received_at = number, now
-        if not self._deferred:
-            raise StoppedError(number)
+        if self._received is None:
+            self._received = number
+            if not self._deferred:
+                raise StoppedError(number)

@@ -6,6 +6,7 @@ The child is a fork of this process, made before anything large is imported: it 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import shutil
 import signal
@@ -18,7 +19,6 @@ from collections.abc import Callable
 from types import FrameType
 
 from millrace.cli.restarts import Restarts
-from millrace.spark import recovery_file
 
 DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone."""
@@ -48,34 +48,38 @@ def can_supervise() -> bool:
     )
 
 
-def supervise() -> int | None:
-    """Run drivers until one has ended: its exit code, or 128 and the number of the signal that killed it.
-
-    Returns None in the driver, which goes on with the program.
-    """
-    directory = tempfile.mkdtemp(prefix="millrace-run-")
-    path = os.path.join(directory, "jobs")
-    code = Supervisor(path).run()
-    if code is None:
-        recovery_file.use(path)
-    else:
-        shutil.rmtree(directory, ignore_errors=True)
-    return code
-
-
 class Supervisor:
     """Watches one driver after the other."""
 
-    def __init__(self, recovery: str) -> None:
+    def __init__(self) -> None:
+        self.directory = tempfile.mkdtemp(prefix="millrace-run-")
+        """for what the drivers need, and may leave behind when they die"""
+        self.recovery = os.path.join(self.directory, "jobs")
+        """what the drivers tell this process, see ``millrace.spark.recovery_file``"""
         self._input = _Input()
-        self._restarts = Restarts(recovery, self._input.is_lost)
+        self._restarts = Restarts(self.recovery, self._input.is_lost)
         self._driver: int | None = None
         self._stopped_by: int | None = None
+        self._handed_on = mmap.mmap(-1, 1)
+        """the driver sees how often it was told to stop"""
         self._handlers: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
         """those of before, which the driver gets back"""
 
-    def run(self) -> int | None:
-        """The exit code; None in a driver."""
+    def handed_on(self) -> int:
+        """How many signals that mean to stop were handed on to the driver, or are about to be."""
+        return self._handed_on[0]
+
+    def supervise(self) -> int | None:
+        """Run drivers until one has ended: its exit code, or 128 and the number of the signal that killed it.
+
+        Returns None in the driver, which goes on with the program.
+        """
+        code = self._run()
+        if code is not None:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        return code
+
+    def _run(self) -> int | None:
         # What the shell of a background command has switched off stays off.
         signals = (*STOPPING, SAVEPOINT) if SAVEPOINT is not None else STOPPING
         for number in signals:
@@ -83,15 +87,21 @@ class Supervisor:
                 self._handlers[number] = signal.signal(number, self._hand_on)
         while not self._start():
             code = self._wait()
-            if code != DRIVER_LOST and code >= 0:
-                return code
-            if self._stopped_by is not None or not self._restart_after(code):
+            died = code < 0 or code == DRIVER_LOST
+            delay = self._delay_after(code) if died and self._stopped_by is None else None
+            if delay is None:
                 return code if code >= 0 else 128 - code
+            self._pause(delay / 1000)
+            if self._stopped_by is not None:
+                _say("cancelled")
+                return 128 + self._stopped_by
+            self._input.rewind()
         return None
 
     def _hand_on(self, number: int, _: FrameType | None) -> None:
         if number in STOPPING:
             self._stopped_by = number
+            self._handed_on[0] = min(self._handed_on[0] + 1, 255)
         if self._driver is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._driver, number)
@@ -122,22 +132,19 @@ class Supervisor:
         self._driver = None
         return os.waitstatus_to_exitcode(status)
 
-    def _restart_after(self, code: int) -> bool:
-        """Say what becomes of a driver that died, and wait until another may be started: whether one is to be."""
+    def _delay_after(self, code: int) -> int | None:
+        """Say what becomes of a driver that died: the delay before another is started (ms), None if none is."""
         death = None if code == DRIVER_LOST else _death(-code)
         verdict = self._restarts.after(death, int(time.monotonic() * 1000))
         if verdict.text:
             _say(verdict.text)
-        if verdict.delay_ms is None:
-            return False
-        end = time.monotonic() + verdict.delay_ms / 1000
+        return verdict.delay_ms
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, unless somebody wants the program to end."""
+        end = time.monotonic() + seconds
         while self._stopped_by is None and (rest := end - time.monotonic()) > 0:
             time.sleep(min(rest, _POLL_SECONDS))
-        if self._stopped_by is not None:
-            _say("cancelled")
-            return False
-        self._input.rewind()
-        return True
 
 
 class _Input:
@@ -170,9 +177,10 @@ def _death(number: int) -> str:
 def _die_with(watcher: int) -> None:
     """Let nobody survive that kills ``millrace run`` with -9, where the system offers that."""
     if sys.platform == "linux":
-        import ctypes
+        with contextlib.suppress(ImportError):  # a Python that was built without
+            import ctypes
 
-        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != watcher:
             os.kill(os.getpid(), signal.SIGKILL)
 

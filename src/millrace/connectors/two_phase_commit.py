@@ -44,8 +44,8 @@ class TwoPhaseCommitSink(Sink[T], Generic[T]):
 
         if isinstance(function, CheckpointedFunction):
             raise TypeError(
-                f"{type(function).__name__} is a TwoPhaseCommitSinkFunction and a CheckpointedFunction: its transactions "
-                f"are all the state it can have. Keep other state in an operator before the sink"
+                f"{type(function).__name__} is a TwoPhaseCommitSinkFunction and a CheckpointedFunction: its "
+                f"transactions are all the state it can have. Keep other state in an operator before the sink"
             )
         self._function = function
         self._uid = ""

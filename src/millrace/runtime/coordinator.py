@@ -312,6 +312,15 @@ class Coordinator:
         self._commits.recover(snapshot.job_id)
         self._commit()
 
+    def begin_anew(self, next_epoch: int) -> None:
+        """The driver of this job died before it had a checkpoint: nothing that it did counts.
+
+        :param next_epoch: a number that none of its epochs can have.
+        """
+        self.attempt += 1
+        self._next_epoch = next_epoch
+        self._commits.recover(self.job.job_id)
+
     def begin_from(self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1) -> EpochOrder:
         """This job begins with the state of another one. The order lets its tasks take it over; give what they
         acknowledge to ``begun``.
@@ -323,7 +332,7 @@ class Coordinator:
             left = snapshot.sources.get(source.info.uid)
             if left is not None:
                 source.begin_from(left)
-        self._next_epoch = max(next_epoch, snapshot.epoch + 1)
+        self._next_epoch = max(self._next_epoch, next_epoch, snapshot.epoch + 1)
         self._take_over(snapshot)
         if ended:
             self._commits.recover(snapshot.job_id)

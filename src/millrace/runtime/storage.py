@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.runtime.pickling import dumps
@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from millrace.runtime.epoch import SavedSubtask
     from millrace.runtime.job import OperatorInfo
     from millrace.runtime.snapshot import JobSnapshot
+    from millrace.runtime.state.info import StateInfo
     from millrace.runtime.state.saved import EarlierState, SubtaskState
 
 TaskId = tuple[int, int]
 """(stage, partition)"""
+
+Wanted = Callable[[str], "StateInfo | None"]
+"""name of a state -> what the function of an operator says about it; None before it has asked for it"""
 
 
 class StateStorage(Protocol):
@@ -46,8 +50,9 @@ class SnapshotFiles(Protocol):
 
     def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask: ...
 
-    def load(self, uri: str, info: OperatorInfo, subtask: int) -> EarlierState | None:
-        """None if the operator is not in there."""
+    def load(self, uri: str, info: OperatorInfo, subtask: int, wanted: Wanted) -> EarlierState | None:
+        """None if the operator is not in there. ``wanted`` is asked when the keyed state is read: its values
+        become what the function declares."""
 
 
 class CheckpointStore(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,8 @@ from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.partitioners import PartitioningError
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
-from millrace.runtime.state.saved import EarlierState, SubtaskState
+from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.storage import Wanted
 from millrace.runtime.watermarks import WatermarkValve
 
 OperatorDeltas = tuple[Any, Any, Any, Any, Any]
@@ -201,6 +203,12 @@ class _Member:
             return None
         return table.content(query.key)
 
+    def info_of(self, state: str) -> StateInfo | None:
+        """What the function has said about a keyed state."""
+        keyed = self.operator.keyed_state()
+        info: StateInfo | None = None if keyed is None else keyed.infos.get(state)
+        return info
+
     def new_states(self) -> tuple[StateInfo, ...] | None:
         """All states, if these are more than at the last call."""
         backends = (self.operator.keyed_state(), self.operator.operator_state())
@@ -295,19 +303,25 @@ class StageTask:
             if measures is not None:
                 member.measures.apply(measures)
 
-    def take_over(self, load: Callable[[OperatorInfo, int], EarlierState | None]) -> None:
-        """Begin with the state that other tasks have left, of this or another program."""
+    def take_over(self, load: Callable[[OperatorInfo, int, Wanted], EarlierState | None]) -> None:
+        """Begin with the state that other tasks have left, of this or another program, and open.
+
+        :raises OperatorError: the state does not fit.
+        """
+        pieces: list[tuple[_Member, KeyedPieces]] = []
         for member in self._members.values():
-            earlier = load(member.info, member.subtask)
-            if earlier is None:
-                continue
-            # What had ended in the earlier job begins again: its sources may have more to read now.
-            watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
-            try:
-                member.gate.begin_at(watermark)
-                member.operator.take_over(replace(earlier, watermark=watermark))
-            except ValueError as error:
-                raise member.operator.context.error(error, during=" to take over its earlier state") from error
+            with _naming(member):
+                earlier = load(member.info, member.subtask, member.info_of)
+                if earlier is not None:
+                    # What had ended in the earlier job begins again: its sources may have more to read now.
+                    watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
+                    member.gate.begin_at(watermark)
+                    member.operator.take_over(replace(earlier, watermark=watermark))
+                    pieces.append((member, earlier.keyed))
+        self.open()
+        for member, keyed in pieces:
+            with _naming(member):
+                member.operator.take_over_keyed(keyed)
 
     def open(self) -> None:
         for member in self._members.values():
@@ -451,6 +465,15 @@ class StageTask:
                 first = first or error
         if first is not None:
             raise first
+
+
+@contextmanager
+def _naming(member: _Member) -> Iterator[None]:
+    """Errors tell whose state it is."""
+    try:
+        yield
+    except Exception as error:
+        raise member.operator.context.error(error, during=" to take over its earlier state") from error
 
 
 def _report(member: _Member) -> OperatorReport:

@@ -169,8 +169,11 @@ def _taken_over(
     assert snapshots is not None and order.restore is not None
     cache.begin(job_id, order.attempt)
     task = StageTask(load_job(), *task_id, clock, order.attempt)
-    task.take_over(partial(snapshots.load, order.restore))
-    _open(task)
+    try:
+        task.take_over(partial(snapshots.load, order.restore))
+    except BaseException:
+        _close_quietly(task)
+        raise
     return CachedTask(task, order.epoch)
 
 

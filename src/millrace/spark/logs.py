@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 _LOG4J = """\
 rootLogger.level = {level}
@@ -47,3 +49,23 @@ def stderr_to(log_file: str) -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(saved, 2)
         os.close(saved)
+
+
+def quiet_about_lost_jvm(accumulator_server: Any) -> None:
+    """Keep off the terminal what py4j and PySpark print when the JVM dies: the error of the job says it in a line.
+
+    ``accumulator_server`` is the one of the ``SparkContext``: its thread finds its connection cut off.
+    """
+    logging.getLogger().addFilter(_not_from_py4j)
+    explain = accumulator_server.handle_error
+
+    def handle_error(request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], (EOFError, ConnectionError)):
+            explain(request, client_address)
+
+    accumulator_server.handle_error = handle_error
+
+
+def _not_from_py4j(record: logging.LogRecord) -> bool:
+    """Py4j raises what it logs, and logs it as if it were the program."""
+    return not record.pathname.endswith(("py4j/java_gateway.py", "py4j/clientserver.py"))

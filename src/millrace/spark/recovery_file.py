@@ -22,6 +22,7 @@ __all__ = [
     "record_end",
     "record_job",
     "recoverable_job",
+    "scratch",
     "use",
 ]
 
@@ -55,6 +56,14 @@ def use(path: str | None) -> None:
     """Record in this file from now on, and recover from it; jobs are counted from 0 again."""
     global _path, _indexes
     _path, _indexes = path, itertools.count()
+
+
+def scratch() -> str | None:
+    """A directory for what is not needed any more when the driver is dead; None for the system's.
+
+    The process that watches the driver deletes it with the file.
+    """
+    return None if _path is None else os.path.dirname(_path)
 
 
 def begin_job(job_id: str, restart: Mapping[str, str] | None) -> int:

@@ -63,12 +63,8 @@ class JobRunner:
         coordinator: Coordinator,
         home: JobHome,
         restore: Restore | None = None,
-        index: int = 0,
     ) -> None:
-        """
-        :param restore: what the job begins with, if that is not nothing.
-        :param index: it is the program's so many-th job.
-        """
+        """:param restore: what the job begins with, if that is not nothing."""
         self.job = job
         self.coordinator = coordinator
         self.status = JobStatus.CREATED
@@ -79,7 +75,6 @@ class JobRunner:
         self._settings = settings
         self._home = home
         self._restore = restore
-        self._index = index
         self._cancelled = threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -100,7 +95,7 @@ class JobRunner:
                 f"{options.STATE_DIRECTORY.key} or execution.checkpointing.dir to such a directory"
             )
         # The clock's own files are the driver's: nothing is recovered from them.
-        self._clock_files = tempfile.mkdtemp(prefix="millrace-clock-")
+        self._clock_files = tempfile.mkdtemp(prefix="millrace-clock-", dir=recovery_file.scratch())
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
@@ -178,8 +173,9 @@ class JobRunner:
             self.coordinator.close()
         shutil.rmtree(self._clock_files, ignore_errors=True)
         if jvm_answers(self._context):
-            self._home.close(self.status)
+            # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
             recovery_file.record_end(self.job.job_id, self.status.name)
+            self._home.close(self.status)
         self._listener.ended(self.status)
 
     def cancel(self) -> None:
@@ -314,8 +310,6 @@ class JobRunner:
     def _first_checkpoint(self) -> None:
         """From here on the job needs nothing of what it began with."""
         self._recorded = True
-        if self._home.durable:
-            recovery_file.record_job(self._index, self.job.job_id, self._home.folder.uri)
         if self._restore is not None:
             self._restore.release()
 

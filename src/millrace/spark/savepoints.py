@@ -6,17 +6,15 @@ import contextlib
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import savepoint_metadata, saved_operators, write_metadata
+from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.runtime.coordinator import Coordinator, EpochResult
 from millrace.spark.futures import fail, succeed
 
 SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
-_OLDER_DIRECTORY = "state.savepoints.dir"
 
 
 class SavepointError(Exception):
@@ -54,7 +52,8 @@ class Savepoints:
         parent = directory or self._directory
         if not parent:
             raise ValueError(
-                f"where shall the savepoint of job {self._job_name!r} go? Give a directory, or set {SAVEPOINT_DIRECTORY}"
+                f"where shall the savepoint of job {self._job_name!r} go? Give a directory, or set "
+                f"{SAVEPOINT_DIRECTORY}"
             )
         name = f"savepoint-{self._job_id[:6]}-{uuid.uuid4().hex[:12]}"
         request = SavepointRequest(open_folder(parent).child(name).uri, stop, drain)
@@ -104,8 +103,3 @@ def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochRes
 def failed(request: SavepointRequest, error: BaseException) -> None:
     """The epoch failed that should have answered."""
     fail(request.answer, SavepointError(f"no savepoint at {request.uri}: the epoch failed ({error})"))
-
-
-def savepoint_directory(get: Callable[[str], str | None]) -> str | None:
-    """The configured parent of savepoints."""
-    return get(SAVEPOINT_DIRECTORY) or get(_OLDER_DIRECTORY)

@@ -19,7 +19,7 @@ from millrace.datastream import options
 from millrace.spark.archives import zip_modules
 from millrace.spark.class_archive import archive_options
 from millrace.spark.java import require_java
-from millrace.spark.logs import log4j_configuration, new_log_file, stderr_to
+from millrace.spark.logs import log4j_configuration, new_log_file, quiet_about_lost_jvm, stderr_to
 
 CHECKPOINT_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -91,6 +91,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
     with stderr_to(log_file), _own_interrupt_handler():
         session: SparkSession = builder.getOrCreate()
+    quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
     _log_files[session.sparkContext.applicationId] = log_file
     if not master.startswith("local"):
         session.sparkContext.addPyFile(_package_archive(log_file))

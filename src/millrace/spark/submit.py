@@ -70,16 +70,24 @@ class JobSettings:
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
     checkpoints = settings.checkpoints
-    index = recovery_file.begin_job(job.job_id, None if checkpoints is None else settings.restart.configuration)
+    durable = checkpoints is not None and checkpoints.directory is not None
+    index = recovery_file.begin_job(job.job_id, settings.restart.configuration if durable else None)
     lost = recovery_file.recoverable_job(index)
     if lost is not None:
         job = replace(job, job_id=lost.job_id)
     payload = serialize(job.for_tasks())
-    home = JobHome(job.job_id, checkpoints, settings.configuration.get(options.STATE_DIRECTORY.key))
+    state_directory = settings.configuration.get(options.STATE_DIRECTORY.key)
+    home = JobHome(job.job_id, checkpoints, state_directory, recovery_file.scratch())
+    if home.durable:
+        # Before there is a checkpoint: its sinks may have committed when the driver dies. Without one the job begins
+        # anew.
+        recovery_file.record_job(index, job.job_id, home.folder.uri)
     coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis))
+    if durable:
+        recovery_file.record_job(index, job.job_id, home.folder.uri)
     try:
         restore = _restore(coordinator, home, settings, index, lost is not None)
-        runner = JobRunner(job, payload, settings, coordinator, home, restore, index)
+        runner = JobRunner(job, payload, settings, coordinator, home, restore)
         runner.coordinator.find_splits()
         needs = settings.dependencies
         packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None

@@ -12,7 +12,7 @@ from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, shorten, user_location
-from millrace.runtime.state.saved import EarlierState
+from millrace.runtime.state.saved import EarlierState, KeyedPieces
 
 NO_ELEMENT = object()
 
@@ -138,19 +138,13 @@ class Operator:
         """Go on from a ``snapshot`` of this subtask."""
 
     def take_over(self, earlier: EarlierState) -> None:
-        """Begin with the state of earlier subtasks, of which there may have been another number.
+        """Begin with the state of earlier subtasks, of which there may have been another number. The keyed state
+        follows when the operator is open.
 
         :raises ValueError: the state does not fit this operator.
         """
         self.watermark = earlier.watermark
-        keyed, shared = self.keyed_state(), self.operator_state()
-        for piece in earlier.keyed:
-            if keyed is None and piece:
-                raise ValueError(
-                    "there is keyed state for it, but it is not keyed now: key_by() its input, or change its uid"
-                )
-            if piece:
-                keyed.apply(piece)
+        shared = self.operator_state()
         if earlier.shared:
             if shared is None:
                 raise ValueError(
@@ -161,6 +155,20 @@ class Operator:
         elif shared is not None:
             shared.restored = True
         self.take_over_small(earlier.smalls)
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        """Begin with this keyed state.
+
+        :raises ValueError: the state does not fit this operator.
+        """
+        keyed = self.keyed_state()
+        for piece in filter(None, pieces):
+            if keyed is None:
+                raise ValueError(
+                    "there is keyed state for it, but it is not keyed now: key_by() its input, or change its uid"
+                )
+            keyed.apply(piece)
+        self.caught_up()
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
         """Begin with what ``snapshot`` gave in each of the earlier subtasks."""

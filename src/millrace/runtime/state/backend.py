@@ -48,10 +48,13 @@ class KeyedStateBackend(KeyedStates):
     def _table(self, name: str, kind: str) -> Any:
         table = self._tables.get(name)
         if table is None:
-            table = self._tables[name] = TABLES[kind]()
+            table = self._tables[name] = self._new_table(kind)
         elif table.kind != kind:
             raise ValueError(_conflict(name, table.kind, kind))
         return table
+
+    def _new_table(self, kind: str) -> Table:
+        return TABLES[kind]()
 
     def _state_table(self, name: str, kind: str, ttl: StateTtlConfig | None) -> Any:
         """The table of a state that the function asked for."""

@@ -6,7 +6,7 @@ created once per operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any
 
 from millrace.datastream.functions import AggregateFunction, ReduceFunction
@@ -174,7 +174,7 @@ class HeapMapState(MapState[Any, Any]):
 def merge_rows(
     at: Any,
     others: Iterable[Any],
-    rows: dict[Any, Any],
+    rows: MutableMapping[Any, Any],
     touched: dict[Any, None],
     merge: Callable[[Any, Any], Any],
 ) -> None:

@@ -7,7 +7,7 @@ content gives the same content again. ``entries`` is the full content as a delta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from millrace.runtime.state.address import key_of
@@ -29,7 +29,7 @@ class Table(ABC):
     kind: str
 
     def __init__(self) -> None:
-        self.rows: dict[Any, Any] = {}
+        self.rows: MutableMapping[Any, Any] = {}
 
     @abstractmethod
     def delta(self) -> dict[Any, Any]:

@@ -51,8 +51,11 @@ def decode(encoded: bytes) -> Any:
 
 
 def time_part(time: int) -> bytes:
-    """A timestamp (ms) in 8 bytes, in the order of time."""
-    return _TIME.pack(time + _MIDDLE)
+    """A timestamp (ms) in 8 bytes, in the order of time. Raises ``ValueError`` for what is not in 64 bits."""
+    try:
+        return _TIME.pack(time + _MIDDLE)
+    except struct.error:
+        raise ValueError(f"{time} is no timestamp: these are ms in 64 bits") from None
 
 
 def time_of(encoded: bytes) -> int:
@@ -102,7 +105,7 @@ def _scoped(value: Scoped) -> bytes:
 
 
 def _joined(values: tuple[Any, ...]) -> bytes:
-    pieces = []
+    pieces: list[bytes] = []
     for value in values:
         encoder = _ENCODERS.get(value.__class__)
         encoded = _other(value) if encoder is None else encoder(value)

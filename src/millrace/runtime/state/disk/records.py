@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.runtime.pickling import dumps
@@ -57,9 +57,9 @@ def with_payload(record: bytes | None, identity: Any, payload: bytes) -> bytes:
     return _SHARED + dumps(parts)
 
 
-def without(record: bytes, identity: Any) -> bytes | None:
-    """A shared record after a payload was removed; None if it was the last."""
-    left = [part for part in _parts(record) if part[0] != identity]
+def without(record: bytes, is_removed: Callable[[Any], bool]) -> bytes | None:
+    """A shared record after the payloads of some identities were removed; None if none are left."""
+    left = [part for part in _parts(record) if not is_removed(part[0])]
     return _SHARED + dumps(left) if left else None
 
 

@@ -1,0 +1,84 @@
+"""The keyed state of one operator's subtask, with its tables and timers on the local disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from millrace.runtime.state.backend import (
+    EVENT_TIMERS,
+    PROCESSING_TIMERS,
+    TIMERS,
+    KeyedDelta,
+    KeyedStateBackend,
+)
+from millrace.runtime.state.disk.kinds import DISK_TABLES
+from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.tables import DiskTable
+from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
+from millrace.runtime.state.kinds import TABLES
+from millrace.runtime.state.state_time import NO_TIME, StateTime
+from millrace.runtime.state.tables import Table
+
+Stored = DiskTable | DiskTimerQueue
+"""What has its content in the store."""
+
+
+class DiskStateBackend(KeyedStateBackend):
+    """One of the backends of a task; the task reads and writes its store for all of them.
+
+    :param on_apply: is called after changes of another copy were taken in.
+    """
+
+    def __init__(
+        self, reader: Reader, time: StateTime = NO_TIME, on_apply: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__(time)
+        self._reader = reader
+        self._on_apply = on_apply
+        self._timers = {EVENT_TIMERS: DiskTimerQueue(reader), PROCESSING_TIMERS: DiskTimerQueue(reader)}
+        self.event_timers, self.processing_timers = self._timers.values()
+
+    def _new_table(self, kind: str) -> Table:
+        on_disk = DISK_TABLES.get(kind)
+        return TABLES[kind]() if on_disk is None else on_disk(self._reader)
+
+    def stored(self) -> dict[str, Stored]:
+        """Tables and timers with their content in the store, by name."""
+        tables = {name: table for name, table in self._tables.items() if isinstance(table, DiskTable)}
+        return {**tables, **self._timers}
+
+    def stored_as(self, name: str, kind: str) -> Stored:
+        """The table or queue of this name, made if it is missing."""
+        if kind == TIMERS:
+            return self._timers[name]
+        table: DiskTable = self._table(name, kind)
+        return table
+
+    def pending(self) -> int:
+        """How many entries the changes have that are not in the store yet."""
+        return sum(stored.pending() for stored in self.stored().values())
+
+    def apply(self, delta: KeyedDelta) -> None:
+        super().apply(delta)
+        self._on_apply()
+
+    def full(self) -> KeyedDelta:
+        raise NotImplementedError("what is on disk may not fit into memory: ask for its pieces")
+
+    def full_pieces(self) -> Iterator[KeyedDelta]:
+        yield from self.resident_pieces()
+        for name, stored in self.stored().items():
+            for piece in stored.pieces():
+                yield {name: (stored.kind, piece)}
+
+    def resident_pieces(self) -> Iterator[KeyedDelta]:
+        """What is in memory only."""
+        tables = {name: table for name, table in self._tables.items() if not isinstance(table, DiskTable)}
+        contents = {name: (table.kind, table.entries()) for name, table in tables.items()}
+        if any(entries for _, entries in contents.values()):
+            yield contents
+
+
+def resident(delta: KeyedDelta) -> KeyedDelta:
+    """The part of a delta that belongs to what is in memory only."""
+    return {name: change for name, change in delta.items() if change[0] != TIMERS and change[0] not in DISK_TABLES}

@@ -1,0 +1,108 @@
+"""What an environment says about its own content: the version, the tables in it, and the small state beside them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.runtime.pickling import dumps
+from millrace.runtime.state.disk.environment import Environment, UnusableError
+from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.writer import Writer
+
+_HEAD = b"\0\0head"
+_WHOLE = b"\0\0small-whole"
+_CHANGES = b"\0\0small-changes-"
+_WORTH_REWRITING = 256 * 1024
+"""Bytes of small changes that are not worth a new whole."""
+
+TableName = tuple[str, str]
+"""(uid of the operator, name of the state)"""
+
+
+@dataclass
+class Head:
+    """The record that is written last, with all else that makes up a version."""
+
+    version: int | None = None
+    """the epoch whose end the content is at; None while it is written"""
+    tables: dict[TableName, tuple[int, str]] = field(default_factory=dict)
+    """-> (number, kind)"""
+    timer_numbers: dict[TableName, int] = field(default_factory=dict)
+    """queue of timers -> number of its next registration"""
+    map_number: int = 0
+    """number of the next entry of a map"""
+    whole_bytes: int = 0
+    changes_bytes: int = 0
+    """size of the small state, and of its changes since"""
+
+    def prefix(self, name: TableName, kind: str) -> bytes:
+        """What the keys of a table begin with; a table that is new is noted."""
+        number, _ = self.tables.setdefault(name, (len(self.tables) + 1, kind))
+        return prefix_of(number)
+
+
+def prefix_of(number: int) -> bytes:
+    """What the keys of the table with this number begin with."""
+    return number.to_bytes(2, "big")
+
+
+def read_head(get: Callable[[bytes], bytes | None]) -> Head:
+    """The head of an environment; that of an empty one if there is none."""
+    record = get(_HEAD)
+    if record is None:
+        return Head()
+    head: Head = pickle.loads(record)
+    return head
+
+
+def version_of(environment: Environment) -> int | None:
+    """The version of an environment. Raises ``UnusableError``."""
+    try:
+        with environment.read() as txn:
+            return read_head(txn.get).version
+    except Exception as error:  # of the store, or of what is in it
+        raise UnusableError(f"{environment.path}: {error}") from error
+
+
+def write_head(writer: Writer, head: Head) -> None:
+    writer.put(_HEAD, dumps(head))
+
+
+def write_small_whole(writer: Writer, head: Head, pieces: list[Any]) -> None:
+    """Store the small state as a whole."""
+    record = dumps((head.version, pieces))
+    writer.put(_WHOLE, record)
+    writer.remove_below(_CHANGES)
+    head.whole_bytes, head.changes_bytes = len(record), 0
+
+
+def write_small_changes(writer: Writer, head: Head, changes: list[tuple[int, Any]]) -> bool:
+    """Store changes of the small state, as (epoch, piece); False if they are so many that a new whole is better."""
+    records = [(epoch, dumps(piece)) for epoch, piece in changes]
+    size = head.changes_bytes + sum(len(record) for _, record in records)
+    if size > max(_WORTH_REWRITING, head.whole_bytes):
+        return False
+    for epoch, record in records:
+        writer.put(_CHANGES + epoch.to_bytes(8, "big"), record)
+    head.changes_bytes = size
+    return True
+
+
+def read_small(reader: Reader) -> Iterator[tuple[int, Any]]:
+    """The small state as (epoch, piece), each to be done onto those before."""
+    record = reader.get(_WHOLE)
+    if record is not None:
+        version, pieces = pickle.loads(record)
+        for piece in pieces:
+            yield version, piece
+    for key, changes in list(reader.below(_CHANGES)):
+        yield int.from_bytes(key[-8:], "big"), pickle.loads(changes)
+
+
+def read_small_changes(reader: Reader, epoch: int) -> Any:
+    """What an epoch changed in the small state, None if that is not known any more."""
+    record = reader.get(_CHANGES + epoch.to_bytes(8, "big"))
+    return None if record is None else pickle.loads(record)

@@ -1,0 +1,75 @@
+"""What a task reads from its environment: the content as of one version, whatever others write meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from millrace.runtime.state.disk.environment import Environment
+
+
+class Reader:
+    """Shared by all tables of a task. Between ``end`` and ``begin`` there is nothing in it.
+
+    :param on_damage: is told of an error of the store, and gives what to raise in its place.
+    """
+
+    def __init__(self, on_damage: Callable[[Exception], Exception]) -> None:
+        self._on_damage = on_damage
+        self._failure: type[Exception] = UnboundLocalError
+        self._txn: Any = None
+
+    def begin(self, environment: Environment) -> None:
+        """See the content of this moment."""
+        self.end()
+        self._failure = environment.failure
+        self._txn = environment.read()
+
+    def end(self) -> None:
+        """Let go of what is seen, so that others can use its space again."""
+        if self._txn is not None:
+            self._txn.abort()
+            self._txn = None
+
+    def get(self, key: bytes) -> bytes | None:
+        if self._txn is None:
+            return None
+        try:
+            record: bytes | None = self._txn.get(key)
+        except self._failure as error:
+            raise self._on_damage(error) from error
+        return record
+
+    def below(self, base: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """All (key, record) whose key begins with ``base``, in order. To be used up before ``end``."""
+        return self.after(base, base)
+
+    def after(self, base: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Those of ``below`` whose key is ``start`` or later."""
+        if self._txn is None:
+            return
+        try:
+            with self._txn.cursor() as cursor:
+                if cursor.set_range(start):
+                    for key, record in cursor.iternext():
+                        if not key.startswith(base):
+                            return
+                        yield key, record
+        except self._failure as error:
+            raise self._on_damage(error) from error
+
+    def last(self, base: bytes, end: bytes) -> tuple[bytes, bytes] | None:
+        """The last (key, record) below ``base`` whose key is before ``end``."""
+        if self._txn is None:
+            return None
+        try:
+            with self._txn.cursor() as cursor:
+                return last_before(cursor, base, end)
+        except self._failure as error:
+            raise self._on_damage(error) from error
+
+
+def last_before(cursor: Any, base: bytes, end: bytes) -> tuple[bytes, bytes] | None:
+    """The last (key, record) below ``base`` whose key is before ``end``, None without."""
+    found = cursor.prev() if cursor.set_range(end) else cursor.last()
+    return cursor.item() if found and cursor.key().startswith(base) else None

@@ -1,0 +1,274 @@
+"""The state of one copy of a task: what its operators keep on disk, brought to the version that an epoch starts from.
+
+The environment on disk holds the content as of the end of one completed epoch, its version. What copies have done since
+is in their memory and in the deltas of the checkpoint storage. It gets into the environment before an epoch, when it is
+known to count, by whichever copy is about to run; the others find it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.disk.backend import DiskStateBackend, resident
+from millrace.runtime.state.disk.content import (
+    prefix_of,
+    read_head,
+    read_small,
+    read_small_changes,
+    version_of,
+    write_head,
+    write_small_changes,
+    write_small_whole,
+)
+from millrace.runtime.state.disk.environment import (
+    Environment,
+    UnusableError,
+    create_environment,
+    open_environment,
+)
+from millrace.runtime.state.disk.place import Place, delete
+from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
+from millrace.runtime.state.disk.writer import BATCH, Writer
+from millrace.runtime.state.state_time import StateTime
+from millrace.runtime.state.working import OutdatedCopyError, Piece, WorkingState, catch_up, rebuild
+from millrace.runtime.storage import StateStorage, TaskId
+
+FLUSH_ENTRIES = 2_000
+"""Changes that may wait in memory: each of few changes costs more to write than each of many."""
+FLUSH_EPOCHS = 50
+"""Epochs whose changes may wait in memory: a new worker has to read them."""
+SPILL_ENTRIES = 200_000
+"""Changes that may wait in memory while state is loaded."""
+
+
+class DiskState(WorkingState):
+    """
+    :param place: the directory that the copies of the task share.
+    :param small: gives the state of the task but for its keyed state.
+    """
+
+    def __init__(self, place: Place, small: Callable[[], Piece]) -> None:
+        self._place = place
+        self._small = small
+        self._reader = Reader(self._damaged)
+        self._backends: dict[str, DiskStateBackend] = {}
+        self._environment: Environment | None = None
+        """what the tables read"""
+        self._published = False
+        """whether other copies find it, so that it must be at some version whenever one looks"""
+        self._base: int | None = None
+        """its version"""
+        self._since: list[tuple[int, Piece]] = []
+        """(epoch, changes of what is not on disk) of the epochs since"""
+
+    def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
+        backend = self._backends[uid] = DiskStateBackend(self._reader, time, self._spill)
+        return backend
+
+    # -- before an epoch ------------------------------------------------------------------------------------------
+
+    def changes(
+        self, task: TaskId, version: int | None, history: tuple[int, ...], storage: StateStorage
+    ) -> Iterator[tuple[int, Piece]]:
+        if not self._backends:  # a task without keyed state
+            yield from rebuild(task, history, storage) if version is None else catch_up(task, version, history, storage)
+            return
+        if version is None:
+            steps = self._load(task, history, storage)
+        else:
+            steps = self._catch_up(task, version, history, storage)
+        for epoch, piece in steps:
+            yield epoch, piece
+            if self._published and self._pending() > SPILL_ENTRIES:
+                self._flush(epoch)
+        unfinished = self._environment is not None and not self._published
+        if unfinished or self._pending() > FLUSH_ENTRIES or len(self._since) > FLUSH_EPOCHS:
+            self._flush(history[-1])
+
+    def _load(
+        self, task: TaskId, history: tuple[int, ...], storage: StateStorage
+    ) -> Iterator[tuple[int, Piece]]:
+        """For a new copy."""
+        found = self._find(history)
+        if found is None:
+            yield from rebuild(task, history, storage)
+            return
+        base = self._see(found)
+        newer = [epoch for epoch in history if epoch > base]
+        try:
+            first = [storage.read_delta(task, epoch) for epoch in newer[:1]]
+        except KeyError:  # what leads on from here was deleted, since there is a whole state that is newer
+            self._withdraw(found)
+            yield from rebuild(task, history, storage)
+            return
+        yield from read_small(self._reader)
+        for epoch, delta in zip(newer, first):
+            yield self._noted(epoch, delta)
+        for epoch in newer[1:]:
+            yield self._noted(epoch, storage.read_delta(task, epoch))
+
+    def _catch_up(
+        self, task: TaskId, version: int, history: tuple[int, ...], storage: StateStorage
+    ) -> Iterator[tuple[int, Piece]]:
+        """For a copy that has run before."""
+        found = self._find(history) if version in history else None
+        if found is not None:
+            self._look_again(found, version)
+        elif self._environment is not None:
+            raise OutdatedCopyError  # it has lost what its changes belong to
+        base = self._base or 0
+        for epoch in history:
+            if version < epoch <= base:
+                known = read_small_changes(self._reader, epoch)
+                yield epoch, known or _without_stored(_delta(task, epoch, storage))
+        for epoch, delta in catch_up(task, max(version, base), history, storage):
+            yield self._noted(epoch, delta)
+
+    def _look_again(self, found: Environment, version: int) -> None:
+        """See the environment as it is now."""
+        if found is self._environment:
+            self._reader.begin(found)
+            if read_head(self._reader.get).version == self._base:
+                return
+        if version > self._see(found):
+            raise OutdatedCopyError  # its changes are in memory no more, and not there either
+
+    def _noted(self, epoch: int, delta: Piece) -> tuple[int, Piece]:
+        self._since.append((epoch, _without_stored(delta)))
+        return epoch, delta
+
+    # -- after an epoch -------------------------------------------------------------------------------------------
+
+    def finish(self, epoch: int, delta: Piece) -> None:
+        if not self._backends:
+            return
+        self._since.append((epoch, _without_stored(delta)))
+        if self._environment is not None and not self._published:
+            # The state of another job, which does not fit into memory. Should the epoch fail, nobody will use it.
+            self._flush(epoch)
+        self._reader.end()
+
+    def close(self) -> None:
+        self._reader.end()
+        if self._environment is not None and not self._published:
+            delete(self._environment.path)
+        self._environment = None
+
+    # -- the environment ------------------------------------------------------------------------------------------
+
+    def _find(self, history: tuple[int, ...]) -> Environment | None:
+        """The environment that all copies share, if it has a version that counts."""
+        if self._place.current() is None:
+            return None
+        with self._place.lock():
+            path = self._place.current()
+            if path is None:
+                return None
+            try:
+                environment = open_environment(path)
+                if version_of(environment) in history:
+                    return environment
+            except UnusableError:
+                pass
+            self._place.withdraw(path)
+            return None
+
+    def _see(self, environment: Environment, published: bool = True) -> int:
+        """Let the tables read an environment as it is now, without changes; its version."""
+        self._reader.begin(environment)
+        head = read_head(self._reader.get)
+        self._environment, self._published, self._base, self._since = environment, published, head.version, []
+        for (uid, name), (number, kind) in head.tables.items():
+            self._backends[uid].stored_as(name, kind).shelf.prefix = prefix_of(number)
+        for uid, backend in self._backends.items():
+            for name, stored in backend.stored().items():
+                stored.forget()
+                if isinstance(stored, DiskTimerQueue):
+                    stored.go_on_from(head.timer_numbers.get((uid, name), 0))
+        return head.version or 0
+
+    def _pending(self) -> int:
+        return sum(backend.pending() for backend in self._backends.values())
+
+    def _spill(self) -> None:
+        """Write changes that are too many for memory into an environment that nobody else sees."""
+        if not self._published and self._pending() > SPILL_ENTRIES:
+            self._flush(None)
+
+    def _flush(self, version: int | None) -> None:
+        """Write all changes. With them the content is at ``version``; None: not at any, there will be more."""
+        self._reader.end()
+        with self._place.lock():
+            environment = self._environment or create_environment(self._place.new())
+            try:
+                self._write(environment, version)
+            except environment.failure as error:
+                raise RuntimeError(f"could not write keyed state to {environment.path}: {error}") from error
+            if version is not None and not self._published:
+                self._place.publish(environment.path)
+        self._see(environment, self._published or version is not None)
+
+    def _write(self, environment: Environment, version: int | None) -> None:
+        environment.forget_dead_readers()
+        with Writer(environment, at_once=self._published and self._pending() <= BATCH) as writer:
+            head = read_head(writer.get)
+            writer.map_number = head.map_number
+            if self._published and head.version != self._base:
+                raise OutdatedCopyError  # another copy was faster
+            if not writer.at_once:
+                head.version = None
+                write_head(writer, head)
+                writer.commit()
+            for uid, backend in self._backends.items():
+                for name, stored in backend.stored().items():
+                    if stored.pending():
+                        stored.flush(writer, head.prefix((uid, name), stored.kind))
+                    if isinstance(stored, DiskTimerQueue):
+                        head.timer_numbers[uid, name] = stored.next_number
+            head.version, head.map_number = version, writer.map_number
+            if version is not None and not (self._published and write_small_changes(writer, head, self._since)):
+                write_small_whole(writer, head, self._whole_small())
+            write_head(writer, head)
+
+    def _whole_small(self) -> list[Piece]:
+        """All that is not on disk, as changes onto a new copy."""
+        pieces = [self._small()]
+        for uid, backend in self._backends.items():
+            pieces += ({uid: (keyed, None, None, None, None)} for keyed in backend.resident_pieces())
+        return pieces
+
+    def _withdraw(self, environment: Environment) -> None:
+        """Go on without the environment, which is of no use to anybody."""
+        self._reader.end()
+        with self._place.lock():
+            self._place.withdraw(environment.path)
+        self._environment, self._published, self._base, self._since = None, False, None, []
+        for backend in self._backends.values():
+            for stored in backend.stored().values():
+                stored.shelf.prefix = None
+
+    def _damaged(self, error: Exception) -> Exception:
+        """What to raise when reading has failed."""
+        environment = self._environment
+        assert environment is not None, "something was read"
+        with self._place.lock():
+            self._place.withdraw(environment.path)
+        return RuntimeError(
+            f"the keyed state in {environment.path} can't be read ({error}); it was deleted, and the next attempt will "
+            f"rebuild it from the files of the job"
+        )
+
+
+def _delta(task: TaskId, epoch: int, storage: StateStorage) -> Piece:
+    try:
+        delta: Piece = storage.read_delta(task, epoch)
+    except KeyError:
+        raise OutdatedCopyError from None
+    return delta
+
+
+def _without_stored(delta: Piece) -> Piece:
+    """The part of a delta that does not belong to the tables on disk."""
+    return {uid: (None if keyed is None else resident(keyed), *rest) for uid, (keyed, *rest) in delta.items()}

@@ -1,0 +1,193 @@
+"""What the tables on disk share, and the one with one object per address."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.disk.keys import is_plain, part
+from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.records import decode_value, encode_value
+from millrace.runtime.state.disk.shelf import Shelf, contents, in_order
+from millrace.runtime.state.disk.writer import Writer
+from millrace.runtime.state.tables import ABSENT, Table, ValueTable
+
+READS = 10_000
+"""Values that a table keeps in memory after they were read."""
+PIECE = 10_000
+"""Entries of a piece of the full state."""
+TOGETHER = 10_000
+"""Entries that are written in one call."""
+
+_UNKNOWN = object()
+
+
+class DiskTable(Table):
+    """A table whose content is that of the store with the changes since, which are in memory."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self.shelf = Shelf(reader)
+
+    @abstractmethod
+    def pending(self) -> int:
+        """How many entries the changes have."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """The store has another version now, with the changes in it."""
+
+    @abstractmethod
+    def flush(self, writer: Writer, prefix: bytes) -> None:
+        """Write the changes."""
+
+    @abstractmethod
+    def everything(self) -> Iterator[tuple[Any, Any, int]]:
+        """(address, change onto an empty table, how many entries it has) in one walk; nothing may change meanwhile."""
+
+    def pieces(self) -> Iterator[dict[Any, Any]]:
+        """Everything, as deltas onto an empty table that are applied one after the other."""
+        piece: dict[Any, Any] = {}
+        size = 0
+        for at, change, entries in self.everything():
+            piece[at] = change
+            size += entries
+            if size >= PIECE:
+                yield piece
+                piece, size = {}, 0
+        if piece:
+            yield piece
+
+    def entries(self) -> dict[Any, Any]:
+        raise NotImplementedError("what is on disk may not fit into memory: ask for its pieces")
+
+    def keys(self) -> Iterator[Any]:
+        seen = set()
+        for at in self.visible():
+            if at.__class__ is not Scoped:
+                yield at
+            elif at.key not in seen and self.content(at.key) is None:
+                seen.add(at.key)
+                yield at.key
+
+
+class DiskRows(MutableMapping[Any, Any]):
+    """The entries of a table with one object per address."""
+
+    __slots__ = ("_read", "_shelf", "changes")
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.changes: dict[Any, Any] = {}
+        """address -> value, ``ABSENT`` where it was removed"""
+        self._read: dict[Any, Any] = {}
+        self._shelf = shelf
+
+    def get(self, at: Any, default: Any = None) -> Any:
+        value = self.changes.get(at, _UNKNOWN)
+        if value is _UNKNOWN:
+            value = self._stored(at)
+        return default if value is ABSENT else value
+
+    def _stored(self, at: Any) -> Any:
+        value = self._read.get(at, _UNKNOWN)
+        if value is _UNKNOWN:
+            payload = self._shelf.payload(part(at), at)
+            if payload is None:
+                return ABSENT
+            value = decode_value(payload)
+            if len(self._read) >= READS:
+                self._read.clear()
+            self._read[at] = value
+        return value
+
+    def __getitem__(self, at: Any) -> Any:
+        value = self.get(at, ABSENT)
+        if value is ABSENT:
+            raise KeyError(at)
+        return value
+
+    def __contains__(self, at: Any) -> bool:
+        return self.get(at, ABSENT) is not ABSENT
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self.changes[at] = value
+
+    def __delitem__(self, at: Any) -> None:
+        if at not in self:
+            raise KeyError(at)
+        self.changes[at] = ABSENT
+
+    def pop(self, at: Any, *default: Any) -> Any:
+        value = self.get(at, ABSENT)
+        if value is not ABSENT:
+            self.changes[at] = ABSENT
+        elif default:
+            value = default[0]
+        else:
+            raise KeyError(at)
+        return value
+
+    def __iter__(self) -> Iterator[Any]:
+        """In no particular order. The rows may change meanwhile."""
+        before = dict(self.changes)
+        yield from (at for at, value in before.items() if value is not ABSENT)
+        yield from (at for at, _ in contents(self._shelf.walk()) if at not in before and at in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def everything(self) -> Iterator[tuple[Any, Any]]:
+        """All (address, value); the rows must not change meanwhile."""
+        changes = self.changes
+        yield from ((at, value) for at, value in changes.items() if value is not ABSENT)
+        yield from (
+            (at, decode_value(payload)) for at, payload in contents(self._shelf.below(b"")) if at not in changes
+        )
+
+    def forget_reads(self) -> None:
+        self._read.clear()
+
+
+class DiskValueTable(DiskTable, ValueTable):
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader)
+        self.rows: DiskRows = DiskRows(self.shelf)
+
+    def addresses(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def delta(self) -> dict[Any, Any]:
+        value = self.rows.changes.__getitem__
+        changes = {at: value(at) for at in self.touched}
+        self.touched.clear()
+        return changes
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        self.rows.changes.update(changes)
+
+    def pending(self) -> int:
+        return len(self.rows.changes)
+
+    def forget(self) -> None:
+        self.rows.changes.clear()
+        self.rows.forget_reads()
+
+    def flush(self, writer: Writer, prefix: bytes) -> None:
+        changes, puts = self.rows.changes, []
+        for encoded, at in in_order(changes):
+            key, value = prefix + encoded, changes[at]
+            if value is ABSENT:
+                writer.remove(key, at)
+            elif at.__class__ is int or is_plain(at, encoded):
+                puts.append((key, encode_value(value)))
+                if len(puts) == TOGETHER:
+                    writer.put_all(puts)
+                    puts = []
+            else:
+                writer.put_shared(key, at, encode_value(value))
+        writer.put_all(puts)
+
+    def everything(self) -> Iterator[tuple[Any, Any, int]]:
+        return ((at, value, 1) for at, value in self.rows.everything())

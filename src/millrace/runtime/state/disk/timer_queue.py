@@ -1,0 +1,192 @@
+"""Timers on disk: under time and address, with the number of their registration.
+
+Only the timers of times that are due come into memory, and those that the epoch sets or deletes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from millrace.runtime.state.backend import TIMERS
+from millrace.runtime.state.disk.keys import decode, is_plain, part, time_of, time_part
+from millrace.runtime.state.disk.reader import Reader
+from millrace.runtime.state.disk.records import SHARED, identities
+from millrace.runtime.state.disk.shelf import Shelf
+from millrace.runtime.state.disk.tables import PIECE, READS, TOGETHER
+from millrace.runtime.state.disk.writer import Writer
+from millrace.runtime.timers import TimerId, TimerQueue
+
+_TIME = 8
+"""bytes of a timer's time"""
+_NUMBER = 8
+"""bytes of the number of a registration"""
+_BEFORE_ALL = -(2**63)
+_NEVER = 2**63
+
+
+class DiskTimerQueue(TimerQueue):
+    """The memory of the queue holds timers that were set, and those of the store that are due."""
+
+    kind = TIMERS
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self.shelf = Shelf(reader)
+        self._changed: set[TimerId] = set()
+        """timers that are set or gone other than in the store"""
+        self._stored: set[TimerId] = set()
+        """some that are known to be as they are in the store"""
+        self._unread = _BEFORE_ALL
+        """timers of the store before this time (ms) are in memory; no other is earlier"""
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._everything())
+
+    def register(self, timestamp: int, at: Any) -> None:
+        timer = (timestamp, at)
+        if self.closed or self._is_set(timer):
+            return
+        self._add(timer, self._next)
+        self._dirty.add(timer)
+        self._changed.add(timer)
+
+    def delete(self, timestamp: int, at: Any) -> None:
+        timer = (timestamp, at)
+        if self._is_set(timer):
+            self._order.pop(timer, None)
+            self._dirty.add(timer)
+            self._changed.add(timer)
+
+    def clear(self) -> None:
+        everything = [timer for timer, _ in self._everything()]
+        self._dirty.update(everything)
+        self._changed.update(everything)
+        self._order.clear()
+        self._heap.clear()
+        self._unread = _NEVER
+
+    def next_time(self) -> int | None:
+        self._read_due(_NEVER - 1)
+        return super().next_time()
+
+    def pop_due(self, time: int) -> TimerId | None:
+        self._read_due(time)
+        timer = super().pop_due(time)
+        if timer is not None:
+            self._changed.add(timer)
+        return timer
+
+    def times(self, at: Any) -> list[int]:
+        return sorted(time for (time, address), _ in self._everything() if address == at)
+
+    def _is_set(self, timer: TimerId) -> bool:
+        if timer in self._order:
+            return True
+        time, at = timer
+        if timer in self._changed or time < self._unread:
+            return False
+        if timer in self._stored:
+            return True
+        found = self.shelf.payload(time_part(time) + part(at), at) is not None
+        if found:
+            if len(self._stored) >= READS:
+                self._stored.clear()
+            self._stored.add(timer)
+        return found
+
+    def _read_due(self, time: int) -> None:
+        """Read those timers of the store that come before all in memory, if they are due at ``time``."""
+        while self._unread <= time:
+            self._drop_deleted()
+            if self._heap and self._heap[0][0] < self._unread:
+                return
+            self._read(self._unread)
+            first = self.shelf.first(time_part(self._unread) + b"\xff")
+            self._unread = _NEVER if first is None else time_of(first[:_TIME])
+
+    def _read(self, time: int) -> None:
+        """Read the timers of one time."""
+        for timer, number in _timers(self.shelf.below(time_part(time))):
+            if timer not in self._changed:
+                self._order[timer] = number
+                self._pushed += 1
+                heapq.heappush(self._heap, (time, number, self._pushed, timer[1]))
+
+    def _everything(self) -> Iterator[tuple[TimerId, int]]:
+        yield from self._order.items()
+        for timer, number in _timers(self.shelf.below(b"")):
+            if timer not in self._changed and timer not in self._order:
+                yield timer, number
+
+    # -- deltas ---------------------------------------------------------------------------------------------------
+
+    def apply(self, changes: Iterable[tuple[TimerId, int | None]]) -> None:
+        changes = list(changes)
+        super().apply(changes)
+        self._changed.update(timer for timer, _ in changes)
+
+    def entries(self) -> list[tuple[TimerId, int | None]]:
+        return list(self._everything())
+
+    def pieces(self) -> Iterator[dict[TimerId, int]]:
+        """Everything, as deltas onto an empty queue that are applied one after the other."""
+        piece: dict[TimerId, int] = {}
+        for timer, number in self._everything():
+            piece[timer] = number
+            if len(piece) == PIECE:
+                yield piece
+                piece = {}
+        if piece:
+            yield piece
+
+    def pending(self) -> int:
+        return len(self._changed)
+
+    def forget(self) -> None:
+        """The store has another version now, with the changes in it."""
+        for known in (self._order, self._heap, self._changed, self._stored):
+            known.clear()
+        self._unread = _BEFORE_ALL
+
+    def go_on_from(self, next_number: int) -> None:
+        """No timer of the store has this number or a later one."""
+        self._next = next_number
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next registration."""
+        return self._next
+
+    def flush(self, writer: Writer, prefix: bytes) -> None:
+        keys = [(time_part(timer[0]), part(timer[1]), timer) for timer in self._changed]
+        keys.sort(key=_place)
+        puts = []
+        for time, encoded, timer in keys:
+            key, number, at = prefix + time + encoded, self._order.get(timer), timer[1]
+            if number is None:
+                writer.remove(key, at)
+            elif is_plain(at, encoded):
+                puts.append((key, number.to_bytes(_NUMBER, "big")))
+                if len(puts) == TOGETHER:
+                    writer.put_all(puts)
+                    puts = []
+            else:
+                writer.put_shared(key, at, number.to_bytes(_NUMBER, "big"))
+        writer.put_all(puts)
+
+
+def _place(entry: tuple[bytes, bytes, TimerId]) -> tuple[bytes, bytes]:
+    return entry[:2]
+
+
+def _timers(records: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[TimerId, int]]:
+    """(timer, number of its registration) of records."""
+    for key, record in records:
+        time = time_of(key[:_TIME])
+        if record[0] == SHARED:
+            for at, number in identities(record):
+                yield (time, at), int.from_bytes(number, "big")
+        else:
+            yield (time, decode(key[_TIME:])), int.from_bytes(record, "big")

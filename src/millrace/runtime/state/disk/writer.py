@@ -1,0 +1,120 @@
+"""Writes changes into an environment, all at once or, if they are many, in several transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
+from typing import Any
+
+from millrace.runtime.state.disk.environment import Environment
+from millrace.runtime.state.disk.reader import last_before
+from millrace.runtime.state.disk.records import SHARED, find, with_payload, without
+
+BATCH = 20_000
+"""Entries of one transaction: LMDB keeps the pages that it changes in memory. More entries are slower, too."""
+
+
+class Writer:
+    """The one writer of an environment, to be used by one who holds the lock of its place.
+
+    :param at_once: whether everything becomes visible together.
+    """
+
+    def __init__(self, environment: Environment, at_once: bool) -> None:
+        self._environment = environment
+        self.at_once = at_once
+        self.map_number = 0
+        """number of the next entry of a map"""
+        self._begin()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is None:
+            self._txn.commit()
+        else:
+            self._txn.abort()
+
+    def _begin(self) -> None:
+        self._txn = self._environment.write()
+        self._cursor = self._txn.cursor()
+        self._written = 0
+
+    def commit(self) -> None:
+        """Let everybody see what was written so far, and go on."""
+        self._txn.commit()
+        self._begin()
+
+    def _wrote(self, count: int) -> None:
+        self._written += count
+        if self._written >= BATCH and not self.at_once:
+            self.commit()
+
+    def take_map_numbers(self, count: int) -> int:
+        """So many numbers for entries of maps; the first of them."""
+        first = self.map_number
+        self.map_number += count
+        return first
+
+    def get(self, key: bytes) -> bytes | None:
+        record: bytes | None = self._txn.get(key)
+        return record
+
+    def payload(self, key: bytes, identity: Any) -> bytes | None:
+        """What is stored for an identity."""
+        record = self.get(key)
+        return find(record, identity) if record is not None and record[0] == SHARED else record
+
+    def put_all(self, entries: list[tuple[bytes, bytes]]) -> None:
+        """Store payloads under keys that tell all, in the order of keys."""
+        self._cursor.putmulti(entries)
+        self._wrote(len(entries))
+
+    def put(self, key: bytes, payload: bytes) -> None:
+        """Store one payload under a key that tells all."""
+        self._txn.put(key, payload)
+        self._wrote(1)
+
+    def put_shared(self, key: bytes, identity: Any, payload: bytes) -> None:
+        """Store a payload under a key that others may have, too."""
+        self._txn.put(key, with_payload(self.get(key), identity, payload))
+        self._wrote(1)
+
+    def remove(self, key: bytes, identity: Any) -> None:
+        record = self.get(key)
+        if record is not None:
+            self._remove(key, record, lambda other: bool(other == identity))
+            self._wrote(1)
+
+    def remove_below(self, base: bytes, is_removed: Callable[[Any], bool] = lambda identity: True) -> None:
+        """Remove all whose key begins with ``base``; of shared records only what ``is_removed`` says."""
+        start: bytes | None = base
+        while start is not None:
+            found = self._some_below(base, start)
+            for key, record in found:
+                self._remove(key, record, is_removed)
+            start = found[-1][0] + b"\0" if len(found) == BATCH else None
+            self._wrote(len(found))
+
+    def below(self, base: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """All (key, record) whose key begins with ``base``, in order; write nothing meanwhile."""
+        cursor = self._cursor
+        entries = cursor.iternext() if cursor.set_range(base) else ()
+        return takewhile(lambda entry: entry[0].startswith(base), entries)
+
+    def last(self, base: bytes, end: bytes) -> tuple[bytes, bytes] | None:
+        """The last (key, record) below ``base`` whose key is before ``end``."""
+        return last_before(self._cursor, base, end)
+
+    def _some_below(self, base: bytes, start: bytes) -> list[tuple[bytes, bytes]]:
+        cursor = self._cursor
+        entries = cursor.iternext() if cursor.set_range(start) else ()
+        return list(islice(takewhile(lambda entry: entry[0].startswith(base), entries), BATCH))
+
+    def _remove(self, key: bytes, record: bytes, is_removed: Callable[[Any], bool]) -> None:
+        left = without(record, is_removed) if record[0] == SHARED else None
+        if left is None:
+            self._txn.delete(key)
+        else:
+            self._txn.put(key, left)

@@ -1,0 +1,129 @@
+"""State as a Spark DataFrame. Everything goes through the session that the user gives: nothing here imports Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import pyarrow as pa
+
+from millrace.checkpoint.classes import Classes
+from millrace.checkpoint.columns import children
+from millrace.state.arrays import arrays_of
+from millrace.state.opened import Opened, Piece
+from millrace.state.rows import added, columns_of, described_columns, shapes_of
+from millrace.state.shapes import Shape, fields_of
+from millrace.state.spark_types import ddl_of, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["frame_of"]
+
+BATCH_ROWS = 10_000
+"""rows that go from a Python worker to the JVM at once"""
+_OTHERWISE = frozenset({"pickle", "str with surrogates", "time", "timedelta"})
+"""forms whose columns in the files are not what they are shown as"""
+_SAME_SCHEMES = frozenset({"abfs", "abfss", "gs", "hdfs", "s3a", "viewfs"})
+"""file systems that Spark knows by the same name"""
+
+
+def frame_of(session: SparkSession, opened: Opened, pieces: Sequence[Piece]) -> DataFrame:
+    """The rows of some pieces."""
+    shapes = shapes_of(pieces)
+    if not pieces or any(piece.file is None for piece in pieces):
+        tables = (table_of(piece, shapes, opened.known) for piece in pieces)
+        table = pa.concat_tables([_schema(shapes).empty_table(), *tables])
+        return session.createDataFrame(table)
+    paths = _paths(opened)
+    if paths is not None and all(map(_is_direct, pieces)) and all(shapes_of([piece]) == shapes for piece in pieces):
+        return _read_by_spark(session, paths, pieces, [name for name, _ in shapes])
+    return _read_by_workers(session, pieces, shapes, opened.known)
+
+
+def table_of(piece: Piece, shapes: Sequence[tuple[str, Shape]], known: Classes) -> Any:
+    """The rows of a piece as a table with types that Spark takes."""
+    rows = piece.load()
+    columns = columns_of(piece, rows)
+    arrays = arrays_of([(columns.get(name), shape) for name, shape in shapes], len(rows), known)
+    return pa.table(arrays, pa.schema(fields_of(shapes))).cast(_schema(shapes))
+
+
+def _schema(shapes: Sequence[tuple[str, Shape]]) -> Any:
+    return pa.schema([field.with_type(spark_type(field.type)) for field in fields_of(shapes)])
+
+
+# -- by Spark's own reader --------------------------------------------------------------------------------------------
+
+
+def _paths(opened: Opened) -> str | None:
+    """What Spark finds the savepoint by, None if it may not find it."""
+    uri = opened.uri
+    if re.search(r"[*?\[\]{}\\]", uri):
+        return None  # it would look for files that match
+    scheme, separator, _ = uri.partition("://")
+    if not separator:
+        return f"file://{uri}"
+    return uri if scheme in _SAME_SCHEMES else None
+
+
+def _is_direct(piece: Piece) -> bool:
+    return piece.is_stored_as_shown and all(map(_is_shown_as_stored, described_columns(piece).values()))
+
+
+def _is_shown_as_stored(described: dict[str, Any]) -> bool:
+    unsigned = described["form"] == "numpy" and described["dtype"].startswith("uint")
+    return described["form"] not in _OTHERWISE and not unsigned and all(map(_is_shown_as_stored, children(described)))
+
+
+def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], names: Sequence[str]) -> DataFrame:
+    # One query for files of one schema; constants, such as the subtask, are not in the files.
+    groups: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        same = json.dumps([described_columns(piece), added(piece)], sort_keys=True)
+        groups.setdefault(same, []).append(piece)
+    frames = [_group(session, folder, group, names) for group in groups.values()]
+    whole, *others = frames
+    for frame in others:
+        whole = whole.unionByName(frame)
+    return whole
+
+
+def _group(session: SparkSession, folder: str, pieces: Sequence[Piece], names: Sequence[str]) -> DataFrame:
+    constants = {name: value for name, (value, _) in added(pieces[0]).items()}
+    paths = [f"{folder}/{piece.file.path}" for piece in pieces if piece.file is not None]
+    columns = [_constant(name, constants[name]) if name in constants else f"`{name}`" for name in names]
+    return session.read.parquet(*paths).selectExpr(*columns)
+
+
+def _constant(name: str, value: str | int) -> str:
+    return f"{value!r} AS `{name}`" if isinstance(value, str) else f"CAST({value} AS BIGINT) AS `{name}`"
+
+
+# -- by Python workers ------------------------------------------------------------------------------------------------
+
+
+def _read_by_workers(
+    session: SparkSession, pieces: Sequence[Piece], shapes: Sequence[tuple[str, Shape]], known: Classes
+) -> DataFrame:
+    work = [(number, bytearray(cloudpickle.dumps(piece))) for number, piece in enumerate(pieces)]
+    frame = session.createDataFrame(work, "number INT, piece BINARY")
+    read = _ReadPieces(cloudpickle.dumps((list(shapes), dict(known))))
+    return frame.repartitionById(len(work), "number").mapInArrow(read, ddl_of(_schema(shapes)))
+
+
+class _ReadPieces:
+    """The function of ``mapInArrow``: pieces in, their rows out."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        shapes, known = pickle.loads(self._payload)
+        for batch in batches:
+            for stored in batch.column("piece").to_pylist():
+                yield from table_of(pickle.loads(stored), shapes, known).to_batches(BATCH_ROWS)

@@ -1,0 +1,112 @@
+"""Jobs that run without Spark and keep their state in files: to save them, to lose them, to go on with them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from millrace.checkpoint.directory import CheckpointDirectory
+from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.metadata import savepoint_metadata, saved_operators, write_metadata
+from millrace.checkpoint.restore import Restore, go_on, restore_from
+from millrace.checkpoint.snapshot_files import FolderSnapshots
+from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.graph import specs
+from millrace.graph.serialize import serialize
+from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
+from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.exchange import ACK, Packet
+from millrace.runtime.job import JobGraph
+from millrace.runtime.worker import TaskCache, run_task
+
+Build = Callable[[StreamExecutionEnvironment], DataStream]
+"""makes a program; what its stream gives is collected"""
+
+
+def collecting(build: Build, parallelism: int, max_parallelism: int = 128, epoch_records: int | None = 5) -> JobGraph:
+    env = StreamExecutionEnvironment()
+    env.set_parallelism(parallelism).set_max_parallelism(max_parallelism)
+    stream = build(env)
+    env._program.add("Sink: Collect", specs.Collect(), stream._edges(), None)
+    return replace(env.job_graph(), epoch_records=epoch_records)
+
+
+class SavedJob:
+    """One life of a job: a driver with workers that are handed out in turn."""
+
+    def __init__(
+        self, job: JobGraph, directory: Path, checkpoint_every: int | None = None, workers: int = 2
+    ) -> None:
+        """``checkpoint_every``: ms of a clock that goes on by 1 ms an epoch; None: no checkpoints."""
+        self._payload = serialize(job.for_tasks())
+        self.job = job
+        self.now = 0
+        self.directory = CheckpointDirectory(open_folder(str(directory)).child(job.job_id))
+        settings = None if checkpoint_every is None else CheckpointSettings(checkpoint_every, retained=2)
+        checkpoints = None if settings is None else Checkpoints(settings, self.directory, lambda: self.now)
+        self.storage = self.directory.storage()
+        self.coordinator = Coordinator(job, lambda: self.now, self.storage, checkpoints)
+        self.collected: list[Any] = []
+        self._workers = [TaskCache() for _ in range(workers)]
+        self._turn = 0
+
+    def restore(self, path: str, allow_non_restored: bool = False) -> Restore:
+        """Begin with a savepoint or checkpoint."""
+        restore = restore_from(path, self.coordinator, allow_non_restored, claim=False)
+        self._take_over(restore)
+        return restore
+
+    def go_on(self) -> Restore:
+        """Go on from the last checkpoint of this very job."""
+        restore = go_on(self.directory, self.coordinator)
+        assert restore is not None
+        self._take_over(restore)
+        return restore
+
+    def _take_over(self, restore: Restore) -> None:
+        if restore.order is not None:
+            self.coordinator.begun(restore.order, self.tasks(restore.order))
+            restore.compare_states(self.coordinator.states)
+
+    def epoch(self, savepoint: Path | None = None) -> EpochResult:
+        self.now += 1
+        uri = None if savepoint is None else str(savepoint)
+        order = self.coordinator.plan(savepoint=uri)
+        result = self.coordinator.complete(order, self.tasks(order))
+        self.collected += [value for part in result.collected for value in pickle.loads(part)]
+        if uri is not None:
+            assert result.not_saved is None, result.not_saved
+            snapshot = self.coordinator.snapshot(result.epoch)
+            write_metadata(open_folder(uri), savepoint_metadata(snapshot, saved_operators(result.saved)))
+        return result
+
+    def finish(self) -> list[Any]:
+        """Run to the end; everything that this life has collected."""
+        while not self.coordinator.finished:
+            self.epoch()
+        return self.collected
+
+    def tasks(self, order: EpochOrder) -> list[TaskAck]:
+        order = EpochOrder.decode(order.encode())
+        waiting: list[Packet] = []
+        for stage, partitions in enumerate(self.job.partitions):
+            produced: list[Packet] = []
+            for partition in range(partitions):
+                self._turn += 1
+                produced += run_task(
+                    self.job.job_id,
+                    lambda: pickle.loads(self._payload),
+                    (stage, partition),
+                    order,
+                    [packet for packet in waiting if packet.target % partitions == partition],
+                    self.storage,
+                    self._workers[(self._turn // partitions if partitions % 2 == 0 else self._turn) % len(self._workers)],
+                    lambda: self.now,
+                    FolderSnapshots(),
+                )
+            waiting = produced
+        return [TaskAck.decode(packet.payload) for packet in waiting if packet.edge == ACK]

@@ -1,0 +1,206 @@
+"""Kills a process with -9 when the job reaches a point. Millrace knows nothing of it: methods are wrapped from outside.
+
+Driver and workers import this module; ``MILLRACE_CRASHES`` tells them what to do. Each crash happens once in the life of
+a job, whichever process reaches its point: a file says that it has happened.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+VARIABLE = "MILLRACE_CRASHES"
+_DRIVER = "MILLRACE_CRASH_DRIVER"
+
+
+class Point(Enum):
+    """Where in the life of a job."""
+
+    BEFORE_FIRST_COMMIT = "before the first epoch's commit"
+    DELTAS_WRITTEN = "after delta files before acks"
+    ACKS_THERE = "after acks before metadata"
+    METADATA_WRITTEN = "after metadata before sink commit"
+    COMMITTING = "during sink commit"
+    COMMITTED = "after commit before Spark's offsets"
+    SAVING = "during savepoint"
+    RESTORING = "during restore"
+
+
+class Victim(Enum):
+    """Who is killed. A worker that reaches the point itself is that worker."""
+
+    WORKER = "worker"
+    JVM = "JVM"
+    DRIVER = "driver"
+
+
+@dataclass(frozen=True)
+class Crash:
+    point: Point
+    victim: Victim
+    nth: int = 1
+    """the time that some process reaches the point, counted from when the crash before has happened"""
+
+
+def environment(directory: Path, crashes: Sequence[Crash]) -> dict[str, str]:
+    """What the processes of a job need to know to crash. ``directory`` is theirs."""
+    plan = [{**asdict(crash), "point": crash.point.name, "victim": crash.victim.name} for crash in crashes]
+    return {VARIABLE: json.dumps({"directory": str(directory), "crashes": plan})}
+
+
+def happened(directory: Path) -> list[float]:
+    """When each crash happened (s since the epoch), in their order."""
+    return [float(path.read_text()) for path in sorted(directory.glob("crash-*"))]
+
+
+def completed_epochs(directory: Path) -> list[float]:
+    """When each epoch was complete on the driver."""
+    path = directory / "epochs"
+    return [float(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def this_is_the_driver() -> None:
+    """To be called before Spark starts: its processes inherit it."""
+    os.environ[_DRIVER] = str(os.getpid())
+
+
+# -- inside the job ---------------------------------------------------------------------------------------------------
+
+
+class _Plan:
+    def __init__(self, directory: str, crashes: list[dict[str, Any]]) -> None:
+        self.directory = Path(directory)
+        self._crashes = [Crash(Point[c["point"]], Victim[c["victim"]], c["nth"]) for c in crashes]
+        self._reached: Counter[int] = Counter()
+
+    def reached(self, point: Point, victims: Sequence[Victim] = tuple(Victim)) -> None:
+        """This process is at the point; crashes of ``victims`` may happen here."""
+        index = len(list(self.directory.glob("crash-*")))
+        if index == len(self._crashes):
+            return
+        crash = self._crashes[index]
+        if crash.point is not point or crash.victim not in victims:
+            return
+        self._reached[index] += 1
+        if self._reached[index] >= crash.nth and self._claim(index):
+            _kill(crash.victim)
+
+    def _claim(self, index: int) -> bool:
+        """Whether no other process was faster."""
+        try:
+            file = os.open(self.directory / f"crash-{index}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return False
+        os.write(file, str(time.time()).encode())
+        os.close(file)
+        return True
+
+    def epoch_completed(self) -> None:
+        with open(self.directory / "epochs", "a") as file:
+            file.write(f"{time.time()}\n")
+
+
+def _kill(victim: Victim) -> None:
+    """Kill, and see it die unless it is this process."""
+    driver = psutil.Process(int(os.environ[_DRIVER]))
+    if victim is Victim.DRIVER:
+        killed = driver
+    elif victim is Victim.JVM:
+        killed = next(child for child in driver.children() if "java" in child.name())
+    else:
+        killed = psutil.Process() if driver.pid != os.getpid() else _workers(driver)[0]
+    killed.send_signal(signal.SIGKILL)
+    end = time.monotonic() + 10
+    while killed.is_running() and killed.status() != psutil.STATUS_ZOMBIE and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def _workers(driver: psutil.Process) -> list[psutil.Process]:
+    """The Python workers: children of the JVM's child, the daemon that forks them."""
+    daemons = [daemon for jvm in driver.children() for daemon in jvm.children()]
+    return [worker for daemon in daemons for worker in daemon.children()]
+
+
+def _read_plan() -> _Plan | None:
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return None
+    found = json.loads(text)
+    return _Plan(found["directory"], found["crashes"])
+
+
+_plan = _read_plan()
+
+
+def commits(_: str) -> None:
+    """A transaction was committed: to be called by the sink."""
+    if _plan is not None:
+        _plan.reached(Point.COMMITTING)
+
+
+def _before(owner: Any, name: str, call: Callable[[], None]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        call()
+        return original(*args, **kwargs)
+
+    setattr(owner, name, wrapped)
+
+
+def _after(owner: Any, name: str, call: Callable[[], None]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        call()
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def _install_for_workers(plan: _Plan) -> None:
+    from millrace.checkpoint.snapshot_files import FolderSnapshots
+    from millrace.checkpoint.storage import FolderStorage
+
+    reached = functools.partial
+    _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))
+    _after(FolderSnapshots, "save", reached(plan.reached, Point.SAVING, (Victim.WORKER, Victim.JVM)))
+    _after(FolderSnapshots, "load", reached(plan.reached, Point.RESTORING, (Victim.WORKER, Victim.JVM)))
+
+
+def _install_for_driver(plan: _Plan) -> None:
+    from millrace.checkpoint.directory import CheckpointDirectory
+    from millrace.runtime.commits import Commits
+    from millrace.runtime.coordinator import Coordinator
+    from millrace.spark import savepoints
+    from millrace.spark.runner import JobRunner
+
+    reached = functools.partial
+    _before(Commits, "commit", reached(plan.reached, Point.BEFORE_FIRST_COMMIT))
+    _before(CheckpointDirectory, "write", reached(plan.reached, Point.ACKS_THERE))
+    _after(CheckpointDirectory, "write", reached(plan.reached, Point.METADATA_WRITTEN))
+    _after(JobRunner, "_micro_batch", reached(plan.reached, Point.COMMITTED))
+    _before(savepoints, "write_metadata", reached(plan.reached, Point.SAVING, (Victim.DRIVER,)))
+    _before(Coordinator, "begun", reached(plan.reached, Point.RESTORING, (Victim.DRIVER,)))
+    _after(Coordinator, "complete", plan.epoch_completed)
+
+
+if _plan is not None:
+    _install_for_workers(_plan)
+    if _DRIVER not in os.environ:
+        # Workers inherit the variable. Their processes must not import what needs a JVM.
+        _install_for_driver(_plan)

@@ -1,0 +1,204 @@
+"""Plays the part of ``spark/submit.py`` and ``spark/runner.py``: the same calls in the same order, step by step."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.faults import DriverDied
+from tests.simulation.programs import template
+
+from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.restore import Restore, go_on, restore_from
+from millrace.common.job_status import JobStatus
+from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.runtime.restart_policies import FixedDelay
+from millrace.spark.savepoints import SavepointRequest, answer, failed
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+RESTARTS = 100
+KEEP = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What the user submits: a program, and what its job begins with."""
+
+    job_id: str
+    parallelism: int
+    path: str | None = None
+    """a checkpoint, the directory of a job, or a savepoint"""
+    claim: bool = False
+
+
+class Cancelled(Exception):
+    """The user does not want the job any more."""
+
+
+class Driver:
+    """One process that runs a job, to its end or its own."""
+
+    def __init__(self, world: World, submission: Submission, lost: bool) -> None:
+        """``lost``: an earlier driver of this job has died."""
+        self._world = world
+        self._submission = submission
+        self._lost = lost
+        self.saved: str | None = None
+        """the savepoint with which the job was stopped"""
+        self.cleaned_up = False
+        self._first = True
+        """whether no checkpoint was recorded yet"""
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    def submit(self) -> None:
+        world, wanted = self._world, self._submission
+        made = template(world.program.name, wanted.parallelism)
+        self.job = job = replace(made.job, job_id=wanted.job_id)
+        plan = CheckpointPlan(world.settings, world.root, KEEP) if world.durable else None
+        self.home = JobHome(job.job_id, plan, None if world.durable else world.root)
+        self.coordinator = Coordinator(job, world.clock, self.home.storage(), self.home.recorder(world.clock))
+        try:
+            self._restore = self._begin_with()
+            self.coordinator.find_splits()
+        except BaseException as error:
+            if not self._lost and not isinstance(error, DriverDied):
+                self.home.close(JobStatus.FAILED)
+            raise
+        self._cluster = Cluster(world, job, made.payload, self.home.state)
+        self._policy = FixedDelay(RESTARTS, 5)
+
+    def _begin_with(self) -> Restore | None:
+        if self._lost and (restore := go_on(self.home.checkpoints, self.coordinator)) is not None:
+            self._world.note(f"goes on from {self._world.short(restore.uri)}")
+            return restore
+        if self._submission.path is None:
+            return None
+        self._world.note(f"begins with {self._world.short(self._submission.path)}")
+        return restore_from(self._submission.path, self.coordinator, False, self._submission.claim)
+
+    # -- run ----------------------------------------------------------------------------------------------------------
+
+    def run(self) -> JobStatus:
+        """How the job ended. Raises ``DriverDied``."""
+        self._world.touch("record the job")
+        self._world.recoverable = self.job.job_id if self._world.durable else None
+        self._world.touch("record the job, done")
+        try:
+            self._run_with_restarts()
+            status = JobStatus.FINISHED
+        except Cancelled:
+            status = JobStatus.CANCELED
+        except Exception as error:
+            self._world.note(f"the job fails: {_short(error)}")
+            status = JobStatus.FAILED
+        self._clean_up(status)
+        return status
+
+    def _run_with_restarts(self) -> None:
+        begin = True
+        while True:
+            try:
+                if begin and self._restore is not None:
+                    self._take_over(self._restore)
+                begin = False
+                while not self.coordinator.finished:
+                    self._epoch()
+                return
+            except Cancelled:
+                raise
+            except Exception as error:
+                delay = None if begin else self._policy.on_failure(self._world.clock())
+                if delay is None:
+                    raise
+                self._world.note(f"restarts after: {_short(error)}")
+                self._world.touch("restart")
+                self._world.clock.pass_by(delay)
+                self.coordinator.restart()
+
+    def _take_over(self, restore: Restore) -> None:
+        if restore.order is None:
+            return
+        self._world.touch("take over")
+        self._world.promises.planned(self.job.job_id, restore.order.epoch)
+        acks = self._cluster.run(restore.order)
+        self._world.touch("taken over")
+        self.coordinator.begun(restore.order, acks)
+        restore.compare_states(self.coordinator.states)
+
+    def _epoch(self) -> None:
+        world = self._world
+        wish = world.wish()
+        if wish == "cancel":
+            world.note("the user cancels the job")
+            raise Cancelled
+        if wish is None:
+            result = self._run_epoch(None)
+        else:
+            result = self._run_epoch_with(SavepointRequest(world.savepoint(), stop=wish == "stop"))
+        if result.checkpoint is not None and self._first:
+            self._first_checkpoint()
+
+    def _run_epoch(self, savepoint: str | None) -> EpochResult:
+        world = self._world
+        world.touch("plan")
+        order = self.coordinator.plan(True, savepoint)
+        world.promises.planned(self.job.job_id, order.epoch)
+        compact = f", compact {sorted(order.compact)}" if order.compact else ""
+        world.note(f"epoch {order.epoch} after {order.history[-3:]}{compact}{', savepoint' if savepoint else ''}")
+        acks = self._cluster.run(order)
+        world.touch("tasks done")
+        result = self.coordinator.complete(order, acks)
+        world.note(f"epoch {order.epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
+        world.touch("epoch complete")
+        if result.checkpoint is not None and world.tidy:
+            world.promises.check_leaks(self.home.folder.uri, world.settings.retained)
+        return result
+
+    def _run_epoch_with(self, request: SavepointRequest) -> EpochResult:
+        try:
+            result = self._run_epoch(request.uri)
+        except BaseException as error:
+            failed(request, error)
+            raise
+        answer(request, self.coordinator, result)
+        path = _path_of(request.answer)
+        self._world.note("no savepoint" if path is None else f"{self._world.short(path)} is there")
+        if request.stop and path is not None:
+            self.saved = path
+        return result
+
+    def _first_checkpoint(self) -> None:
+        self._first = False
+        if self._restore is not None:
+            self._world.touch("release")
+            self._restore.release()
+
+    def _clean_up(self, status: JobStatus) -> None:
+        world = self._world
+        with suppress(Exception):
+            if status is JobStatus.FINISHED:
+                self.coordinator.clean_up()
+                self.cleaned_up = True
+            self.coordinator.close()
+        world.touch("record the end")
+        world.over(self.job.job_id)
+        world.touch("record the end, done")
+        self.home.close(status)
+
+
+def _path_of(answer: Future[str]) -> str | None:
+    return None if answer.exception() is not None else answer.result()
+
+
+def _short(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    cause = next((line for line in lines if line.startswith("cause:")), lines[0] if lines else "")
+    return f"{type(error).__name__} {cause}".strip()
+

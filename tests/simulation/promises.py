@@ -1,0 +1,131 @@
+"""What must hold at every step, whatever happens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.faults import Violation
+
+from millrace.checkpoint.directory import state_files
+from millrace.checkpoint.metadata import Metadata, read_metadata
+from millrace.checkpoint.storage import epoch_of
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+_CHECKPOINT = re.compile(r"^(?P<job>.+)/chk-\d+/_metadata$")
+_STATE = re.compile(r"^(?P<job>.+)/shared/(?P<file>.+)$")
+
+
+class Promises:
+    """Watches the disk and the sinks, and raises ``Violation``."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._checkpoints: dict[str, Metadata] = {}
+        """path of the metadata -> checkpoints that anybody might go on from"""
+        self._needed: dict[str, frozenset[str]] = {}
+        """path of the metadata -> the files that it names"""
+        self._recorded: set[str] = set()
+        """what sinks have prepared and some checkpoint holds"""
+        self._epochs: set[tuple[str, int]] = set()
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def file_written(self, path: str, content: bytes) -> None:
+        """The driver is about to record something."""
+        match = _CHECKPOINT.match(path)
+        if match is None:
+            self._check_savepoint(path, content)
+            return
+        metadata = read_metadata(_Single(path, content))  # type: ignore[arg-type]
+        self._check_files(match["job"], metadata)
+        self._checkpoints[path] = metadata
+        self._needed[path] = frozenset(f"{match['job']}/shared/{name}" for name, _ in state_files(metadata))
+        for committables in metadata.snapshot().committables.values():
+            self._recorded.update(map(_name, committables))
+
+    def _check_files(self, job: str, metadata: Metadata) -> None:
+        for name, size in state_files(metadata):
+            content = self._world.disk.files.get(f"{job}/shared/{name}")
+            if content is None or len(content) != size:
+                there = "missing" if content is None else f"{len(content)} bytes long"
+                raise Violation(f"checkpoint {metadata.id} is recorded with {name} of {size} bytes, which is {there}")
+
+    def _check_savepoint(self, path: str, content: bytes) -> None:
+        if not path.endswith("/_metadata"):
+            return
+        for operator in read_metadata(_Single(path, content)).saved.values():  # type: ignore[arg-type]
+            for file in operator.files:
+                found = self._world.disk.files.get(f"{path.rpartition('/')[0]}/{file.path}")
+                if found is None or len(found) != file.size:
+                    raise Violation(f"a savepoint is recorded with {file.path}, which is missing or of another size")
+
+    def file_deleted(self, path: str) -> None:
+        """The driver is about to delete a file."""
+        if self._checkpoints.pop(path, None) is not None:
+            del self._needed[path]
+        for metadata, needed in self._needed.items():
+            if path in needed:
+                short = self._world.short
+                raise Violation(f"{short(path)} is deleted, but {short(metadata)} needs it")
+
+    def job_deleted(self, job: str) -> None:
+        """A job and all its checkpoints are given up."""
+        for path in [path for path in self._checkpoints if path.startswith(job + "/")]:
+            del self._checkpoints[path], self._needed[path]
+
+    def check_leaks(self, job: str, retained: int) -> None:
+        """A checkpoint was recorded and nothing went wrong so far with deleting: only what is needed is there."""
+        mine = [metadata for path, metadata in self._checkpoints.items() if path.startswith(job + "/")]
+        if len(mine) > retained:
+            raise Violation(f"{len(mine)} checkpoints are kept instead of {retained}")
+        for path in self._world.disk.files:
+            match = _STATE.match(path)
+            if match is None or match["job"] != job or path in self._world.haunted:
+                continue
+            epoch = epoch_of(match["file"])
+            task = tuple(map(int, match["file"].partition("/")[0].split("-")))
+            firsts = [metadata.tasks[task].first for metadata in mine if task in metadata.tasks]  # type: ignore[index]
+            if epoch is not None and (not firsts or epoch < min(firsts)):
+                raise Violation(f"{self._world.short(path)} is still there, but no checkpoint needs it")
+
+    # -- epochs -------------------------------------------------------------------------------------------------------
+
+    def planned(self, job_id: str, epoch: int) -> None:
+        """A driver is about to run an epoch."""
+        if (job_id, epoch) in self._epochs:
+            raise Violation(f"epoch {epoch} is run a second time")
+        self._epochs.add((job_id, epoch))
+
+    # -- sinks --------------------------------------------------------------------------------------------------------
+
+    def may_commit(self, name: str) -> None:
+        if self._world.durable and name not in self._recorded:
+            raise Violation(f"{name} is committed before a checkpoint holds it")
+
+    def shown(self, name: str, records: Iterable[Hashable]) -> None:
+        """Records were committed: none of them too often, none that nobody sent."""
+        expected, counts = self._world.program.expected, self._world.ledger.counts
+        for record in records:
+            if counts[record] > expected[record]:
+                raise Violation(
+                    f"{record} is committed {counts[record]} times instead of {expected[record]}, at last by {name}"
+                )
+
+
+def _name(committable: Any) -> str:
+    return committable if isinstance(committable, str) else committable.name
+
+
+class _Single:
+    """A folder with one file."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.uri = path.rpartition("/")[0]
+        self._content = content
+
+    def read(self, path: str) -> bytes:
+        return self._content

@@ -1,0 +1,160 @@
+"""Runs a world from its beginning to its end: drivers, users who change their minds, and the final account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from unittest.mock import patch
+
+from tests.simulation import current
+from tests.simulation.driver import Driver, Submission
+from tests.simulation.faults import DriverDied, Violation
+from tests.simulation.world import World
+
+from millrace.checkpoint import home, restore, snapshot_files
+from millrace.common.job_status import JobStatus
+from millrace.connectors.owner import owner_of
+from millrace.runtime import chains
+from millrace.spark import savepoints
+
+MOST_DRIVERS = 60
+FOLDERS = (home, restore, snapshot_files, savepoints)
+"""Modules that open folders by their URIs."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a simulation went."""
+
+    seed: int
+    program: str
+    problem: str | None
+    trace: tuple[str, ...]
+    faults: dict[str, int]
+
+    def render(self) -> str:
+        """All that there is to say about a failure."""
+        lines = [f"seed {self.seed}, program {self.program}", *self.trace, f"-> {self.problem or 'all promises kept'}"]
+        return "\n".join([*lines, f"replay: python -m tests.simulation {self.seed} --trace"])
+
+
+def simulate(seed: int, program: str | None = None) -> Report:
+    """Everything that happens follows from the seed (and the program, which the seed chooses if none is given)."""
+    world = World(seed, program)
+    problem = None
+    with _inside(world):
+        try:
+            _Story(world).tell()
+        except Violation as violation:
+            problem = str(violation)
+    return Report(seed, world.program.name, problem, tuple(world.trace), dict(world.chances.happened))
+
+
+@contextmanager
+def _inside(world: World) -> Iterator[None]:
+    """Files lie on the disk of the world, and state is compacted as often as it says."""
+    replaced = [patch.object(module, "open_folder", world.disk.open) for module in FOLDERS]
+    replaced.append(patch.object(chains, "COMPACT_BYTES", world.compact_bytes))
+    replaced.append(patch.object(chains, "COMPACT_VERSIONS", world.compact_versions))
+    current.enter(world)
+    for change in replaced:
+        change.start()
+    try:
+        yield
+    finally:
+        for change in replaced:
+            change.stop()
+        current.leave()
+
+
+class _Story:
+    """What becomes of a program that is submitted once."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._jobs = 0
+        self._taken_over = False
+        """whether some job began with the state of another"""
+
+    def tell(self) -> None:
+        submission = Submission(self._new_id(), 2)
+        lost = False
+        for _ in range(MOST_DRIVERS):
+            driver = Driver(self._world, submission, lost)
+            status = self._life_of(driver)
+            if status is JobStatus.FINISHED and driver.saved is None:
+                self._settle(driver)
+                return
+            if status is None and self._world.recoverable == submission.job_id:
+                lost = True
+                submission = self._maybe_rescaled(submission, 0.1)
+                continue
+            if status is not None and not self._world.durable:
+                return  # it has failed, and nothing is left of it
+            lost = False
+            path = submission.path if status is None else driver.saved or self._last_of(submission)
+            claim = self._world.random.random() < 0.5
+            submission = self._maybe_rescaled(Submission(self._new_id(), submission.parallelism, path, claim), 0.5)
+            self._taken_over |= path is not None
+        raise Violation(f"not at its end after {MOST_DRIVERS} drivers")
+
+    def _new_id(self) -> str:
+        self._jobs += 1
+        return f"job{self._jobs}"
+
+    def _maybe_rescaled(self, submission: Submission, probability: float) -> Submission:
+        random = self._world.random
+        if not self._world.durable or random.random() >= probability:
+            return submission
+        self._taken_over = True
+        return replace(submission, parallelism=random.choice((1, 2, 3)))
+
+    def _life_of(self, driver: Driver) -> JobStatus | None:
+        """How the job ended; None: its driver died."""
+        world = self._world
+        world.note("a driver starts")
+        try:
+            try:
+                driver.submit()
+            except Exception as error:
+                world.note(f"it can't submit the job: {type(error).__name__}: {error}")
+                world.over(driver.job.job_id)
+                return JobStatus.FAILED
+            status = driver.run()
+            world.note(f"the job is {status.name}")
+            return status
+        except DriverDied:
+            world.clock.pass_by(50)
+            return None
+
+    def _last_of(self, submission: Submission) -> str | None:
+        """Where the user finds something to go on from after a failure or a cancellation."""
+        root = f"{self._world.root}/{submission.job_id}"
+        if any(path.startswith(f"{root}/chk-") for path in self._world.disk.files):
+            return root
+        return submission.path
+
+    def _settle(self, driver: Driver) -> None:
+        """The job has finished: was everything seen once, and is everything tidied up?"""
+        world, program = self._world, self._world.program
+        if world.ledger.counts != program.expected:
+            lost = program.expected - world.ledger.counts
+            raise Violation(f"{sum(lost.values())} records are lost: {sorted(lost.elements(), key=repr)[:10]}")
+        if unseen := program.plain - world.plain.keys():
+            raise Violation(f"the plain sink never saw {sorted(unseen, key=repr)[:10]}")
+        seen = driver.coordinator.metrics.accumulators().get("seen")
+        if not self._taken_over and seen != program.seen:
+            raise Violation(f"the accumulator has counted {seen} elements instead of {program.seen}")
+        if driver.cleaned_up:
+            self._check_sinks(driver.job.job_id)
+        left = [path for path in world.disk.files if path.startswith(f"{world.root}/{driver.job.job_id}/")]
+        if left and world.tidy:
+            raise Violation(f"files are left: {left[:5]}")
+
+    def _check_sinks(self, job_id: str) -> None:
+        world = self._world
+        mine = tuple(owner_of(job_id, uid) for uid in ("ledger", "parts"))
+        left = [name for name in (*world.ledger.prepared, *world.parts.open) if name.startswith(mine)]
+        if left:
+            raise Violation(f"sinks have things left that will never be seen: {left[:5]}")

@@ -1,0 +1,185 @@
+"""One simulated world: a clock, a disk, sinks, and a job whose drivers die and are started again."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections import Counter
+from collections.abc import Hashable
+from random import Random
+
+from tests.simulation.cluster import Task
+from tests.simulation.disk import Disk
+from tests.simulation.faults import Chances, DriverDied, UserError, Violation, WorkerDied
+from tests.simulation.programs import PROGRAMS, Program
+from tests.simulation.promises import Promises
+from tests.simulation.stores import Ledger, Parts
+
+from millrace.runtime.checkpoints import CheckpointSettings
+
+WISHES = ("savepoint", "cancel", "stop")
+
+_roots = itertools.count()
+"""A root of its own for every world: nothing that is remembered of one fits another."""
+
+
+class Clock:
+    """Virtual time, ms."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._now = 1_000
+
+    def __call__(self) -> int:
+        return self._now
+
+    def pass_by(self, most: int) -> None:
+        """Some time passes."""
+        self._now += self._random.randrange(most + 1)
+
+
+class World:
+    """All that outlives a driver, and what the seed decides."""
+
+    def __init__(self, seed: int, program: str | None = None) -> None:
+        self.seed = seed
+        self.random = random = Random(seed)
+        self.program: Program = PROGRAMS[program or random.choice(sorted(PROGRAMS))]
+        self.clock = Clock(random)
+        self.chances = Chances(random)
+        self.trace: list[str] = []
+        self.root = f"simulated://{next(_roots)}"
+        self.disk = Disk(self)
+        self.ledger = Ledger(self)
+        self.parts = Parts(self)
+        self.plain: Counter[Hashable] = Counter()
+        self.task: Task | None = None
+        """the task that runs at this moment; None: the driver is at work"""
+        self.zombies: list[Task] = []
+        self.haunted: set[str] = set()
+        """files that zombies have written"""
+        self.promises = Promises(self)
+        self._serial = 0
+        self.recoverable: str | None = None
+        """the job that another driver would go on with"""
+        self.durable = random.random() < 0.9
+        self.wishes = random.choice((0, 0, 0, 1, 2))
+        """how often the user still does something about the job"""
+        self.workers = random.choice((1, 2, 3))
+        self.compact_bytes = random.choice((300, 3_000, 1 << 22))
+        self.compact_versions = random.choice((2, 4, 500))
+        self.reads = random.choice((2, 4, 9))
+        """most records that a subtask reads in an epoch"""
+        self.settings = CheckpointSettings(
+            interval=random.choice((0, 0, 20, 60)),
+            min_pause=random.choice((0, 0, 30)),
+            timeout=random.choice((600_000, 600_000, 4)),
+            tolerable_failures=random.choice((0, 1, 100)),
+            retained=random.choice((1, 1, 2, 3)),
+        )
+        self.note(f"program {self.program.name}, {self.workers} workers, {self.chances.left} faults at most")
+        self.note(f"compaction from {self.compact_bytes} bytes, {self.compact_versions} versions; {self.settings}")
+
+    def note(self, what: str) -> None:
+        """A line of the trace."""
+        self.trace.append(f"{self.clock():>6}  {what}")
+
+    def short(self, path: str) -> str:
+        return path.removeprefix(self.root + "/")
+
+    def serial(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    # -- what the code of a job meets ---------------------------------------------------------------------------------
+
+    def user_code(self, where: str) -> None:
+        """The user's code runs in a task."""
+        if self.chances.happens("user code fails", where):
+            self.note(f"the user's code fails in {self.task and self.task.name}: {where}")
+            raise UserError(where)
+        if self.chances.happens("worker dies in user code", where):
+            raise WorkerDied(where)
+
+    def driver_code(self, where: str) -> None:
+        """The user's code runs on the driver."""
+        self.touch(where)
+        if self.chances.happens("driver's code fails", where):
+            self.note(f"the user's code fails on the driver: {where}")
+            raise UserError(where)
+
+    def touch(self, where: str, path: str | None = None) -> None:
+        """A step at which the process may die. Time passes."""
+        self.clock.pass_by(2)
+        place = where if path is None else f"{where} ({self.short(path)})"
+        if self.task is not None:
+            if not self.task.zombie and self.chances.happens("worker dies", where):
+                raise WorkerDied(place)
+            return
+        self.haunt()
+        if self.chances.happens("driver dies", where):
+            self.note(f"the driver dies: {place}")
+            raise DriverDied(place)
+
+    def haunt(self) -> None:
+        """Zombies do a part of what they have left to do."""
+        if self.zombies and self.random.random() < 0.1:
+            zombie = self.random.choice(self.zombies)
+            for what, effect in zombie.effects[: self.random.randrange(1, 3)]:
+                self.note(f"zombie {zombie.name}: {what}")
+                effect()
+                zombie.effects.pop(0)
+            if not zombie.effects:
+                self.zombies.remove(zombie)
+
+    def allowance(self, source: str, subtask: int) -> int:
+        """How many records a subtask may read now. Run again, it may read more, as a source with a time limit does."""
+        text = f"{self.seed} {source} {subtask} {self.clock()}"
+        return zlib.crc32(text.encode()) % (self.reads + 1)
+
+    def seen(self, record: Hashable) -> None:
+        """An at-least-once sink shows a record, whatever becomes of its epoch."""
+        self.plain[record] += 1
+        if record not in self.program.plain:
+            raise Violation(f"{record} was never sent")
+
+    # -- what the user does -------------------------------------------------------------------------------------------
+
+    def wish(self) -> str | None:
+        """What the user wants at this moment."""
+        if self.wishes and self.random.random() < 0.12:
+            self.wishes -= 1
+            return self.random.choice(WISHES if self.durable else WISHES[:1])
+        return None
+
+    def savepoint(self) -> str:
+        """Where the next savepoint goes."""
+        return f"{self.root}/savepoint-{self.serial()}"
+
+    # -- what happens, for the promises -------------------------------------------------------------------------------
+
+    def files_written(self, path: str, content: bytes) -> None:
+        self.promises.file_written(path, content)
+
+    def job_deleted(self, place: str) -> None:
+        if self.recoverable is not None and place.endswith("/" + self.recoverable):
+            raise Violation(f"{self.short(place)} is deleted, but another driver would go on with it")
+        self.promises.job_deleted(place)
+
+    def over(self, job_id: str) -> None:
+        """It is recorded that a job has ended."""
+        self.recoverable = None
+
+    @property
+    def tidy(self) -> bool:
+        """Whether nothing has gone wrong so far with deleting files."""
+        return not any(kind.startswith(("delete fails", "driver's write seems")) for kind in self.chances.happened)
+
+    def file_deleted(self, path: str) -> None:
+        self.promises.file_deleted(path)
+
+    def check_recorded(self, name: str) -> None:
+        self.promises.may_commit(name)
+
+    def check_shown(self, name: str, records: list[Hashable]) -> None:
+        self.promises.shown(name, records)
