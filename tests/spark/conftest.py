@@ -12,7 +12,15 @@ from millrace.common import Configuration
 from millrace.common.job_status import JobStatus
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.runtime.coordinator import EpochResult
-from millrace.spark.listeners import EpochDone, JobStarted, PlainListener, set_listener, set_listener_factory
+from millrace.spark.listeners import (
+    EpochDone,
+    JobStarted,
+    PlainListener,
+    Restarting,
+    Restored,
+    set_listener,
+    set_listener_factory,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,13 +28,15 @@ if TYPE_CHECKING:
 MakeEnvironment = Callable[..., StreamExecutionEnvironment]
 
 
-class Watch:
+class Watch(PlainListener):
     """A listener that keeps everything."""
 
     def __init__(self) -> None:
         self.epochs: list[EpochResult] = []
         self.lines: list[str] = []
         self.ends: list[JobStatus] = []
+        self.restarts: list[Restarting] = []
+        self.begins: list[Restored] = []
 
     def started(self, job: JobStarted) -> None:
         """Of no interest here."""
@@ -36,6 +46,12 @@ class Watch:
 
     def printed(self, lines: tuple[str, ...]) -> None:
         self.lines += lines
+
+    def restarting(self, restarting: Restarting) -> None:
+        self.restarts.append(restarting)
+
+    def restored(self, restored: Restored) -> None:
+        self.begins.append(restored)
 
     def ended(self, status: JobStatus) -> None:
         self.ends.append(status)

@@ -28,3 +28,5 @@ class StateFile:
     """CRC-32 of the file"""
     columns: dict[str, Any] = field(default_factory=dict)
     """column -> how its values are stored, as plain JSON values"""
+    groups: list[int] | None = None
+    """lowest and highest key group of its rows; None for state without keys"""

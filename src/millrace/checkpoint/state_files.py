@@ -25,6 +25,7 @@ from millrace.checkpoint.state_rows import (
     Table,
     explode,
     explode_operator_state,
+    groups_of,
     implode,
     implode_operator_state,
     of_key_groups,
@@ -37,6 +38,7 @@ __all__ = [
     "check_states",
     "iter_states",
     "main_classes",
+    "read_content",
     "read_operator_states",
     "read_rows",
     "read_states",
@@ -72,7 +74,8 @@ def write_states(
         for piece in keyed:
             for name, (kind, entries) in piece.items():
                 for table in explode(kind, entries, max_parallelism, ROWS_IN_A_FILE):
-                    writer.write(name, KEYED, kind, table)
+                    if len(table[0]):
+                        writer.write(name, KEYED, kind, table)
         for name, (distribution, entry) in (operator or {}).items():
             kind = distribution.value
             writer.write(name, OPERATOR, kind, explode_operator_state(kind, entry))
@@ -92,7 +95,8 @@ class _Writer:
         content = _parquet(rows.replace_schema_metadata({METADATA: json.dumps(about)}))
         size = self._folder.write(path, [content])
         checksum = zlib.crc32(content)
-        file = StateFile(path, state, scope, kind, self._subtask, len(rows), size, checksum, described)
+        groups = groups_of(rows) if scope == KEYED else None
+        file = StateFile(path, state, scope, kind, self._subtask, len(rows), size, checksum, described, groups)
         self.files.append(file)
 
 
@@ -141,7 +145,7 @@ def read_states(
 
 
 def _add_keyed(folder: Folder, file: StateFile, key_groups: range | None, known: Classes, keyed: KeyedDelta) -> None:
-    if file.scope != KEYED:
+    if file.scope != KEYED or not _may_hold(file, key_groups):
         return
     rows = read_rows(folder, file)
     if key_groups is not None:
@@ -150,6 +154,13 @@ def _add_keyed(folder: Folder, file: StateFile, key_groups: range | None, known:
         entries = keyed.setdefault(file.state, (file.kind, {}))[1]
         with _naming(file), _without_collector():
             implode(file.kind, rows, file.columns, known, entries)
+
+
+def _may_hold(file: StateFile, key_groups: range | None) -> bool:
+    if key_groups is None or file.groups is None:
+        return True
+    lowest, highest = file.groups
+    return lowest < key_groups.stop and highest >= key_groups.start
 
 
 def read_operator_states(
@@ -183,7 +194,13 @@ def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) 
 
 
 def read_rows(folder: Folder, file: StateFile) -> Any:
-    """The rows of a file that is what was written."""
+    """The rows of a file, as an Arrow table. Raises as ``read_content``."""
+    content = pa.BufferReader(read_content(folder, file))
+    return pq.ParquetFile(content).read(use_threads=False)  # a task has one core
+
+
+def read_content(folder: Folder, file: StateFile) -> Any:
+    """The bytes of a file, which are what was written. Raises ``MissingFileError``, ``CorruptFileError``."""
     path = f"{folder.uri}/{file.path}"
     try:
         content = folder.read(file.path)
@@ -193,7 +210,7 @@ def read_rows(folder: Folder, file: StateFile) -> Any:
         raise CorruptFileError(path, f"it has {len(content)} bytes, not {file.size}")
     if zlib.crc32(content) != file.checksum:
         raise CorruptFileError(path, "its checksum is wrong")
-    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)  # a task has one core
+    return content
 
 
 # -- what can be told before anything is read -------------------------------------------------------------------------

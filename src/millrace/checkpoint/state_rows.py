@@ -25,7 +25,7 @@ from millrace.checkpoint.key_groups import key_groups
 from millrace.datastream.window import TimeWindow
 from millrace.runtime.state.address import Scoped
 
-__all__ = ["explode", "explode_operator_state", "implode", "implode_operator_state", "of_key_groups"]
+__all__ = ["explode", "explode_operator_state", "groups_of", "implode", "implode_operator_state", "of_key_groups"]
 
 Entries = dict[Any, Any]
 """of a table, in full form"""
@@ -150,12 +150,19 @@ def _with_content(
 # -- from rows --------------------------------------------------------------------------------------------------------
 
 
+def groups_of(table: Any) -> list[int]:
+    """The lowest and the highest key group of some rows."""
+    extremes = pc.min_max(table[KEY_GROUP])
+    return [extremes["min"].as_py(), extremes["max"].as_py()]
+
+
 def of_key_groups(table: Any, groups: range) -> Any:
     """The rows that belong to some key groups."""
     column = table[KEY_GROUP]
-    extremes = pc.min_max(column).as_py()
-    if not len(table) or (groups and groups[0] <= extremes["min"] and extremes["max"] <= groups[-1]):
-        return table
+    if len(table):
+        lowest, highest = groups_of(table)
+        if groups.start <= lowest and highest < groups.stop:
+            return table
     return table.filter(pc.and_(pc.greater_equal(column, groups.start), pc.less(column, groups.stop)))
 
 

@@ -27,13 +27,20 @@ class Change(ABC, Generic[T]):
     def apply(self, connection: Any, elements: Sequence[T]) -> None: ...
 
 
+def fields_of(element: Any) -> Any:
+    """The element as parameters: a dict as it is, a tuple, list or Row as a tuple, all else as the only one."""
+    if isinstance(element, dict):
+        return element
+    return tuple(element) if isinstance(element, (tuple, list, Row)) else (element,)
+
+
 @dataclass(frozen=True)
 class DbApiInsert(Change[T]):
     """Execute a statement with the values of each element; mostly an INSERT."""
 
     statement: str
     """with parameters in the driver's own way: ``INSERT INTO words VALUES (?, ?)``"""
-    values_of: Callable[[T], Any] = tuple  # type: ignore[assignment]
+    values_of: Callable[[T], Any] = fields_of
     """element -> the statement's parameters; by default the element's own fields"""
 
     def apply(self, connection: Any, elements: Sequence[T]) -> None:
@@ -71,32 +78,35 @@ class DbApiUpsert(Change[T]):
 
     def apply(self, connection: Any, elements: Sequence[T]) -> None:
         style = self.param_style or param_style(connection)
-        changes = last_per_key(((self._values(element), element) for element in elements), self._key)
-        upserts = [values for values, element in changes.values() if not self.is_deletion(element)]
-        deletes = [key for key, (_, element) in changes.items() if self.is_deletion(element)]
+        changes = last_per_key(elements, self._key)
+        upserts = [self._values(element) for element in changes.values() if not self.is_deletion(element)]
+        deletes: list[Any] = [key for key, element in changes.items() if self.is_deletion(element)]
         with closing(connection.cursor()) as cursor:
             if deletes:
-                cursor.executemany(self._delete(style), [bind(style, key) for key in deletes])  # type: ignore[arg-type]
+                cursor.executemany(self._delete(style), [bind(style, key) for key in deletes])
             if upserts:
                 self._upsert(cursor, style, driver_of(connection), upserts)
 
-    def _values(self, element: T) -> Sequence[Any]:
-        if self.values_of is not None:
-            return self.values_of(element)
-        if isinstance(element, dict):
-            return [element.get(column) for column in self.columns]
-        if isinstance(element, Row) and hasattr(element, "_fields"):
-            return element.get_fields_by_names(self.columns)
-        return list(element)  # type: ignore[call-overload,no-any-return]
-
-    def _key(self, change: tuple[Sequence[Any], T]) -> tuple[Any, ...]:
-        values = change[0]
-        if len(values) != len(self.columns):
-            raise ValueError(f"{self.table} has the columns {list(self.columns)}, but there are the values {values!r}")
-        key = tuple(values[place] for place in self._keys)
+    def _key(self, element: T) -> tuple[Any, ...]:
+        if self.values_of is None and _has_names(element):
+            key = tuple(element[column] for column in self.key_columns)  # type: ignore[index]
+        else:
+            values = self._values(element)
+            key = tuple(values[place] for place in self._keys)
         if None in key:
             raise ValueError(f"{self.table}: a key must not be None, got {dict(zip(self.key_columns, key))}")
         return key
+
+    def _values(self, element: T) -> Sequence[Any]:
+        if self.values_of is not None:
+            values = self.values_of(element)
+        elif _has_names(element):
+            return [element[column] for column in self.columns]  # type: ignore[index]
+        else:
+            values = fields_of(element)
+        if len(values) != len(self.columns):
+            raise ValueError(f"{self.table} has the columns {list(self.columns)}, but there are the values {values!r}")
+        return values
 
     def _delete(self, style: str) -> str:
         return f"DELETE FROM {self.table} WHERE {_equal(self.key_columns, placeholders(style, len(self._keys)))}"
@@ -122,6 +132,10 @@ class DbApiUpsert(Change[T]):
 
     def _updated(self) -> list[str]:
         return [column for column in self.columns if column not in self.key_columns]
+
+
+def _has_names(element: Any) -> bool:
+    return isinstance(element, dict) or (isinstance(element, Row) and element._fields is not None)
 
 
 def _equal(columns: Sequence[str], marks: Sequence[str]) -> str:
