@@ -92,7 +92,7 @@ def compare_states(
             state = StateDescription.of(info)
             known = before.get((state.scope, state.name))
             if known is not None:
-                incompatible += [f"{names[uid]}: {change}" for change in _changes(known, state)]
+                incompatible += [f"{names[uid]}: {change}" for change in state_changes(known, state)]
             elif uid in metadata.states:
                 new.append(f"{names[uid]}: {state.kind} state {state.name!r}")
     found = Comparison(found.restored, tuple(new), found.dropped, (*found.incompatible, *incompatible))
@@ -102,7 +102,8 @@ def compare_states(
     return found
 
 
-def _changes(before: StateDescription, now: StateDescription) -> list[str]:
+def state_changes(before: StateDescription, now: StateDescription) -> list[str]:
+    """Why a state can't go on as what its function asks for now; nothing if it can."""
     if before.kind != now.kind:
         return [f"state {now.name!r} was a {before.kind} state and is a {now.kind} state now"]
     if before.ttl != now.ttl:

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from millrace.checkpoint.adapt import adapt
-from millrace.checkpoint.compatibility import adapter, describe_type
+from millrace.checkpoint.compare import state_changes
+from millrace.checkpoint.compatibility import adapter
 from millrace.checkpoint.directory import SHARED
 from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder, open_folder
@@ -72,16 +73,19 @@ def _adapted(
     pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted
 ) -> Iterator[KeyedDelta]:
     """The pieces with values of the types that the functions want now."""
-    before = {description.name: description.type for description in descriptions if description.scope == KEYED}
+    before = {description.name: description for description in descriptions if description.scope == KEYED}
     for piece in pieces:
         adapted = {}
         for name, (kind, entries) in piece.items():
-            info = wanted(name)
-            if info is not None and info.type is not None and before.get(name) is not None:
-                convert = adapter(before[name], describe_type(info.type))
-                if convert is not None:
-                    entries = adapt(kind, entries, convert)
-            adapted[name] = (kind, entries)
+            info, known = wanted(name), before.get(name)
+            if info is None or info.type is None or known is None or known.type is None:
+                adapted[name] = (kind, entries)
+                continue
+            now = StateDescription.of(info)
+            if state_changes(known, now):
+                continue  # the driver will refuse to run: it tells all that does not fit
+            convert = adapter(known.type, now.type)
+            adapted[name] = (kind, entries if convert is None else adapt(kind, entries, convert))
         yield adapted
 
 

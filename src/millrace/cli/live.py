@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from millrace.cli.progress import Progress
 from millrace.common.job_status import JobStatus
-from millrace.spark.listeners import EpochDone, JobListener, JobStarted, PlainListener
+from millrace.spark.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
 
 if TYPE_CHECKING:
     from millrace.cli.screen import Screen
@@ -94,6 +94,15 @@ class LiveListener(PlainListener):
         result = epoch.result
         with self._lock:
             self._progress.add(result.epoch, result.records, result.watermark, self._clock())
+
+    def restarting(self, restarting: Restarting) -> None:
+        first = restarting.error.splitlines()[0]
+        self._screen.say(
+            f"{restarting.name} failed, restart {restarting.attempt} in {restarting.delay_ms / 1000:g} s: {first}"
+        )
+
+    def restored(self, restored: Restored) -> None:
+        self._screen.say(f"{restored.name} goes on from {restored.path}:\n{restored.comparison}")
 
     def ended(self, status: JobStatus) -> None:
         with self._lock:
