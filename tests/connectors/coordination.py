@@ -45,6 +45,13 @@ class _TaskDied(Exception):
     pass
 
 
+class _NothingToCommit(Committer[Any]):
+    """For sinks that write in their tasks."""
+
+    def commit(self, committables: Sequence[Any]) -> None:
+        raise AssertionError(f"a sink without a committer has prepared {committables}")
+
+
 class JobWriterContext(WriterContext):
     def __init__(self, job_id: str, *args: Any) -> None:
         super().__init__(*args)
@@ -109,9 +116,7 @@ class Driver:
             self._restore(pickle.loads(checkpointed))
 
     def _new_committer(self) -> Committer[Any]:
-        committer = self._sink.create_committer()
-        assert committer is not None
-        return committer
+        return self._sink.create_committer() or _NothingToCommit()
 
     def _restore(self, metadata: Metadata) -> None:
         self.epochs, self.position = metadata.epoch, metadata.position

@@ -35,7 +35,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from millrace.testing import LedgerSink
 
-SAVEPOINT_AFTER = 4
+SAVEPOINT_AFTER = 2
 """checkpoints"""
 SAVEPOINT_TRIES = 5
 
@@ -73,6 +73,7 @@ def save(client: JobClient, directory: str, stop: bool) -> str:
     """Take a savepoint once the job has some checkpoints, and again if it failed."""
     for _ in range(SAVEPOINT_TRIES):
         while len(client.get_checkpoints()) < SAVEPOINT_AFTER:
+            assert not client.get_job_status().result().is_globally_terminal_state(), "too short for a savepoint"
             time.sleep(0.02)
         try:
             if stop:

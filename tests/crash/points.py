@@ -1,7 +1,7 @@
-"""Kills a process with -9 when the job reaches a point. Millrace knows nothing of it: methods are wrapped from outside.
+"""Kills a process with -9 when the job reaches a point. Millrace knows nothing of it: its methods are wrapped here.
 
-Driver and workers import this module; ``MILLRACE_CRASHES`` tells them what to do. Each crash happens once in the life of
-a job, whichever process reaches its point: a file says that it has happened.
+Driver and workers import this module; ``MILLRACE_CRASHES`` tells them what to do. Each crash happens once in the life
+of a job, whichever process reaches its point: a file says that it has happened.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Point(Enum):
     COMMITTED = "after commit before Spark's offsets"
     SAVING = "during savepoint"
     RESTORING = "during restore"
+    RECOVERING = "while going on after another crash"
 
 
 class Victim(Enum):
@@ -175,11 +176,13 @@ def _after(owner: Any, name: str, call: Callable[[], None]) -> None:
 def _install_for_workers(plan: _Plan) -> None:
     from millrace.checkpoint.snapshot_files import FolderSnapshots
     from millrace.checkpoint.storage import FolderStorage
+    from millrace.runtime import worker
 
     reached = functools.partial
     _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))
     _after(FolderSnapshots, "save", reached(plan.reached, Point.SAVING, (Victim.WORKER, Victim.JVM)))
     _after(FolderSnapshots, "load", reached(plan.reached, Point.RESTORING, (Victim.WORKER, Victim.JVM)))
+    _after(worker, "_rebuild", reached(plan.reached, Point.RECOVERING, (Victim.WORKER, Victim.JVM)))
 
 
 def _install_for_driver(plan: _Plan) -> None:
@@ -196,6 +199,7 @@ def _install_for_driver(plan: _Plan) -> None:
     _after(JobRunner, "_micro_batch", reached(plan.reached, Point.COMMITTED))
     _before(savepoints, "write_metadata", reached(plan.reached, Point.SAVING, (Victim.DRIVER,)))
     _before(Coordinator, "begun", reached(plan.reached, Point.RESTORING, (Victim.DRIVER,)))
+    _before(Coordinator, "go_on", reached(plan.reached, Point.RECOVERING, (Victim.DRIVER,)))
     _after(Coordinator, "complete", plan.epoch_completed)
 
 

@@ -18,7 +18,8 @@ from millrace.testing import Ledger, read_ledger
 
 ROOT = Path(__file__).parents[2]
 JOB = Path(__file__).with_name("job.py")
-SPLITS, RECORDS, RULES, PER_EPOCH = 3, 160, 15, 8
+SIZES = {"splits": 3, "records": 240, "rules": 20, "per_epoch": 8}
+"""of each split; all end in the 30th epoch"""
 TIMEOUT = 150
 """s for a run with a few restarts; without load it takes a fifth of that"""
 
@@ -67,7 +68,7 @@ class Place:
         **arguments: Any,
     ) -> subprocess.Popen[str]:
         """``arguments``: more of those of the job."""
-        given = {"ledger": str(self.ledger), "splits": SPLITS, "records": RECORDS, "rules": RULES, "per_epoch": PER_EPOCH}
+        given = {"ledger": str(self.ledger), **SIZES}
         configuration = {
             **CONFIGURATION,
             "execution.checkpointing.dir": str(self.checkpoints),
@@ -103,11 +104,11 @@ class Place:
             raise AssertionError(f"the job has not ended after {TIMEOUT} s\n{out}\n{err}") from None
         return Ended(process.returncode, out.splitlines(), err.splitlines())
 
-    def check(self, records: int = RECORDS, rules: int = RULES) -> Ledger:
+    def check(self) -> Ledger:
         """Lost 0, doubled 0: see that the ledger holds what all records make, and nothing twice."""
         ledger = read_ledger(self.ledger)
         told = Ledger(tuple(_plain(entry) for entry in ledger.entries), ledger.prepared)
-        told.check(expected([records] * SPLITS, rules))
+        told.check(expected([SIZES["records"]] * SIZES["splits"], SIZES["rules"]))
         return ledger
 
 

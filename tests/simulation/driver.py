@@ -11,11 +11,13 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.faults import DriverDied
 from tests.simulation.programs import template
 
+from millrace.checkpoint.errors import RestoreError, SnapshotError
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.job_status import JobStatus
 from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.epoch import EpochOrder
 from millrace.runtime.restart_policies import FixedDelay
 from millrace.spark.savepoints import SavepointRequest, answer, failed
 
@@ -62,6 +64,9 @@ class Driver:
         made = template(world.program.name, wanted.parallelism)
         self.job = job = replace(made.job, job_id=wanted.job_id)
         plan = CheckpointPlan(world.settings, world.root, KEEP) if world.durable else None
+        world.touch("record the job")
+        world.recoverable = job.job_id if world.durable else None
+        world.touch("record the job, done")
         self.home = JobHome(job.job_id, plan, None if world.durable else world.root)
         self.coordinator = Coordinator(job, world.clock, self.home.storage(), self.home.recorder(world.clock))
         try:
@@ -87,9 +92,6 @@ class Driver:
 
     def run(self) -> JobStatus:
         """How the job ended. Raises ``DriverDied``."""
-        self._world.touch("record the job")
-        self._world.recoverable = self.job.job_id if self._world.durable else None
-        self._world.touch("record the job, done")
         try:
             self._run_with_restarts()
             status = JobStatus.FINISHED
@@ -102,34 +104,41 @@ class Driver:
         return status
 
     def _run_with_restarts(self) -> None:
-        begin = True
+        beginning = None if self._restore is None else self._restore.order
         while True:
             try:
-                if begin and self._restore is not None:
-                    self._take_over(self._restore)
-                begin = False
+                if self._restore is not None and beginning is not None:
+                    self._take_over(self._restore, beginning)
+                    beginning = None
                 while not self.coordinator.finished:
                     self._epoch()
                 return
             except Cancelled:
                 raise
             except Exception as error:
-                delay = None if begin else self._policy.on_failure(self._world.clock())
+                delay = self._delay_after(error, beginning is not None)
                 if delay is None:
                     raise
                 self._world.note(f"restarts after: {_short(error)}")
+                self._world.check_cause(error)
                 self._world.touch("restart")
                 self._world.clock.pass_by(delay)
                 self.coordinator.restart()
+                if beginning is not None:
+                    beginning = self.coordinator.repeat(beginning)
 
-    def _take_over(self, restore: Restore) -> None:
-        if restore.order is None:
-            return
+    def _delay_after(self, error: Exception, beginning: bool) -> int | None:
+        if beginning and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
+            return None
+        return self._policy.on_failure(self._world.clock())
+
+    def _take_over(self, restore: Restore, order: EpochOrder) -> None:
         self._world.touch("take over")
-        self._world.promises.planned(self.job.job_id, restore.order.epoch)
-        acks = self._cluster.run(restore.order)
+        self._world.promises.planned(self.job.job_id, order.epoch)
+        self._world.note(f"takes the state over in epoch {order.epoch}")
+        acks = self._cluster.run(order)
         self._world.touch("taken over")
-        self.coordinator.begun(restore.order, acks)
+        self.coordinator.begun(order, acks)
         restore.compare_states(self.coordinator.states)
 
     def _epoch(self) -> None:
@@ -165,7 +174,7 @@ class Driver:
         try:
             result = self._run_epoch(request.uri)
         except BaseException as error:
-            failed(request, error)
+            failed(request, self.coordinator, error)
             raise
         answer(request, self.coordinator, result)
         path = _path_of(request.answer)

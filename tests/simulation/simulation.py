@@ -15,7 +15,7 @@ from tests.simulation.world import World
 from millrace.checkpoint import home, restore, snapshot_files
 from millrace.common.job_status import JobStatus
 from millrace.connectors.owner import owner_of
-from millrace.runtime import chains
+from millrace.runtime import chains, checkpoints, coordinator
 from millrace.spark import savepoints
 
 MOST_DRIVERS = 60
@@ -57,6 +57,7 @@ def _inside(world: World) -> Iterator[None]:
     replaced = [patch.object(module, "open_folder", world.disk.open) for module in FOLDERS]
     replaced.append(patch.object(chains, "COMPACT_BYTES", world.compact_bytes))
     replaced.append(patch.object(chains, "COMPACT_VERSIONS", world.compact_versions))
+    replaced += [patch.object(module.logger, "disabled", True) for module in (checkpoints, coordinator)]
     current.enter(world)
     for change in replaced:
         change.start()
@@ -101,7 +102,7 @@ class _Story:
 
     def _new_id(self) -> str:
         self._jobs += 1
-        return f"job{self._jobs}"
+        return f"{self._jobs:032x}"
 
     def _maybe_rescaled(self, submission: Submission, probability: float) -> Submission:
         random = self._world.random

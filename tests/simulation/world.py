@@ -60,6 +60,7 @@ class World:
         """files that zombies have written"""
         self.promises = Promises(self)
         self._serial = 0
+        self._faults = 0
         self.recoverable: str | None = None
         """the job that another driver would go on with"""
         self.durable = random.random() < 0.9
@@ -174,6 +175,13 @@ class World:
     def tidy(self) -> bool:
         """Whether nothing has gone wrong so far with deleting files."""
         return not any(kind.startswith(("delete fails", "driver's write seems")) for kind in self.chances.happened)
+
+    def check_cause(self, error: BaseException) -> None:
+        """The job fails: something must have gone wrong since the last time."""
+        faults = sum(self.chances.happened.values())
+        if faults == self._faults:
+            raise Violation(f"the job fails without a reason: {error}")
+        self._faults = faults
 
     def file_deleted(self, path: str) -> None:
         self.promises.file_deleted(path)

@@ -14,7 +14,7 @@ class Disk(BackendMachine):
         super().__init__()
         self.folder = tempfile.mkdtemp()
     def new_state(self): return DiskState(Place(self.folder), dict)
-    def lose_disk(self): shutil.rmtree(self.folder)
+    def lose_disk(self): shutil.rmtree(self.folder, ignore_errors=True)
     @initialize(entries=st.sampled_from([0,5,1000]))
     def set_limit(self, entries): disk_state.FLUSH_ENTRIES=entries
     def teardown(self):
@@ -22,4 +22,4 @@ class Disk(BackendMachine):
         shutil.rmtree(self.folder, ignore_errors=True)
 TestHeap=Heap.TestCase
 TestDisk=Disk.TestCase
-TestDisk.settings=settings(max_examples=200)
+TestDisk.settings=settings(max_examples=1500)

@@ -1,0 +1,434 @@
+"""Databases as sinks, with sqlite3: once, or at least once with the same effect."""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.connectors.coordination import Driver
+from tests.connectors.driving import SinkRun
+from tests.connectors.exactly_once import ELEMENTS, ExactlyOnce, test_case
+
+from millrace.common.sink import Sink
+from millrace.common.typeinfo import Types
+from millrace.common.types import Row, RowKind
+from millrace.connectors.dbapi import DbApiExactlyOnceSink, DbApiInsert, DbApiSink, DbApiUpsert
+from millrace.connectors.dbapi.connection import bind, open_connection, placeholders
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.testing import run_locally
+
+INSERT = DbApiInsert[int]("INSERT INTO numbers VALUES (?)")
+
+
+def connect(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(path)
+
+
+def database(directory: Path) -> str:
+    path = str(directory / "database")
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE numbers (number INTEGER)")
+        connection.execute("CREATE TABLE digits (digit INTEGER PRIMARY KEY, number INTEGER)")
+    connection.close()
+    return path
+
+
+def query(path: str, statement: str) -> list[Any]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+class Database:
+    """A database file and one table of it."""
+
+    def __init__(self, directory: Path, make: Any, columns: str = "number FROM numbers") -> None:
+        self.path = database(directory)
+        self._make = make
+        self._columns = columns
+
+    def sink(self) -> Sink[Any]:
+        sink: Sink[Any] = self._make(partial(connect, self.path))
+        return sink
+
+    def committed(self) -> list[Any]:
+        rows = query(self.path, f"SELECT {self._columns}")
+        return [row[0] for row in rows] if len(rows) and len(rows[0]) == 1 else rows
+
+    def left_over(self) -> list[str]:
+        return []
+
+    def killed(self, writer: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Inserts(ExactlyOnce):
+    @staticmethod
+    def place_in(directory: Path) -> Database:
+        def sink(connect: Any) -> Sink[Any]:
+            return DbApiExactlyOnceSink(connect, INSERT, str(directory / "log"), inline_bytes=50)
+
+        return Database(directory, sink)
+
+
+def digit(number: int) -> tuple[int, int]:
+    return number % 10, number
+
+
+def is_gone(number: int) -> bool:
+    return number % 4 == 3
+
+
+UPSERT = DbApiUpsert[int]("digits", ["digit", "number"], ["digit"], values_of=digit, is_deletion=is_gone)
+
+
+def digits(numbers: list[int]) -> list[tuple[int, int]]:
+    """What the table holds when all this has happened to it."""
+    table: dict[int, int] = {}
+    for number in numbers:
+        if is_gone(number):
+            table.pop(number % 10, None)
+        else:
+            table[number % 10] = number
+    return sorted(table.items())
+
+
+class Upserts(ExactlyOnce):
+    """Their order counts per key, so keys have their subtasks."""
+
+    @staticmethod
+    def place_in(directory: Path) -> Database:
+        def sink(connect: Any) -> Sink[Any]:
+            return DbApiExactlyOnceSink(connect, UPSERT, str(directory / "log"), inline_bytes=50)
+
+        return Database(directory, sink, "digit, number FROM digits")
+
+    def new_driver(self, parallelism: int, checkpointed: bytes | None) -> Driver:
+        self.route = lambda element, parallelism: element % 10 % parallelism
+        return super().new_driver(parallelism, checkpointed)
+
+    def check(self) -> None:
+        assert sorted(self.place.committed()) == digits(ELEMENTS[: self.covered])
+
+    def check_end(self) -> None:
+        assert sorted(self.place.committed()) == digits(ELEMENTS[: self.driver.position])
+
+
+class RepeatedUpserts(Upserts):
+    """Written by the tasks, so there before any checkpoint, and written again by epochs that are repeated."""
+
+    @staticmethod
+    def place_in(directory: Path) -> Database:
+        return Database(directory, partial(DbApiSink, change=UPSERT, batch_size=3), "digit, number FROM digits")
+
+    def check(self) -> None: ...
+
+
+TestInserts = test_case(Inserts)
+TestUpserts = test_case(Upserts)
+TestRepeatedUpserts = test_case(RepeatedUpserts)
+
+
+# -- upserts ----------------------------------------------------------------------------------------------------------
+
+changes = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.none() | st.integers()), max_size=30)
+
+
+class NoDialect(sqlite3.Connection):
+    """A connection of a driver of which nothing is known but PEP 249."""
+
+
+def as_row(change: tuple[int, int, int | None]) -> Row:
+    group, number, value = change
+    if value is None:
+        return Row.of_kind(RowKind.DELETE, group=group, number=number)
+    return Row.of_kind(RowKind.UPDATE_AFTER, value=value, number=number, group=group)
+
+
+@pytest.mark.parametrize("dialect", ["of the driver", "none"])
+@given(st.lists(changes, max_size=4), st.sampled_from([1, 3, 100]))
+def test_the_last_change_of_a_key_wins(
+    dialect: str, tmp_path_factory: pytest.TempPathFactory, epochs: list[Any], batch_size: int
+) -> None:
+    path = str(tmp_path_factory.mktemp("upserts") / "database")
+    with sqlite3.connect(path) as connection:
+        connection.execute('CREATE TABLE t ("group" INTEGER, number INTEGER, value INTEGER, PRIMARY KEY ("group", number))')
+    connection.close()
+    upsert = DbApiUpsert[Row](
+        "t", ['"group"', "number", "value"], ['"group"', "number"], values_of=values_of, is_deletion=is_deleted
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        if dialect == "none":
+            patch.setattr("millrace.connectors.dbapi.changes._ON_CONFLICT", ())
+        run = SinkRun(DbApiSink(partial(connect, path), upsert, batch_size))
+        for epoch in epochs:
+            run.epoch([as_row(change) for change in epoch])
+    table: dict[Any, int] = {}
+    for group, number, value in (change for epoch in epochs for change in epoch):
+        if value is None:
+            table.pop((group, number), None)
+        else:
+            table[group, number] = value
+    assert {(group, number): value for group, number, value in query(path, "SELECT * FROM t")} == table
+
+
+def values_of(row: Row) -> list[Any]:
+    return [row["group"], row["number"], row["value"] if "value" in row else None]
+
+
+def is_deleted(row: Row) -> bool:
+    return row.get_row_kind() is RowKind.DELETE
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [(1, 5), (2, 6), (1, 7)],
+        [Row(1, 5), Row(2, 6), Row(1, 7)],
+        [Row(number=5, digit=1), Row(digit=2, number=6, more=0), Row(digit=1, number=7)],
+        [{"number": 5, "digit": 1}, {"digit": 2, "number": 6}, {"digit": 1, "number": 7}],
+        [
+            Row(digit=1, number=5), Row(digit=2, number=6), Row(digit=3, number=9),
+            Row.of_kind(RowKind.UPDATE_BEFORE, digit=1, number=5), Row.of_kind(RowKind.UPDATE_AFTER, digit=1, number=7),
+            Row.of_kind(RowKind.DELETE, digit=3),
+        ],
+    ],
+)  # fmt: skip
+def test_elements_of_any_kind(elements: list[Any], tmp_path: Path) -> None:
+    path = database(tmp_path)
+    SinkRun(DbApiSink(partial(connect, path), DbApiUpsert("digits", ["digit", "number"], ["digit"]))).epoch(elements)
+    assert sorted(query(path, "SELECT * FROM digits")) == [(1, 7), (2, 6)]
+
+
+def test_mistakes_in_upserts(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"key_columns must be some of the columns \['a'\], got \['b'\]"):
+        DbApiUpsert("t", ["a"], ["b"])
+    with pytest.raises(ValueError, match=r"got \[\]"):
+        DbApiUpsert("t", ["a"], [])
+    run = SinkRun(DbApiSink(partial(connect, database(tmp_path)), DbApiUpsert("digits", ["digit", "number"], ["digit"])))
+    with pytest.raises(ValueError, match=r"digits: a key must not be None, got {'digit': None}"):
+        run.epoch([(None, 1)])
+    with pytest.raises(ValueError, match=r"but there are the values \(1,\)"):
+        run.epoch([(1,)])
+    with pytest.raises(KeyError, match="number"):
+        run.epoch([{"digit": 1}])
+
+
+class Recorded:
+    """A connection that writes down what is executed, of a driver that the test makes up."""
+
+    def __init__(self) -> None:
+        self.executed: list[tuple[str, list[Any]]] = []
+
+    def cursor(self) -> Recorded:
+        return self
+
+    def executemany(self, statement: str, parameters: list[Any]) -> None:
+        self.executed.append((statement, parameters))
+
+    def close(self) -> None: ...
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch, driver: str, style: str, upsert: Any, elements: list[Any]) -> list[Any]:
+    module = ModuleType(driver)
+    module.paramstyle = style  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, driver, module)
+    connection = type("Connection", (Recorded,), {"__module__": f"{driver}.connections"})()
+    upsert.apply(connection, elements)
+    executed: list[Any] = connection.executed
+    return executed
+
+
+def test_statements_of_other_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = DbApiUpsert[Any]("t", ["k", "v"], ["k"])
+    keys = DbApiUpsert[Any]("t", ["k", "l"], ["k", "l"])
+    assert recorded(monkeypatch, "psycopg", "pyformat", pairs, [(1, 2)]) == [
+        (
+            "INSERT INTO t (k, v) VALUES (%(p1)s, %(p2)s) ON CONFLICT (k) DO UPDATE SET v = excluded.v",
+            [{"p1": 1, "p2": 2}],
+        )
+    ]
+    assert recorded(monkeypatch, "psycopg", "pyformat", keys, [(1, 2)])[0][0].endswith("ON CONFLICT (k, l) DO NOTHING")
+    assert recorded(monkeypatch, "pymysql", "format", pairs, [(1, 2)]) == [
+        ("INSERT INTO t (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = VALUES(v)", [(1, 2)])
+    ]
+    assert recorded(monkeypatch, "pymysql", "format", keys, [(1, 2)])[0][0].endswith(
+        "ON DUPLICATE KEY UPDATE k = VALUES(k), l = VALUES(l)"
+    )
+    assert recorded(monkeypatch, "oracledb", "named", keys, [(1, 2)]) == [
+        ("DELETE FROM t WHERE k = :p1 AND l = :p2", [{"p1": 1, "p2": 2}]),
+        ("INSERT INTO t (k, l) VALUES (:p1, :p2)", [{"p1": 1, "p2": 2}]),
+    ]
+    assert recorded(monkeypatch, "odd", "numeric", pairs, [(1, 2)])[1][0] == "INSERT INTO t (k, v) VALUES (:1, :2)"
+    merge = DbApiUpsert[Any]("t", ["k", "v"], ["k"], upsert_statement=lambda marks: f"MERGE {marks}", param_style="qmark")
+    assert recorded(monkeypatch, "odd", "numeric", merge, [(1, 2)]) == [("MERGE ['?', '?']", [(1, 2)])]
+
+
+@given(st.lists(st.integers(), min_size=1, max_size=12))
+def test_marks_and_parameters_fit(values: list[int]) -> None:
+    """sqlite3 understands three of the five."""
+    connection = sqlite3.connect(":memory:")
+    for style in ("qmark", "numeric", "named"):
+        marks = ", ".join(placeholders(style, len(values)))
+        if style == "numeric":  # sqlite3 takes them for names
+            marks = marks.replace(":", "?")
+        assert connection.execute(f"SELECT {marks}", bind(style, values)).fetchone() == tuple(values)
+    for style in ("format", "pyformat"):
+        assert (", ".join(placeholders(style, len(values))) % bind(style, values)) == ", ".join(map(str, values))
+    connection.close()
+
+
+# -- transactions -----------------------------------------------------------------------------------------------------
+
+
+def test_an_epoch_is_one_transaction(tmp_path: Path) -> None:
+    path = database(tmp_path)
+    run = SinkRun(DbApiSink(partial(connect, path), INSERT, batch_size=2))
+    run.epoch([1, 2, 3], crash="write")
+    assert query(path, "SELECT * FROM numbers") == []
+    run.epoch([1, 2, 3])
+    assert query(path, "SELECT * FROM numbers") == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("element", "values"), [((1, 2), (1, 2)), ([1, 2], (1, 2)), (Row(1, 2), (1, 2)), ({"a": 1}, {"a": 1}), ("ab", ("ab",))]
+)
+def test_an_insert_takes_the_fields_of_its_elements(element: Any, values: Any) -> None:
+    connection = Recorded()
+    DbApiInsert[Any]("x").apply(connection, [element])
+    assert connection.executed == [("x", [values])]
+
+
+def autocommitting(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+class PsycopgLike:
+    autocommit = True
+
+    def close(self) -> None: ...
+
+
+def test_autocommit_is_refused(tmp_path: Path) -> None:
+    run = SinkRun(DbApiSink(partial(autocommitting, database(tmp_path)), INSERT))
+    with pytest.raises(ValueError, match=r"opens a Connection in autocommit mode.*Turn autocommit off"):
+        run.epoch([1])
+    with pytest.raises(ValueError, match="opens a PsycopgLike in autocommit mode"):
+        open_connection(PsycopgLike)
+
+
+def test_a_driver_that_does_not_tell_its_paramstyle() -> None:
+    with pytest.raises(ValueError, match=r"test_dbapi.Recorded belongs to no module with a paramstyle .* give param_style="):
+        DbApiUpsert[Any]("t", ["k"], ["k"]).apply(Recorded(), [(1,)])
+
+
+def exactly_once(path: str, **settings: Any) -> DbApiExactlyOnceSink[int]:
+    return DbApiExactlyOnceSink(partial(connect, path), INSERT, **settings)
+
+
+class Breaking(sqlite3.Connection):
+    """Loses the connection in or right after a commit of numbers; whoever asks, it was the commit."""
+
+    left = 0
+    after = False
+
+    def commit(self) -> None:
+        changed = self.in_transaction and self.total_changes > 1
+        if changed and Breaking.left == 0:
+            if Breaking.after:
+                super().commit()
+            Breaking.left = -1
+            raise ConnectionError("lost")
+        Breaking.left -= changed
+        super().commit()
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("nth", [0, 1, 2])
+def test_a_commit_of_which_nobody_knows_whether_it_succeeded(tmp_path: Path, nth: int, after: bool) -> None:
+    path = database(tmp_path)
+    sink = DbApiExactlyOnceSink(partial(sqlite3.connect, path, factory=Breaking), INSERT)
+    run = Driver(sink, ELEMENTS)
+    Breaking.left, Breaking.after = nth, after
+    for _ in range(3):
+        run.epoch(2)
+    with pytest.raises(ConnectionError):
+        run.checkpoint()
+    assert len(query(path, "SELECT * FROM numbers")) == 2 * (nth + after)
+    run.recover()
+    assert sorted(query(path, "SELECT * FROM numbers")) == [(number,) for number in range(6)]
+    Driver(sink, ELEMENTS, checkpointed=run.checkpointed)
+    assert len(query(path, "SELECT * FROM numbers")) == 6
+
+
+def test_the_commit_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = database(tmp_path)
+    sink = exactly_once(path, commit_table="done", keep_ms=60_000)
+    run = Driver(sink, ELEMENTS)
+    run.epoch(2)
+    run.checkpoint()
+    run.epoch(2)
+    run.checkpoint()
+    (first, at), (second, _) = query(path, "SELECT * FROM done ORDER BY batch")
+    assert first != second and abs(at - time.time() * 1000) < 60_000
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61)
+    run.epoch(2)
+    run.checkpoint()
+    assert len(query(path, "SELECT * FROM done")) == 3, "old names go once an hour"
+    another = exactly_once(path, commit_table="done", keep_ms=60_000)
+    Driver(another, ELEMENTS, checkpointed=run.checkpointed)
+    assert len(query(path, "SELECT * FROM done")) == 1
+    assert len(query(path, "SELECT * FROM numbers")) == 6
+
+
+def test_a_driver_that_is_not_there_any_more_can_not_double_anything(tmp_path: Path) -> None:
+    """Two drivers that send the same batch: the table's key decides."""
+    path = database(tmp_path)
+    sink = exactly_once(path)
+    run = Driver(sink, ELEMENTS)
+    run.epoch(2)
+    (batch,) = run.pending
+    first, second = sink.create_sender(), sink.create_sender()
+    assert not first.is_sent(batch) and not second.is_sent(batch)
+    first.send(batch.elements(), batch)
+    with pytest.raises(sqlite3.IntegrityError):
+        second.send(batch.elements(), batch)
+    first.close()
+    second.close()
+    assert query(path, "SELECT * FROM numbers") == [(0,), (1,)]
+
+
+# -- in a program -----------------------------------------------------------------------------------------------------
+
+
+def test_in_a_program(tmp_path: Path) -> None:
+    path = database(tmp_path)
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+    stream = env.from_collection(list(range(60)), Types.INT())
+    stream.sink_to(DbApiExactlyOnceSink(lambda: sqlite3.connect(path), INSERT))
+    stream.sink_to(DbApiExactlyOnceSink(lambda: sqlite3.connect(path), INSERT, str(tmp_path / "log"), inline_bytes=0))
+    keyed = stream.map(digit, Types.TUPLE([Types.INT(), Types.INT()])).key_by(lambda pair: pair[0])
+    keyed.sink_to(DbApiSink(lambda: sqlite3.connect(path), DbApiUpsert("digits", ["digit", "number"], ["digit"])))
+    run_locally(env, epoch_records=7, workers=3, seed=5)
+    assert Counter(query(path, "SELECT number FROM numbers")) == {(number,): 2 for number in range(60)}
+    assert sorted(query(path, "SELECT * FROM digits")) == [(number % 10, number) for number in range(50, 60)]
+
+
+def test_sinks_can_be_pickled_and_shown(tmp_path: Path) -> None:
+    for sink in (DbApiSink(partial(connect, "x"), UPSERT), exactly_once("x")):
+        assert repr(pickle.loads(pickle.dumps(sink))) == repr(sink)
+    assert repr(exactly_once("x")).startswith("DbApiExactlyOnceSink(DbApiInsert(statement='INSERT INTO numbers")

@@ -1,0 +1,134 @@
+"""kill -9 of every process of a job at every point of an epoch: nothing is lost, nothing is doubled.
+
+Each test runs the job as a command, which takes a JVM or two, so CI runs a few of them, another choice each time: the
+seed is in the output, and ``MILLRACE_CRASH_SEED`` repeats it. ``make crash`` runs all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.crash.points import VARIABLE, Crash, Point, Victim, happened
+from tests.crash.running import TIMEOUT, Ended, Place
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(2 * TIMEOUT + 50)]
+
+NTH = {
+    Point.BEFORE_FIRST_COMMIT: 1,
+    Point.DELTAS_WRITTEN: 8,
+    Point.ACKS_THERE: 3,
+    Point.METADATA_WRITTEN: 1,
+    Point.COMMITTING: 1,
+    Point.COMMITTED: 5,
+    Point.SAVING: 1,
+    Point.RESTORING: 2,
+}
+"""Early ones at points where a driver that dies has a first checkpoint at most."""
+SOONER = {**NTH, Point.DELTAS_WRITTEN: 2, Point.COMMITTED: 2}
+"""Where there are more crashes to come."""
+
+CHOICES = 3
+CRASHES = 3
+SEED = int(os.environ.get("MILLRACE_CRASH_SEED") or random.randrange(10**6))
+NOISE = ("Traceback", "py4j", "java.", "org.apache", "Exception")
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a job that was stopped with a savepoint."""
+    directory = tmp_path_factory.mktemp("halfway")
+    ended = Place(directory).run(savepoints=str(directory / "savepoints"), stop=True)
+    assert (ended.code, ended.err) == (0, [])
+    return directory
+
+
+def crash(place: Place, crashes: Sequence[Crash], halfway: Path | None = None) -> Ended:
+    """Run the job with the crashes to its end, and see that all is well. With ``halfway`` it goes on from there, with
+    another parallelism, and its savepoint was copied to another place."""
+    arguments: dict[str, Any] = {}
+    if halfway is not None:
+        shutil.copytree(halfway / "ledger", place.ledger)
+        (savepoint,) = (halfway / "savepoints").iterdir()
+        shutil.copytree(savepoint, place.savepoints / "copied")
+        arguments |= {"restore": str(place.savepoints / "copied"), "parallelism": 3}
+    if any(crash.point is Point.SAVING for crash in crashes):
+        arguments["savepoints"] = str(place.savepoints)
+    ended = place.run(crashes, **arguments)
+    assert (ended.code, ended.out[-1:]) == (0, ["finished"]), ended
+    assert len(happened(place.crashes)) == len(crashes), f"not all happened\n{ended}"
+    ledger = place.check()
+    assert ledger.prepared == ()
+    assert_nothing_left(place)
+    assert_plain(ended, crashes)
+    return ended
+
+
+def assert_nothing_left(place: Place) -> None:
+    """Of a job that has finished, whatever was killed: no files but logs, no processes."""
+    assert not any(place.checkpoints.rglob("*/*"))
+    assert [path.name for path in place.temporary.iterdir() if path.suffix not in (".log", ".properties")] == []
+    end = time.monotonic() + 30
+    while (left := _processes(place)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert left == []
+
+
+def _processes(place: Place) -> list[str]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(place.crashes) in process.environ().get(VARIABLE, ""):
+                found.append(f"{process.pid} {process.cmdline()}")
+        except psutil.Error:
+            continue
+    return found
+
+
+def assert_plain(ended: Ended, crashes: Sequence[Crash]) -> None:
+    """One line for each driver that was started again, and nothing of Spark's insides."""
+    drivers = sum(crash.victim is not Victim.WORKER for crash in crashes)
+    assert sum("; restart " in line for line in ended.err) == drivers, ended.err
+    assert not any(noise in line for noise in NOISE for line in (*ended.err, *ended.out)), ended
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
+@pytest.mark.parametrize("point", NTH, ids=lambda point: point.value)
+def test_a_crash(tmp_path: Path, request: pytest.FixtureRequest, point: Point, victim: Victim) -> None:
+    halfway = request.getfixturevalue("halfway") if point is Point.RESTORING else None
+    crash(Place(tmp_path), [Crash(point, victim, NTH[point])], halfway)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
+def test_a_crash_while_going_on_after_another(tmp_path: Path, victim: Victim) -> None:
+    crash(Place(tmp_path), [Crash(Point.COMMITTED, Victim.DRIVER, 6), Crash(Point.RECOVERING, victim)])
+
+
+def chosen() -> list[list[Crash]]:
+    """Some scenarios of several crashes. A restore happens at the beginning only, and a savepoint needs some epochs."""
+    chance = random.Random(SEED)
+    pairs = list(itertools.product(NTH, Victim))
+    scenarios = []
+    for _ in range(CHOICES):
+        some = chance.sample(pairs, CRASHES)
+        some.sort(key=lambda pair: pair[0] is not Point.RESTORING)
+        scenarios.append([Crash(point, victim, chance.randint(1, SOONER[point])) for point, victim in some])
+    return scenarios
+
+
+@pytest.mark.parametrize("number", range(CHOICES))
+def test_some_crashes(tmp_path: Path, request: pytest.FixtureRequest, number: int) -> None:
+    crashes = chosen()[number]
+    print(f"MILLRACE_CRASH_SEED={SEED}: {crashes}")
+    restoring = any(crash.point is Point.RESTORING for crash in crashes)
+    crash(Place(tmp_path), crashes, request.getfixturevalue("halfway") if restoring else None)
