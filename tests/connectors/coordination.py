@@ -49,7 +49,7 @@ class _NothingToCommit(Committer[Any]):
     """For sinks that write in their tasks."""
 
     def commit(self, committables: Sequence[Any]) -> None:
-        raise AssertionError(f"a sink without a committer has prepared {committables}")
+        assert not committables
 
 
 class JobWriterContext(WriterContext):
@@ -105,6 +105,8 @@ class Driver:
         self.epochs = 0
         self.position = 0
         """input that the completed epochs have read"""
+        self.furthest = 0
+        """input that any epoch has read"""
         self.states: list[list[Any]] = [[] for _ in range(parallelism)]
         self.pending: list[Any] = []
         self.to_commit = 0
@@ -149,6 +151,7 @@ class Driver:
         """
         self.epochs += 1
         elements = self._elements[self.position : self.position + count]
+        self.furthest = max(self.furthest, self.position + count)
         shares: list[list[Any]] = [[] for _ in range(self.parallelism)]
         for element in elements:
             shares[self._route(element, self.parallelism)].append(element)

@@ -11,6 +11,8 @@ from pyarrow import fs
 
 __all__ = ["Location", "absolute", "is_local", "locate", "open_file_system"]
 
+_HADOOP_SCHEME = re.compile(r"^s3[an]://")
+"""what Hadoop, and so Spark, calls S3"""
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*)://")
 
 
@@ -61,7 +63,7 @@ def open_file_system(root: str) -> tuple[Any, str]:
     if not root:
         return fs.LocalFileSystem(), ""
     try:
-        opened: tuple[Any, str] = fs.FileSystem.from_uri(root)
+        opened: tuple[Any, str] = fs.FileSystem.from_uri(_HADOOP_SCHEME.sub("s3://", root))
         return opened
     except (ValueError, NotImplementedError) as unknown:
         return _open_with_fsspec(root, unknown)
