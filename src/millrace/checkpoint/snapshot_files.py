@@ -25,6 +25,7 @@ from millrace.checkpoint.task_file import read_task_file
 from millrace.runtime.epoch import SavedSubtask
 from millrace.runtime.job import OperatorInfo
 from millrace.runtime.keygroups import group_range, key_group
+from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.pickling import dumps
 from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
@@ -33,7 +34,6 @@ from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.redistribute import redistribute
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
-from millrace.runtime.task import OperatorDeltas
 
 
 class FolderSnapshots:

@@ -9,8 +9,8 @@ from typing import Any
 from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.task_file import read_task_file, task_file
+from millrace.runtime.member import TaskDelta
 from millrace.runtime.storage import TaskId
-from millrace.runtime.task import TaskDelta
 
 _NAME = re.compile(r"^(\d+)-(\d+)/(\d+)\.(?:delta|full)$")
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from millrace.checkpoint.errors import CorruptFileError
+from millrace.runtime.member import TaskDelta
 from millrace.runtime.pickling import dumps
-from millrace.runtime.task import TaskDelta
 
 MAGIC = b"MLRSTAT1"
 """The last character is the version of the format."""

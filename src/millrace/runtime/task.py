@@ -3,224 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from millrace.datastream.functions import Function
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
-from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery
 from millrace.runtime.exchange import ACK, ChannelWriter, Packet
-from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.keygroups import key_group, subtask_of_group
-from millrace.runtime.measures import Measures
-from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
-from millrace.runtime.operators.close_with import CloseWithOperator
-from millrace.runtime.operators.collect import CollectOperator, PrintOperator
+from millrace.runtime.member import Member, TaskDelta
+from millrace.runtime.operators.base import OperatorContext, ReadingOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.partitioners import PartitioningError
 from millrace.runtime.pickling import dumps
-from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
-from millrace.runtime.watermarks import WatermarkValve
-
-OperatorDeltas = tuple[Any, Any, Any, Any, Any]
-"""(keyed delta, operator state's delta, small state, gate state, measures); None for what is missing"""
-
-TaskDelta = dict[str, OperatorDeltas]
-"""by the operator's uid"""
-
-Channel = tuple[int, int]
-"""(edge, sending subtask)"""
-
-
-class Gate:
-    """The input side of one operator: counts, combines watermarks, notices the end of input."""
-
-    def __init__(self, operator: Operator, channels: dict[Channel, int]) -> None:
-        """``channels``: channel -> the input that it belongs to."""
-        self.operator = operator
-        self.records = 0
-        self._inputs = channels
-        self._valve = WatermarkValve(list(channels))
-        self._open = set(channels)
-
-    def chunk(self, chunk: Chunk, input: int) -> None:
-        self.records += len(chunk.values)
-        self.operator.process(chunk, input)
-        keyed = self.operator.keyed_state()
-        if keyed is not None:
-            keyed.after_records(len(chunk.values))
-
-    def mark(self, channel: Channel, mark: int | Status) -> None:
-        if mark is Status.FINISHED:
-            self._finish(channel)
-            return
-        valve = self._valve
-        was_idle = valve.idle
-        if isinstance(mark, Status):
-            advanced = valve.status(channel, mark)
-        else:
-            advanced = valve.watermark(channel, mark)
-        if advanced is not None:
-            self.operator.process_watermark(advanced)
-        if valve.idle != was_idle:
-            self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
-
-    def _finish(self, channel: Channel) -> None:
-        self._open.discard(channel)
-        input = self._inputs[channel]
-        if all(self._inputs[other] != input for other in self._open):
-            self.operator.input_finished(input)
-        if not self._open:
-            self.operator.end_input()
-            self.operator.output.mark(Status.FINISHED)
-
-    @property
-    def watermark(self) -> int:
-        return self._valve.current
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing will ever arrive again."""
-        return not self._open
-
-    def snapshot(self) -> Any:
-        return (self._valve.snapshot(), self._open)
-
-    def begin_at(self, watermark: int) -> None:
-        """All inputs are open, and event time has come as far as this."""
-        self._valve.begin_at(watermark)
-        self.operator.watermark = watermark
-
-    def restore(self, snapshot: Any) -> None:
-        valve, self._open = snapshot
-        self._valve.restore(valve)
-        self.operator.watermark = self._valve.current
-
-
-class Fork:
-    """The output side of one operator: to gates in the same task and to channels into later ones."""
-
-    def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
-        self.records = 0
-        self.watermark = MIN_TIMESTAMP
-        self._fail = fail
-        self._local: dict[str | None, list[tuple[Gate, int]]] = {}
-        self._remote: dict[str | None, list[ChannelWriter]] = {}
-        self._marked: list[tuple[Gate, Channel]] = []
-
-    def add_local(self, tag: str | None, gate: Gate, input: int, channel: Channel) -> None:
-        self._local.setdefault(tag, []).append((gate, input))
-        self._marked.append((gate, channel))
-
-    def add_remote(self, tag: str | None, writer: ChannelWriter) -> None:
-        self._remote.setdefault(tag, []).append(writer)
-
-    def emit(self, chunk: Chunk) -> None:
-        self._send(None, chunk)
-
-    def emit_side(self, tag: str, chunk: Chunk) -> None:
-        self._send(tag, chunk)
-
-    def _send(self, tag: str | None, chunk: Chunk) -> None:
-        self.records += len(chunk.values)
-        for gate, input in self._local.get(tag, ()):
-            gate.chunk(chunk, input)
-        for writer in self._remote.get(tag, ()):
-            try:
-                writer.write(chunk)
-            except PartitioningError as error:
-                raise self._fail(error) from error
-
-    def mark(self, mark: int | Status) -> None:
-        if not isinstance(mark, Status):
-            self.watermark = mark
-        for gate, channel in self._marked:
-            gate.mark(channel, mark)
-        for writers in self._remote.values():
-            for writer in writers:
-                writer.mark(mark)
-
-    def end_epoch(self) -> None:
-        for writers in self._remote.values():
-            for writer in writers:
-                writer.end_epoch()
-
-
-class _Member:
-    """One operator of the task with all that belongs to it."""
-
-    def __init__(self, info: OperatorInfo, subtask: int, operator: Operator, fork: Fork, gate: Gate) -> None:
-        self.info = info
-        self.subtask = subtask
-        self.operator = operator
-        self.fork = fork
-        self.gate = gate
-        self._states_reported = 0
-
-    def delta(self) -> OperatorDeltas:
-        """What the epoch changed."""
-        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
-        return (
-            None if keyed is None else keyed.delta(),
-            None if shared is None else shared.delta(),
-            self.operator.snapshot(),
-            self.gate.snapshot(),
-            self.measures.delta(),
-        )
-
-    def full_pieces(self) -> Iterator[OperatorDeltas]:
-        """Everything: first what is small, then the keyed state."""
-        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
-        whole = None if shared is None else shared.full()
-        yield (None, whole, self.operator.snapshot(), self.gate.snapshot(), self.measures.full())
-        if keyed is not None:
-            for piece in keyed.full_pieces():
-                yield (piece, None, None, None, None)
-
-    def whole(self) -> SubtaskState:
-        """Everything, for a savepoint."""
-        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
-        return SubtaskState(
-            None if keyed is None else keyed.full_pieces(),
-            None if shared is None else shared.full(),
-            self.operator.snapshot(),
-            self.gate.watermark,
-        )
-
-    def stored(self, query: StateQuery) -> Any:
-        """What the state holds for the key; None for nothing, and for a key of another subtask."""
-        keyed, info = self.operator.keyed_state(), self.info
-        table = None if keyed is None else keyed.table(query.state)
-        group = key_group(query.key, info.max_parallelism)
-        if table is None or subtask_of_group(group, info.max_parallelism, info.parallelism) != self.subtask:
-            return None
-        return table.content(query.key)
-
-    def info_of(self, state: str) -> StateInfo | None:
-        """What the function has said about a keyed state."""
-        keyed = self.operator.keyed_state()
-        info: StateInfo | None = None if keyed is None else keyed.infos.get(state)
-        return info
-
-    def new_states(self) -> tuple[StateInfo, ...] | None:
-        """All states, if these are more than at the last call."""
-        backends = (self.operator.keyed_state(), self.operator.operator_state())
-        infos = [info for backend in backends if backend is not None for info in backend.described()]
-        if len(infos) == self._states_reported:
-            return None
-        self._states_reported = len(infos)
-        return tuple(infos)
-
-    @property
-    def measures(self) -> Measures:
-        return self.operator.context.runtime.measures
+from millrace.runtime.wiring import Fork, Gate
 
 
 class StageTask:
@@ -232,7 +31,7 @@ class StageTask:
         self.partition = partition
         self._clock = clock
         self._out: list[Packet] = []
-        self._members: dict[int, _Member] = {}
+        self._members: dict[int, Member] = {}
         self._selectors: dict[int, Function] = {}
         """key selectors and partitioners that were opened, by their identity: several edges may share one"""
         for info, subtask in job.hosted(stage, partition):
@@ -241,7 +40,7 @@ class StageTask:
             if edge.source in self._members:
                 self._connect(edge)
 
-    def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> _Member:
+    def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> Member:
         job = self.job
         runtime = OperatorRuntimeContext(
             info.chain,
@@ -267,7 +66,7 @@ class StageTask:
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
-        return _Member(info, subtask, operator, fork, Gate(operator, channels))
+        return Member(info, subtask, operator, fork, Gate(operator, channels))
 
     def _connect(self, edge: EdgeInfo) -> None:
         sender, target = self._members[edge.source], self.job.by_id[edge.target]
@@ -308,9 +107,9 @@ class StageTask:
 
         :raises OperatorError: the state does not fit.
         """
-        pieces: list[tuple[_Member, KeyedPieces]] = []
+        pieces: list[tuple[Member, KeyedPieces]] = []
         for member in self._members.values():
-            with _naming(member):
+            with member.taking_over():
                 earlier = load(member.info, member.subtask, member.info_of)
                 if earlier is not None:
                     # What had ended in the earlier job begins again: its sources may have more to read now.
@@ -320,7 +119,7 @@ class StageTask:
                     pieces.append((member, earlier.keyed))
         self.open()
         for member, keyed in pieces:
-            with _naming(member):
+            with member.taking_over():
                 member.operator.take_over_keyed(keyed)
 
     def open(self) -> None:
@@ -443,7 +242,7 @@ class StageTask:
 
     def reports(self) -> tuple[OperatorReport, ...]:
         """What the epoch did, for the driver; takes printed and collected elements out."""
-        return tuple(_report(member) for member in self._members.values())
+        return tuple(member.report() for member in self._members.values())
 
     @property
     def finished(self) -> bool:
@@ -465,32 +264,3 @@ class StageTask:
                 first = first or error
         if first is not None:
             raise first
-
-
-@contextmanager
-def _naming(member: _Member) -> Iterator[None]:
-    """Errors tell whose state it is."""
-    try:
-        yield
-    except Exception as error:
-        raise member.operator.context.error(error, during=" to take over its earlier state") from error
-
-
-def _report(member: _Member) -> OperatorReport:
-    operator = member.operator
-    return OperatorReport(
-        operator=member.info.id,
-        subtask=member.subtask,
-        records_in=member.gate.records,
-        records_out=member.fork.records,
-        watermark=member.gate.watermark,
-        source=operator.report() if isinstance(operator, ReadingOperator) else None,
-        committables=operator.committables() if isinstance(operator, SinkOperator) else (),
-        printed=operator.take_lines() if isinstance(operator, PrintOperator) else (),
-        collected=operator.take_parts() if isinstance(operator, CollectOperator) else (),
-        fed_back=operator.take_packets() if isinstance(operator, CloseWithOperator) else (),
-        watermark_out=member.fork.watermark,
-        measures=member.measures.report(),
-        writer_states=operator.writer_states() if isinstance(operator, SinkOperator) else (),
-        states=member.new_states(),
-    )

@@ -43,9 +43,9 @@ from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.ttl_tables import TtlTable
-from millrace.runtime.task import Gate
 from millrace.runtime.windows.choice import window_operator
 from millrace.runtime.windows.strategy import CONTENTS
+from millrace.runtime.wiring import Gate
 from millrace.testing.operators import Testable, operator_for
 from millrace.testing.records import Captured, Item, Record, records
 from millrace.testing.snapshot import Snapshot

@@ -1,0 +1,130 @@
+"""What lies between the operators of a task: the gate at the input of each, the fork at its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
+from millrace.runtime.exchange import ChannelWriter
+from millrace.runtime.failure import OperatorError
+from millrace.runtime.operators.base import Operator
+from millrace.runtime.partitioners import PartitioningError
+from millrace.runtime.watermarks import WatermarkValve
+
+Channel = tuple[int, int]
+"""(edge, sending subtask)"""
+
+
+class Gate:
+    """The input side of one operator: counts, combines watermarks, notices the end of input."""
+
+    def __init__(self, operator: Operator, channels: dict[Channel, int]) -> None:
+        """``channels``: channel -> the input that it belongs to."""
+        self.operator = operator
+        self.records = 0
+        self._inputs = channels
+        self._valve = WatermarkValve(list(channels))
+        self._open = set(channels)
+
+    def chunk(self, chunk: Chunk, input: int) -> None:
+        self.records += len(chunk.values)
+        self.operator.process(chunk, input)
+        keyed = self.operator.keyed_state()
+        if keyed is not None:
+            keyed.after_records(len(chunk.values))
+
+    def mark(self, channel: Channel, mark: int | Status) -> None:
+        if mark is Status.FINISHED:
+            self._finish(channel)
+            return
+        valve = self._valve
+        was_idle = valve.idle
+        if isinstance(mark, Status):
+            advanced = valve.status(channel, mark)
+        else:
+            advanced = valve.watermark(channel, mark)
+        if advanced is not None:
+            self.operator.process_watermark(advanced)
+        if valve.idle != was_idle:
+            self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
+
+    def _finish(self, channel: Channel) -> None:
+        self._open.discard(channel)
+        input = self._inputs[channel]
+        if all(self._inputs[other] != input for other in self._open):
+            self.operator.input_finished(input)
+        if not self._open:
+            self.operator.end_input()
+            self.operator.output.mark(Status.FINISHED)
+
+    @property
+    def watermark(self) -> int:
+        return self._valve.current
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will ever arrive again."""
+        return not self._open
+
+    def snapshot(self) -> Any:
+        return (self._valve.snapshot(), self._open)
+
+    def begin_at(self, watermark: int) -> None:
+        """All inputs are open, and event time has come as far as this."""
+        self._valve.begin_at(watermark)
+        self.operator.watermark = watermark
+
+    def restore(self, snapshot: Any) -> None:
+        valve, self._open = snapshot
+        self._valve.restore(valve)
+        self.operator.watermark = self._valve.current
+
+
+class Fork:
+    """The output side of one operator: to gates in the same task and to channels into later ones."""
+
+    def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
+        self.records = 0
+        self.watermark = MIN_TIMESTAMP
+        self._fail = fail
+        self._local: dict[str | None, list[tuple[Gate, int]]] = {}
+        self._remote: dict[str | None, list[ChannelWriter]] = {}
+        self._marked: list[tuple[Gate, Channel]] = []
+
+    def add_local(self, tag: str | None, gate: Gate, input: int, channel: Channel) -> None:
+        self._local.setdefault(tag, []).append((gate, input))
+        self._marked.append((gate, channel))
+
+    def add_remote(self, tag: str | None, writer: ChannelWriter) -> None:
+        self._remote.setdefault(tag, []).append(writer)
+
+    def emit(self, chunk: Chunk) -> None:
+        self._send(None, chunk)
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None:
+        self._send(tag, chunk)
+
+    def _send(self, tag: str | None, chunk: Chunk) -> None:
+        self.records += len(chunk.values)
+        for gate, input in self._local.get(tag, ()):
+            gate.chunk(chunk, input)
+        for writer in self._remote.get(tag, ()):
+            try:
+                writer.write(chunk)
+            except PartitioningError as error:
+                raise self._fail(error) from error
+
+    def mark(self, mark: int | Status) -> None:
+        if not isinstance(mark, Status):
+            self.watermark = mark
+        for gate, channel in self._marked:
+            gate.mark(channel, mark)
+        for writers in self._remote.values():
+            for writer in writers:
+                writer.mark(mark)
+
+    def end_epoch(self) -> None:
+        for writers in self._remote.values():
+            for writer in writers:
+                writer.end_epoch()
