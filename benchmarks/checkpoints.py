@@ -160,7 +160,7 @@ def recovery(program: Program) -> None:
 def workers() -> list[psutil.Process]:
     """Spark's Python workers: the children of their daemon."""
     children = psutil.Process().children(recursive=True)
-    daemons = {p.pid for p in children if "millrace.spark.daemon" in " ".join(p.cmdline())}
+    daemons = {p.pid for p in children if p.cmdline()[1:3] == ["-m", "millrace.spark.daemon"]}
     return [p for p in children if p.ppid() in daemons]
 
 
