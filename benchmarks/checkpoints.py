@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import statistics
@@ -160,8 +161,13 @@ def recovery(program: Program) -> None:
 def workers() -> list[psutil.Process]:
     """Spark's Python workers: the children of their daemon."""
     children = psutil.Process().children(recursive=True)
-    daemons = {p.pid for p in children if p.cmdline()[1:3] == ["-m", "millrace.spark.daemon"]}
-    return [p for p in children if p.ppid() in daemons]
+    found = []
+    for process in children:
+        with contextlib.suppress(psutil.Error):
+            daemon = process.parent()
+            if daemon is not None and daemon.cmdline()[1:3] == ["-m", "millrace.spark.daemon"]:
+                found.append(process)
+    return found
 
 
 def main() -> None:
