@@ -113,7 +113,6 @@ REASONS = (
         REFUSED,
         "PyFlink's only input format reads Avro, which comes with the connectors; nearest: from_source()",
     ),
-    Reason("common.job_client.JobClient.*savepoint", REFUSED, "savepoints come later; nearest: stop()"),
 )
 
 
