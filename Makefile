@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # More for pytest, e.g. `make test ARGS='-k session'`.
 ARGS ?=
+# How long `make soak` takes.
+MINUTES ?= 60
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.millrace-installed
@@ -22,7 +24,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit bench compatibility tables clean
+.PHONY: help java venv demo test check lint unit crash soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -30,8 +32,8 @@ help: ## show this list
 demo: java venv $(ARCHIVE) ## run examples/demo.py on a local Spark
 	@$(BIN)/python examples/demo.py
 
-test: java venv $(ARCHIVE) ## the whole test suite, with Spark
-	$(BIN)/python -m pytest $(ARGS)
+test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 check: lint unit ## lint, types and the tests that need no Java: in less than a minute
 
@@ -41,6 +43,12 @@ lint: venv ## ruff and mypy --strict
 
 unit: venv ## the tests that need no Java
 	$(BIN)/python -m pytest -m "not spark and not slow" $(ARGS)
+
+crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
+	$(BIN)/python -m pytest tests/crash $(ARGS)
+
+soak: java venv $(ARCHIVE) ## a job that is killed for an hour (MINUTES=..): nothing is lost, nothing grows
+	$(BIN)/python tests/crash/soak.py --minutes $(MINUTES)
 
 bench: ## list the benchmarks
 	@set -- benchmarks/*.py; \

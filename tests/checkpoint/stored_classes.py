@@ -81,7 +81,7 @@ Loose = collections.namedtuple("Loose", ["a"])
 class Colour(enum.Enum):
     RED = 1
     GREEN = "g"
-    CRIMSON = 1
+    CRIMSON = 1  # noqa: PIE796
 
 
 class Access(enum.Flag):

@@ -11,15 +11,24 @@ from millrace.cli.jobs import Jobs
 from millrace.common.completable_future import CompletableFuture
 from millrace.common.job_status import JobStatus
 from millrace.datastream.defaults import Submission
+from millrace.spark.errors import DriverLostError
 
 
 class FakeClient:
     def __init__(self) -> None:
         self.status = JobStatus.RUNNING
         self.calls: list[str] = []
+        self.result: Future[Any] = Future()
+
+    def fail(self, error: Exception) -> None:
+        self.status = JobStatus.FAILED
+        self.result.set_exception(error)
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         return CompletableFuture.of(self.status)
+
+    def get_job_execution_result(self) -> CompletableFuture[Any]:
+        return CompletableFuture(self.result)
 
     def cancel(self) -> CompletableFuture[None]:
         self.calls.append("cancel")
@@ -60,3 +69,11 @@ def test_all_are_cancelled_when_the_program_ends_badly(jobs: Jobs) -> None:
     clients = [submit(jobs), submit(jobs, collecting=True)]
     jobs.cancel()
     assert [client.calls for client in clients] == [["cancel"], ["cancel"]]
+
+
+def test_a_job_that_lost_its_driver_is_why_the_program_failed(jobs: Jobs) -> None:
+    failed, lost = submit(jobs), submit(jobs, collecting=True)
+    failed.fail(ValueError())
+    assert jobs.lost() is None
+    lost.fail(DriverLostError("gone"))
+    assert jobs.lost() is lost.result.exception()

@@ -6,6 +6,7 @@ that a driver that died leaves behind. A task that is killed is forgotten where 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import pickle
 import random
@@ -142,12 +143,19 @@ class Driver:
         self.commit()
 
     def epoch(
-        self, count: int, *, end: bool = False, fail: tuple[Point | None, int] | None = None, acked: Iterable[int] = ()
+        self,
+        count: int,
+        *,
+        end: bool = False,
+        fail: tuple[Point | None, int] | None = None,
+        acked: Iterable[int] = (),
+        repeated: Point | None = None,
     ) -> bool:
         """Read ``count`` more elements; whether the epoch is complete.
 
         ``fail``: where, and the first subtask that fails; None: all have prepared, and then something else fails.
-        ``acked``: the subtasks whose acknowledgement reaches the driver nevertheless.
+        ``acked``: the subtasks whose acknowledgement reaches the driver nevertheless. ``repeated``: where each task
+        fails for the first time; it then runs again, in the same epoch.
         """
         self.epochs += 1
         elements = self._elements[self.position : self.position + count]
@@ -158,6 +166,9 @@ class Driver:
         done: list[tuple[list[Any], list[Any]]] = []
         for subtask, share in enumerate(shares):
             fails = fail is not None and subtask >= fail[1]
+            if repeated is not None:
+                with contextlib.suppress(_TaskDied):
+                    self._task(subtask, share, end, repeated)
             try:
                 done.append(self._task(subtask, share, end, fail[0] if fail is not None and fails else None))
             except _TaskDied:
@@ -232,6 +243,9 @@ class Driver:
         self.to_commit = 0
 
     def close(self) -> None:
+        """The job has finished, all is committed."""
+        assert not self.pending
+        self.committer.recover(self.job_id, (), ())
         self.committer.close()
 
 

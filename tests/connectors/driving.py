@@ -253,6 +253,12 @@ class SinkRun:
         finally:
             writer.close()
 
+    def recover(self) -> None:
+        """What follows a failure."""
+        committer = self.sink.create_committer()
+        if committer is not None:
+            committer.recover("job", (), [state for states in self.states for state in states])
+
     def rescale(self, parallelism: int, distribute: Callable[[list[Any], int], list[list[Any]]]) -> None:
         self.states = distribute([state for states in self.states for state in states], parallelism)
         self.parallelism = parallelism

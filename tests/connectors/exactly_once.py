@@ -29,8 +29,8 @@ class Place(Protocol):
     def left_over(self) -> list[str]:
         """What is neither committed nor waits for it."""
 
-    def killed(self, writer: Any) -> None:
-        """The task of this writer was killed at a moment when its buffers had reached the disk."""
+    def killed(self, writer: Any, flushed: bool) -> None:
+        """The task of this writer was killed; before or after its buffers had reached the disk."""
 
     def close(self) -> None: ...
 
@@ -67,13 +67,14 @@ class ExactlyOnce(RuleBasedStateMachine):
             parallelism=parallelism,
             clock=self.clock,
             route=self.route,
-            on_kill=lambda writer: self.place.killed(writer) if self.flushed else None,
+            on_kill=lambda writer: self.place.killed(writer, self.flushed),
             checkpointed=checkpointed,
         )
 
-    @rule(count=st.integers(0, 12))
-    def epoch(self, count: int) -> None:
-        self.driver.epoch(count)
+    @rule(count=st.integers(0, 12), repeated=st.none() | st.sampled_from(Point), flushed=st.booleans())
+    def epoch(self, count: int, repeated: Point | None, flushed: bool) -> None:
+        self.flushed = flushed
+        self.driver.epoch(count, repeated=repeated)
 
     @rule(
         count=st.integers(0, 12),

@@ -70,7 +70,10 @@ class Database:
     def left_over(self) -> list[str]:
         return []
 
-    def killed(self, writer: Any) -> None: ...
+    def killed(self, writer: Any, flushed: bool) -> None:
+        connection = getattr(writer, "_connection", None)
+        if connection is not None:
+            connection.close()  # as the operating system does, which sets its locks free
 
     def close(self) -> None: ...
 
@@ -169,7 +172,7 @@ def test_the_last_change_of_a_key_wins(
 ) -> None:
     path = str(tmp_path_factory.mktemp("upserts") / "database")
     with sqlite3.connect(path) as connection:
-        connection.execute('CREATE TABLE t ("group" INTEGER, number INTEGER, value INTEGER, PRIMARY KEY ("group", number))')
+        connection.execute('CREATE TABLE t ("group" INT, number INT, value INT, PRIMARY KEY ("group", number))')
     connection.close()
     upsert = DbApiUpsert[Row](
         "t", ['"group"', "number", "value"], ['"group"', "number"], values_of=values_of, is_deletion=is_deleted
@@ -190,7 +193,7 @@ def test_the_last_change_of_a_key_wins(
 
 
 def values_of(row: Row) -> list[Any]:
-    return [row["group"], row["number"], row["value"] if "value" in row else None]
+    return [row["group"], row["number"], None if is_deleted(row) else row["value"]]
 
 
 def is_deleted(row: Row) -> bool:
@@ -222,7 +225,8 @@ def test_mistakes_in_upserts(tmp_path: Path) -> None:
         DbApiUpsert("t", ["a"], ["b"])
     with pytest.raises(ValueError, match=r"got \[\]"):
         DbApiUpsert("t", ["a"], [])
-    run = SinkRun(DbApiSink(partial(connect, database(tmp_path)), DbApiUpsert("digits", ["digit", "number"], ["digit"])))
+    upsert = DbApiUpsert[Any]("digits", ["digit", "number"], ["digit"])
+    run = SinkRun(DbApiSink(partial(connect, database(tmp_path)), upsert))
     with pytest.raises(ValueError, match=r"digits: a key must not be None, got {'digit': None}"):
         run.epoch([(None, 1)])
     with pytest.raises(ValueError, match=r"but there are the values \(1,\)"):
@@ -277,7 +281,9 @@ def test_statements_of_other_databases(monkeypatch: pytest.MonkeyPatch) -> None:
         ("INSERT INTO t (k, l) VALUES (:p1, :p2)", [{"p1": 1, "p2": 2}]),
     ]
     assert recorded(monkeypatch, "odd", "numeric", pairs, [(1, 2)])[1][0] == "INSERT INTO t (k, v) VALUES (:1, :2)"
-    merge = DbApiUpsert[Any]("t", ["k", "v"], ["k"], upsert_statement=lambda marks: f"MERGE {marks}", param_style="qmark")
+    merge = DbApiUpsert[Any](
+        "t", ["k", "v"], ["k"], upsert_statement=lambda marks: f"MERGE {marks}", param_style="qmark"
+    )
     assert recorded(monkeypatch, "odd", "numeric", merge, [(1, 2)]) == [("MERGE ['?', '?']", [(1, 2)])]
 
 
@@ -308,7 +314,8 @@ def test_an_epoch_is_one_transaction(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("element", "values"), [((1, 2), (1, 2)), ([1, 2], (1, 2)), (Row(1, 2), (1, 2)), ({"a": 1}, {"a": 1}), ("ab", ("ab",))]
+    ("element", "values"),
+    [((1, 2), (1, 2)), ([1, 2], (1, 2)), (Row(1, 2), (1, 2)), ({"a": 1}, {"a": 1}), ("ab", ("ab",))],
 )
 def test_an_insert_takes_the_fields_of_its_elements(element: Any, values: Any) -> None:
     connection = Recorded()
@@ -335,7 +342,7 @@ def test_autocommit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_does_not_tell_its_paramstyle() -> None:
-    with pytest.raises(ValueError, match=r"test_dbapi.Recorded belongs to no module with a paramstyle .* give param_style="):
+    with pytest.raises(ValueError, match=r"Recorded belongs to no module with a paramstyle .* give param_style="):
         DbApiUpsert[Any]("t", ["k"], ["k"]).apply(Recorded(), [(1,)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import warnings
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Clock, SinkRun
+from tests.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
 
 from millrace.common.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
@@ -117,8 +118,8 @@ def test_every_element_of_a_recorded_epoch_once(
                 assert content(base) == sorted(expected)
         run.epoch([9999], end=True)
         assert content(base) == sorted([*expected, "9999"])
-        if kind != "row" or all(crash != "abort" for _, crash, _ in plan):
-            assert hidden(base) == []  # an aborted epoch does not tell the committer about its unfinished parts
+        run.recover()  # an aborted epoch does not tell the committer about its unfinished parts
+        assert hidden(base) == []
         assert all(path.parent.name == f"len={len(path.read_text().split()[0])}" for path in visible(base))
 
     check()
@@ -186,13 +187,47 @@ def test_a_policy_of_the_user(tmp_path: Path) -> None:
     assert sorted(path.read_text() for path in visible(tmp_path)) == ["a\nb\n", "new\n", "new\nc\n"]
 
 
-def test_what_a_failed_attempt_appended_is_cut_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("elements", [["then"], []])
+def test_what_a_killed_task_appended_is_cut_off(tmp_path: Path, elements: list[str]) -> None:
+    """Spark runs the task again in the same epoch."""
     run = SinkRun(row_builder(tmp_path).build())
     run.epoch(["kept"])
-    run.epoch(["lost"], crash="write")
-    assert hidden(tmp_path)[0].read_text() == "kept\nlost\n"
+    (part,) = hidden(tmp_path)
+    with part.open("a") as file:
+        file.write("much longer than what comes then\n")
+    run.epoch(elements)
+    assert hidden(tmp_path) == [part]
+    run.epoch([], end=True)
+    assert content(tmp_path) == ["kept", *elements]
+
+
+def test_a_writer_that_is_forgotten_writes_nothing(tmp_path: Path) -> None:
+    run = SinkRun(row_builder(tmp_path).build())
+    run.epoch(["kept"])
+    (part,) = hidden(tmp_path)
+    writer = run.sink.restore_writer(WriterContext(0, 1, 2, run.clock), run.states[0])
+    writer.write("lost", ElementContext())
+    del writer
+    gc.collect()
+    assert part.read_text() == "kept\n"
+
+
+def test_after_a_failed_epoch_a_part_goes_on_in_a_file_of_its_own(tmp_path: Path) -> None:
+    run = SinkRun(row_builder(tmp_path).build())
+    run.epoch(["kept"])
+    (old,) = hidden(tmp_path)
+    for lost, crash in ((["lost"], "write"), (["lost"], "write"), ([], "write"), (["lost"], "abort")):
+        run.epoch(lost, end=crash == "abort", crash=crash)
+        assert hidden(tmp_path) == [old]
     run.epoch(["then"])
-    assert hidden(tmp_path)[0].read_text() == "kept\nthen\n"
+    (new,) = set(hidden(tmp_path)) - {old}
+    assert (old.read_text(), new.read_text()) == ("kept\n", "kept\nthen\n")
+    run.recover()
+    assert hidden(tmp_path) == [new]
+    run.epoch(["more"])
+    assert hidden(tmp_path) == [new], "nothing has failed since"
+    run.epoch([], end=True)
+    assert content(tmp_path) == ["kept", "more", "then"]
 
 
 def test_an_abort_spares_the_bytes_of_earlier_epochs(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.connectors.coordination import Driver, Point
-from tests.connectors.driving import Clock
+from tests.connectors.driving import Clock, ElementContext
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.file_systems import locate
@@ -19,6 +19,7 @@ from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from millrace.connectors.file_system.committer import _files
+from millrace.connectors.file_system.part import RowPart
 from millrace.connectors.owner import owner_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
@@ -87,10 +88,10 @@ class Files:
     def left_over(self) -> list[str]:
         return self._paths(hidden=True)
 
-    def killed(self, writer: Any) -> None:
+    def killed(self, writer: Any, flushed: bool) -> None:
         for part in writer._parts.values():
-            if getattr(part, "_file", None) is not None:
-                part._file.flush()
+            if flushed and isinstance(part, RowPart):
+                part._flush()
 
     def close(self) -> None:
         location = locate(self.uri)
@@ -244,4 +245,31 @@ def test_a_program_whose_sink_has_another_format_by_now(tmp_path: Path) -> None:
     again.epoch(1)
     again.checkpoint()
     assert sorted(place.committed()) == [0, 1, 2, 3, 4, 5]
+    assert not place.left_over()
+
+
+@pytest.mark.parametrize("made", [rows, rows_on_checkpoint, bulk])
+def test_tasks_that_do_not_know_that_their_epoch_has_failed(tmp_path: Path, made: Any) -> None:
+    """They go on writing while the next attempt runs, and after it has committed."""
+    sink = made(str(tmp_path), 50) if made is rows else made(str(tmp_path))
+    run = driver(sink)
+    run.epoch(4)
+    run.checkpoint()
+    Driver.killed.clear()
+    run.epoch(4, fail=(Point.KILLED_WRITING, 0))
+    (late,) = Driver.killed
+    run.recover()
+    for element in range(20, 40):
+        late.write(element, ElementContext())
+    late.snapshot_state(run.epochs) if made is rows else late.prepare_commit()
+    run.epoch(4)
+    for element in range(40, 60):
+        late.write(element, ElementContext())
+    run.epoch(4, end=True)
+    run.checkpoint()
+    late.flush(True)
+    late.prepare_commit()
+    run.close()
+    place = Files(str(tmp_path), made)
+    assert sorted(place.committed()) == list(range(12))
     assert not place.left_over()

@@ -86,7 +86,7 @@ class Transactions:
         store = STORES[self.name]
         return [*store.buffered, *store.prepared]
 
-    def killed(self, writer: Any) -> None: ...
+    def killed(self, writer: Any, flushed: bool) -> None: ...
 
     def close(self) -> None:
         STORES.pop(self.name, None)
@@ -172,7 +172,8 @@ def test_a_recovery_commits_what_counts_and_aborts_the_rest(log: list[str]) -> N
     assert calls(log)[-1] == "commit"
     Driver(TwoPhaseCommitSink(Logging("log")), list(range(10)), checkpointed=run.checkpointed).close()
     assert calls(log) == [
-        "open_committer", "list_open_transactions", "recover_and_commit", "commit", "close_committer"
+        "open_committer", "list_open_transactions", "recover_and_commit", "commit", "list_open_transactions",
+        "close_committer",
     ]  # fmt: skip
     assert STORES["log"].records() == [0, 1, 2, 3, 4, 5]
 

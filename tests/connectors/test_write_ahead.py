@@ -96,7 +96,7 @@ class Logged:
     def left_over(self) -> list[str]:
         return [] if self.uri is None else log_files(self.uri)
 
-    def killed(self, writer: Any) -> None: ...
+    def killed(self, writer: Any, flushed: bool) -> None: ...
 
     def close(self) -> None:
         STORES.pop(self.name, None)
@@ -211,7 +211,7 @@ def test_with_marks_only_what_was_not_marked(tmp_path: Path) -> None:
 def test_in_one_transaction_nothing(tmp_path: Path) -> None:
     assert broken("transaction", str(tmp_path), remembers=True) == [0, 1, 2]
     assert not log_files(str(tmp_path), ".sent"), "no marks for a store that remembers"
-    with pytest.raises(NotImplementedError, match="Sender.remembers is set, but it has no is_sent"):
+    with pytest.raises(NotImplementedError, match=r"Sender\.remembers is set, but it has no is_sent"):
         Sender(Store()).is_sent(None)  # type: ignore[arg-type]
 
 

@@ -2,7 +2,8 @@
 
     millrace run -p 2 job.py '{"ledger": DIRECTORY, "splits": 4, "records": 300, "rules": 40, "per_epoch": 10}'
 
-With ``"savepoints": DIRECTORY`` it takes a savepoint after some checkpoints, and stops with it if ``"stop"`` is true.
+With ``"savepoints": DIRECTORY`` it takes a savepoint after some checkpoints, and stops with it if ``"stop"`` is true;
+or, with ``"order": FILE``, it stops with one when that file appears.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from tests.crash import points
@@ -33,6 +35,7 @@ from millrace.common import Duration, Time, WatermarkStrategy
 from millrace.common.job_client import JobClient
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
+from millrace.spark.savepoints import SavepointError
 from millrace.testing import LedgerSink
 
 SAVEPOINT_AFTER = 2
@@ -79,9 +82,22 @@ def save(client: JobClient, directory: str, stop: bool) -> str:
             if stop:
                 return client.stop_with_savepoint(False, directory).result()
             return client.trigger_savepoint(directory).result()
-        except Exception as error:
+        except SavepointError as error:
             print(f"no savepoint: {error}", flush=True)
     raise AssertionError("no savepoint, however often it was tried")
+
+
+def obey(client: JobClient, order: Path, directory: str) -> None:
+    """Stop with a savepoint as soon as there is an order to "stop", or to "drain"."""
+    while not client.get_job_status().result().is_globally_terminal_state():
+        if order.exists():
+            try:
+                path = client.stop_with_savepoint(order.read_text() == "drain", directory).result()
+                print(f"savepoint {path}", flush=True)
+                return
+            except SavepointError as error:
+                print(f"no savepoint: {error}", flush=True)
+        time.sleep(0.1)
 
 
 def main() -> None:
@@ -91,7 +107,9 @@ def main() -> None:
     build(env, arguments)
     client = env.execute_async("numbers")
     print(f"driver {os.getpid()} job {client.get_job_id()}", flush=True)
-    if "savepoints" in arguments:
+    if "order" in arguments:
+        obey(client, Path(arguments["order"]), arguments["savepoints"])
+    elif "savepoints" in arguments:
         print(f"savepoint {save(client, arguments['savepoints'], arguments.get('stop', False))}", flush=True)
     client.get_job_execution_result().result()
     print("finished", flush=True)

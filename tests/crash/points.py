@@ -176,13 +176,12 @@ def _after(owner: Any, name: str, call: Callable[[], None]) -> None:
 def _install_for_workers(plan: _Plan) -> None:
     from millrace.checkpoint.snapshot_files import FolderSnapshots
     from millrace.checkpoint.storage import FolderStorage
-    from millrace.runtime import worker
 
     reached = functools.partial
     _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))
     _after(FolderSnapshots, "save", reached(plan.reached, Point.SAVING, (Victim.WORKER, Victim.JVM)))
     _after(FolderSnapshots, "load", reached(plan.reached, Point.RESTORING, (Victim.WORKER, Victim.JVM)))
-    _after(worker, "_rebuild", reached(plan.reached, Point.RECOVERING, (Victim.WORKER, Victim.JVM)))
+    _after(FolderStorage, "read_delta", reached(plan.reached, Point.RECOVERING, (Victim.WORKER, Victim.JVM)))
 
 
 def _install_for_driver(plan: _Plan) -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 JOB = Path(__file__).with_name("job.py")
 SIZES = {"splits": 3, "records": 240, "rules": 20, "per_epoch": 8}
 """of each split; all end in the 30th epoch"""
-TIMEOUT = 150
+TIMEOUT = 240
 """s for a run with a few restarts; without load it takes a fifth of that"""
 
 CONFIGURATION = {
@@ -41,9 +41,8 @@ class Ended:
     out: list[str]
     err: list[str]
 
-    def said(self, word: str) -> list[str]:
-        """The rest of the output's lines that begin with the word."""
-        return [line.removeprefix(word).strip() for line in self.out if line.startswith(f"{word} ")]
+    def __str__(self) -> str:
+        return "\n".join((f"exit code {self.code}", *self.out, *self.err))
 
 
 class Place:
@@ -55,6 +54,8 @@ class Place:
         self.savepoints = directory / "savepoints"
         self.crashes = directory / "crashes"
         self.temporary = directory / "temporary"
+        self.out = directory / "out"
+        self.err = directory / "err"
         for folder in (self.crashes, self.temporary):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -66,50 +67,54 @@ class Place:
         options: Sequence[str] = (),
         properties: dict[str, str] | None = None,
         **arguments: Any,
-    ) -> subprocess.Popen[str]:
-        """``arguments``: more of those of the job."""
+    ) -> subprocess.Popen[bytes]:
+        """``arguments``: more of those of the job. What it says is added to the files ``out`` and ``err``."""
         given = {"ledger": str(self.ledger), **SIZES}
         configuration = {
             **CONFIGURATION,
             "execution.checkpointing.dir": str(self.checkpoints),
             **(properties or {}),
         }
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "millrace", "run", "-p", str(parallelism), *options),
-                *(part for key, value in configuration.items() for part in ("-D", f"{key}={value}")),
-                *(() if restore is None else ("-s", restore)),
-                *(str(JOB), json.dumps({**given, **arguments})),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
-                "TMPDIR": str(self.temporary),
-                **environment(self.crashes, crashes),
-            },
-        )
+        command = [
+            *(sys.executable, "-m", "millrace", "run", "-p", str(parallelism), *options),
+            *(part for key, value in configuration.items() for part in ("-D", f"{key}={value}")),
+            *(() if restore is None else ("-s", restore)),
+            *(str(JOB), json.dumps({**given, **arguments})),
+        ]
+        surroundings = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
+            "TMPDIR": str(self.temporary),
+            **environment(self.crashes, crashes),
+        }
+        with open(self.out, "ab") as out, open(self.err, "ab") as err:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=surroundings)
 
     def run(self, *args: Any, **kwargs: Any) -> Ended:
         """``start``, and the end of it."""
         process = self.start(*args, **kwargs)
         try:
-            out, err = process.communicate(timeout=TIMEOUT)
+            process.wait(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
+            raise AssertionError(f"the job has not ended after {TIMEOUT} s\n{self.said()}") from None
+        finally:
             process.kill()
-            out, err = process.communicate()
-            raise AssertionError(f"the job has not ended after {TIMEOUT} s\n{out}\n{err}") from None
-        return Ended(process.returncode, out.splitlines(), err.splitlines())
+            process.wait()
+        return self.said(process.returncode)
 
-    def check(self) -> Ledger:
-        """Lost 0, doubled 0: see that the ledger holds what all records make, and nothing twice."""
+    def said(self, code: int = -1) -> Ended:
+        """What has been said so far."""
+        return Ended(code, self.out.read_text().splitlines(), self.err.read_text().splitlines())
+
+    def check(self, splits: Sequence[int] = (SIZES["records"],) * SIZES["splits"], rules: int = SIZES["rules"]) -> None:
+        """Lost 0, doubled 0: see that the ledger holds what all records make, and nothing twice.
+
+        ``splits``: the number of records of each; the default is that of a job which has come to its end.
+        """
         ledger = read_ledger(self.ledger)
         told = Ledger(tuple(_plain(entry) for entry in ledger.entries), ledger.prepared)
-        told.check(expected([SIZES["records"]] * SIZES["splits"], SIZES["rules"]))
-        return ledger
+        told.check(expected(splits, rules))
+        assert ledger.prepared == ()
 
 
 def _plain(entry: Any) -> Any:

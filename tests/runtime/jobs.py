@@ -18,6 +18,7 @@ from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.exchange import ACK, Packet
 from millrace.runtime.job import JobGraph
 from millrace.runtime.storage import MemoryStorage, TaskId
+from millrace.runtime.versions import epoch_and_run
 from millrace.runtime.worker import TaskCache, run_task
 from millrace.testing.local import LocalEngine
 
@@ -36,15 +37,13 @@ class CountingStorage(MemoryStorage):
         super().__init__()
         self.log: list[tuple[str, TaskId, int]] = []
 
-    def read_delta(self, task: TaskId, epoch: int) -> Any:
-        self.log.append(("delta", task, epoch))
-        return super().read_delta(task, epoch)
+    def read_delta(self, task: TaskId, version: int) -> Any:
+        self.log.append(("delta", task, epoch_and_run(version)[0]))
+        return super().read_delta(task, version)
 
-    def read_full(self, task: TaskId, epoch: int) -> Any | None:
-        found = super().read_full(task, epoch)
-        if found is not None:
-            self.log.append(("full", task, epoch))
-        return found
+    def read_full(self, task: TaskId, version: int) -> Any:
+        self.log.append(("full", task, epoch_and_run(version)[0]))
+        return super().read_full(task, version)
 
 
 class Engine:
@@ -57,7 +56,7 @@ class Engine:
         self.workers = [TaskCache() for _ in range(workers)]
         self.coordinator = Coordinator(self.job, lambda: 0, self.storage)
 
-    def tasks(self, order: EpochOrder, worker: int = 0) -> tuple[list[TaskAck], list[Packet]]:
+    def tasks(self, order: EpochOrder, worker: int = 0, run: int = 1) -> tuple[list[TaskAck], list[Packet]]:
         """All tasks of an epoch; gives the acknowledgements and every packet that was sent."""
         waiting: list[Packet] = []
         sent: list[Packet] = []
@@ -74,6 +73,7 @@ class Engine:
                     self.storage,
                     self.workers[worker],
                     lambda: 0,
+                    run=run,
                 )
             waiting = produced
             sent += [packet for packet in produced if packet not in sent]

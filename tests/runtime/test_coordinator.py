@@ -20,6 +20,7 @@ from millrace.runtime.coordinator import Coordinator, JobFailedError, ProtocolEr
 from millrace.runtime.epoch import EpochOrder, SourceReport, TaskAck
 from millrace.runtime.failure import Failure
 from millrace.runtime.job import JobGraph
+from millrace.runtime.versions import first_of_epoch
 
 LOG: list[tuple[str, list[Any]]] = []
 
@@ -180,7 +181,7 @@ def test_many_versions_are_compacted_and_discarded(monkeypatch: pytest.MonkeyPat
     tasks = {(0, 0), (1, 0), (1, 1)}
     assert [order.epoch for order in orders if order.compact] == [4, 8]
     assert orders[3].compact == tasks
-    assert set(discarded) == {(task, epoch) for task in tasks for epoch in (4, 8)}
+    assert set(discarded) == {(task, first_of_epoch(epoch)) for task in tasks for epoch in (4, 8)}
     assert [order.history for order in orders[3:6]] == [(1, 2, 3), (4,), (4, 5)]
 
 
@@ -250,3 +251,34 @@ def test_a_paused_source_keeps_its_splits() -> None:
     while not engine.coordinator.finished:
         engine.epoch()
     assert sorted(part for _, parts in LOG for part in parts) == [(0,), (1,), (2,), (3,)]
+
+
+class FailsOnce(LogCommitter):
+    def commit(self, committables: Sequence[Any]) -> None:
+        super().commit(committables)
+        if len(LOG) == 1:
+            raise OSError("not now")
+
+
+class FailsOnceSink(LogSink):
+    def create_committer(self) -> FailsOnce:
+        return FailsOnce()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_printed_and_collected_outlives_a_commit_that_fails(count: int) -> None:
+    """The epoch is complete, so nobody will print its elements again."""
+
+    def build(env: StreamExecutionEnvironment) -> None:
+        values = numbers(env, range(count))
+        values.print()
+        values.sink_to(FailsOnceSink()).set_parallelism(1)
+
+    engine = Engine(job_of(build, 1))
+    with pytest.raises(JobFailedError, match="not now"):
+        engine.epoch()
+    engine.coordinator.restart()
+    printed: list[str] = []
+    while not engine.coordinator.finished:
+        printed += engine.epoch().printed
+    assert [line[-1] for line in printed] == ["0", "1", "2"][:count]

@@ -33,6 +33,7 @@ from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot, Gau
 from millrace.runtime.coordinator import JobFailedError
 from millrace.runtime.job_metrics import JobMetrics
 from millrace.runtime.keygroups import KeyTargets
+from millrace.runtime.versions import version_of
 from millrace.runtime.worker import TaskCache
 from millrace.testing import OperatorHarness, check_variants, run_locally, steps
 
@@ -219,7 +220,7 @@ def test_only_what_changed_is_stored() -> None:
     deltas = []
     for epoch in (1, 2, 3):
         engine.epoch()
-        deltas.append(engine.storage.read_delta((0, 0), epoch))
+        deltas.append(engine.storage.read_delta((0, 0), version_of(epoch, 1)))
     measures = [[state[-1] for state in delta.values() if state[-1] is not None] for delta in deltas]
     assert [len(found) for found in measures] == [1, 0, 0]
     (change,) = measures[0]

@@ -19,11 +19,13 @@ class Exchange:
     def __init__(self) -> None:
         self.engine = Engine(job_of(lambda env: numbers(env, range(40)).key_by(lambda v: v % 3).map(abs)))
         self.order = self.engine.coordinator.plan()
+        self.runs = 0
 
     def run(self, stage: int, packets: list[Packet]) -> list[Packet]:
         engine = self.engine
         arguments = (self.order, packets, engine.storage, TaskCache(), lambda: 0)
-        return list(run_task(engine.job.job_id, engine.local._load, (stage, 0), *arguments))
+        self.runs += 1
+        return list(run_task(engine.job.job_id, engine.local._load, (stage, 0), *arguments, run=self.runs))
 
     def judge(self, packets: list[Packet]) -> None:
         acks = [TaskAck.decode(p.payload) for p in self.run(1, packets) if p.edge == ACK]

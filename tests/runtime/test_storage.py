@@ -20,7 +20,8 @@ def test_versions_are_copies() -> None:
 def test_what_is_not_there() -> None:
     storage = MemoryStorage()
     storage.write_delta((0, 0), 1, "delta")
-    assert storage.read_full((0, 0), 1) is None
+    with pytest.raises(KeyError):
+        storage.read_full((0, 0), 1)
     for task, epoch in (((0, 0), 2), ((0, 1), 1)):
         with pytest.raises(KeyError):
             storage.read_delta(task, epoch)
@@ -34,9 +35,8 @@ def test_discard_takes_one_task_before_an_epoch() -> None:
             storage.write_full(task, epoch, [epoch, -epoch])
     storage.discard((0, 0), 2)
     assert len(storage) == 6
-    assert storage.read_full((0, 0), 1) is None
-    pieces = storage.read_full((0, 0), 2)
-    assert pieces is not None
-    assert list(pieces) == [2, -2]
+    with pytest.raises(KeyError):
+        storage.read_full((0, 0), 1)
+    assert list(storage.read_full((0, 0), 2)) == [2, -2]
     assert storage.read_delta((0, 0), 2) == 2
     assert storage.read_delta((0, 1), 1) == 1

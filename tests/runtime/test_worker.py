@@ -144,19 +144,39 @@ def test_the_copy_of_a_failed_epoch_is_not_used() -> None:
     assert LIFE == ["open", "close", "open"]
 
 
-def test_a_missing_delta_makes_an_old_copy_rebuild() -> None:
+def test_a_copy_from_before_the_last_whole_state_is_rebuilt() -> None:
     engine = summing()
     engine.epoch(0)
     engine.epoch(1)
-    engine.epoch(1)
-    # As after a compaction: the whole state of epoch 3 is there, what was before it is gone.
-    newest = engine.workers[1].take(engine.job.job_id, 0, SUM)
-    assert newest is not None
-    engine.storage.write_full(SUM, 3, newest.task.full_pieces())
-    engine.storage.discard(SUM, 3)
+    order = replace(engine.coordinator.plan(), compact=frozenset({(0, 0), SUM}))
+    engine.coordinator.complete(order, engine.tasks(order, 1)[0])
     reads(engine)
     assert collected([engine.epoch(0)]) == [(0, 6)]
-    assert reads(engine)[-1] == ("full", 3)
+    assert reads(engine) == [("full", 3)]
+
+
+def test_the_copy_of_a_run_that_nobody_heard_of_is_not_used() -> None:
+    """Spark may run a task again, in another worker, and the two runs need not do the same."""
+    engine = summing()
+    engine.epoch()
+    order = engine.coordinator.plan()
+    engine.tasks(order, 0)
+    engine.coordinator.complete(order, engine.tasks(order, 1, run=2)[0])
+    reads(engine)
+    assert collected([engine.epoch(0)]) == [(1, 4)]
+    assert reads(engine) == [("delta", 1), ("delta", 2)], "rebuilt, from the run that counts"
+
+
+def test_a_lost_whole_state_is_noticed() -> None:
+    """What lies there of the time before it does not pass for all."""
+    engine = summing()
+    engine.epoch()
+    order = replace(engine.coordinator.plan(), compact=frozenset({SUM}))
+    engine.coordinator.complete(order, engine.tasks(order)[0])
+    engine.storage._fulls.clear()
+    order = engine.coordinator.plan()
+    acks, _ = engine.tasks(order, 1)
+    assert [ack.failure is None for ack in acks] == [True, False]
 
 
 class FailsAt(MapFunction):

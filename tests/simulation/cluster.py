@@ -118,6 +118,7 @@ class Cluster:
     ) -> list[Packet] | None:
         world = self._world
         cache = self._workers[index]
+        run = world.serial()
         world.task = task
         try:
             return list(
@@ -130,7 +131,8 @@ class Cluster:
                     self._storage,
                     cache,
                     world.clock,
-                    FolderSnapshots(),
+                    FolderSnapshots(run),
+                    run,
                 )
             )
         except WorkerDied as death:

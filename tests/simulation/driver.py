@@ -53,7 +53,10 @@ class Driver:
         self._lost = lost
         self.saved: str | None = None
         """the savepoint with which the job was stopped"""
-        self.cleaned_up = False
+        self.status: JobStatus | None = None
+        """how the job ended, once that is sure"""
+        self.cleaned_up = self.closed = False
+        self.epochs = 0
         self._first = True
         """whether no checkpoint was recorded yet"""
 
@@ -99,14 +102,22 @@ class Driver:
             status = JobStatus.CANCELED
         except Exception as error:
             self._world.note(f"the job fails: {_short(error)}")
+            self._world.check_cause(error)
             status = JobStatus.FAILED
         self._clean_up(status)
+        self.closed = True
         return status
 
     def _run_with_restarts(self) -> None:
         beginning = None if self._restore is None else self._restore.order
+        failed = False
         while True:
             try:
+                if failed:
+                    self._world.touch("restart")
+                    self.coordinator.restart()
+                    beginning = None if beginning is None else self.coordinator.repeat(beginning)
+                    failed = False
                 if self._restore is not None and beginning is not None:
                     self._take_over(self._restore, beginning)
                     beginning = None
@@ -116,19 +127,16 @@ class Driver:
             except Cancelled:
                 raise
             except Exception as error:
-                delay = self._delay_after(error, beginning is not None)
+                delay = self._delay_after(error, failed or beginning is None)
                 if delay is None:
                     raise
-                self._world.note(f"restarts after: {_short(error)}")
+                failed = True
                 self._world.check_cause(error)
-                self._world.touch("restart")
+                self._world.note(f"restarts after: {_short(error)}")
                 self._world.clock.pass_by(delay)
-                self.coordinator.restart()
-                if beginning is not None:
-                    beginning = self.coordinator.repeat(beginning)
 
-    def _delay_after(self, error: Exception, beginning: bool) -> int | None:
-        if beginning and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
+    def _delay_after(self, error: Exception, began: bool) -> int | None:
+        if not began and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
             return None
         return self._policy.on_failure(self._world.clock())
 
@@ -162,6 +170,7 @@ class Driver:
         compact = f", compact {sorted(order.compact)}" if order.compact else ""
         world.note(f"epoch {order.epoch} after {order.history[-3:]}{compact}{', savepoint' if savepoint else ''}")
         acks = self._cluster.run(order)
+        self.epochs += 1
         world.touch("tasks done")
         result = self.coordinator.complete(order, acks)
         world.note(f"epoch {order.epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
@@ -198,6 +207,7 @@ class Driver:
             self.coordinator.close()
         world.touch("record the end")
         world.over(self.job.job_id)
+        self.status = status
         world.touch("record the end, done")
         self.home.close(status)
 

@@ -10,7 +10,7 @@ from tests.simulation.faults import Violation
 
 from millrace.checkpoint.directory import state_files
 from millrace.checkpoint.metadata import Metadata, read_metadata
-from millrace.checkpoint.storage import epoch_of
+from millrace.checkpoint.storage import stored_version
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -86,10 +86,11 @@ class Promises:
             match = _STATE.match(path)
             if match is None or match["job"] != job or path in self._world.haunted:
                 continue
-            epoch = epoch_of(match["file"])
-            task = tuple(map(int, match["file"].partition("/")[0].split("-")))
-            firsts = [metadata.tasks[task].first for metadata in mine if task in metadata.tasks]  # type: ignore[index]
-            if epoch is not None and (not firsts or epoch < min(firsts)):
+            stored = stored_version(match["file"])
+            assert stored is not None
+            task, epoch = stored
+            firsts = [metadata.tasks[task].first for metadata in mine if task in metadata.tasks]
+            if not firsts or epoch < min(firsts):
                 raise Violation(f"{self._world.short(path)} is still there, but no checkpoint needs it")
 
     # -- epochs -------------------------------------------------------------------------------------------------------

@@ -91,8 +91,8 @@ class _Story:
                 lost = True
                 submission = self._maybe_rescaled(submission, 0.1)
                 continue
-            if status is not None and not self._world.durable:
-                return  # it has failed, and nothing is left of it
+            if not self._world.durable:
+                return  # nothing is left of it
             lost = False
             path = submission.path if status is None else driver.saved or self._last_of(submission)
             claim = self._world.random.random() < 0.5
@@ -120,6 +120,7 @@ class _Story:
                 driver.submit()
             except Exception as error:
                 world.note(f"it can't submit the job: {type(error).__name__}: {error}")
+                world.check_cause(error)
                 world.over(driver.job.job_id)
                 return JobStatus.FAILED
             status = driver.run()
@@ -127,7 +128,7 @@ class _Story:
             return status
         except DriverDied:
             world.clock.pass_by(50)
-            return None
+            return driver.status if world.recoverable is None else None
 
     def _last_of(self, submission: Submission) -> str | None:
         """Where the user finds something to go on from after a failure or a cancellation."""
@@ -145,12 +146,12 @@ class _Story:
         if unseen := program.plain - world.plain.keys():
             raise Violation(f"the plain sink never saw {sorted(unseen, key=repr)[:10]}")
         seen = driver.coordinator.metrics.accumulators().get("seen")
-        if not self._taken_over and seen != program.seen:
+        if not self._taken_over and driver.epochs and seen != program.seen:
             raise Violation(f"the accumulator has counted {seen} elements instead of {program.seen}")
         if driver.cleaned_up:
             self._check_sinks(driver.job.job_id)
         left = [path for path in world.disk.files if path.startswith(f"{world.root}/{driver.job.job_id}/")]
-        if left and world.tidy:
+        if left and world.tidy and driver.closed:
             raise Violation(f"files are left: {left[:5]}")
 
     def _check_sinks(self, job_id: str) -> None:

@@ -174,7 +174,7 @@ class World:
     @property
     def tidy(self) -> bool:
         """Whether nothing has gone wrong so far with deleting files."""
-        return not any(kind.startswith(("delete fails", "driver's write seems")) for kind in self.chances.happened)
+        return not any(kind.startswith(("delete fails", "read fails", "driver's write seems")) for kind in self.chances.happened)
 
     def check_cause(self, error: BaseException) -> None:
         """The job fails: something must have gone wrong since the last time."""

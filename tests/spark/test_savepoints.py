@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,13 @@ from millrace.checkpoint.errors import RestoreError, SnapshotError
 from millrace.common import Types
 from millrace.common.job_status import JobStatus
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
-from millrace.datastream.functions import RuntimeContext
+from millrace.datastream.functions import (
+    CheckpointedFunction,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+    MapFunction,
+    RuntimeContext,
+)
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.spark.savepoints import SavepointError
 
@@ -212,3 +220,36 @@ def test_requests_that_make_no_sense(environment: MakeEnvironment, tmp_path: Pat
         assert client.get_job_status().result() is JobStatus.RUNNING, "the job does not care"
     finally:
         client.cancel().result()
+
+
+@pytest.mark.parametrize("drain", [None, False, True])
+def test_a_savepoint_whose_epoch_fails(
+    environment: MakeEnvironment, watch: Watch, tmp_path: Path, drain: bool | None
+) -> None:
+    """The job goes on as if nobody had asked for it, to the end of its sources."""
+    marker = tmp_path / "marker"
+
+    class DieOnce(MapFunction, CheckpointedFunction):
+        def initialize_state(self, context: FunctionInitializationContext) -> None:
+            """There is none."""
+
+        def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+            if not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def map(self, value: int) -> int:
+            return value
+
+    restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "1 ms"}
+    env = environment(1, **{"millrace.epoch.max-records": COUNT, **restarts})
+    env.from_sequence(0, 3 * COUNT - 1).map(DieOnce()).print()
+    client = env.execute_async("saves")
+    directory = str(tmp_path / "savepoints")
+    saving = client.trigger_savepoint(directory) if drain is None else client.stop_with_savepoint(drain, directory)
+    with pytest.raises(SavepointError, match="the epoch failed") as caught:
+        saving.result()
+    assert len(str(caught.value).splitlines()) == 1
+    client.get_job_execution_result().result()
+    assert sorted(map(int, printed(watch))) == list(range(3 * COUNT))
+    assert list(Path(directory).glob("*")) == []

@@ -1,7 +1,7 @@
 """Declared types: what a savepoint records of them, and whether a later program may declare another one.
 
 State isn't forced into its declared type, so types only tell what the user means. What is really stored says the
-description of a column (``columns``).
+description of a column (``stored_types``).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def compare_types(old: Described, new: Described) -> str:
     """Whether state of type ``old`` can go on as ``new``: ``same``, ``evolves: ...`` or ``incompatible: ...``.
 
     Pickled state may hold anything, so between it and another type only the stored columns decide
-    (``columns.compare_stored``); here that counts as evolving.
+    (``stored_types.compare_stored``); here that counts as evolving.
     """
     differences = list(_differences(old, new, ""))
     for verdict in (INCOMPATIBLE, EVOLVES):
@@ -194,12 +194,20 @@ def adapter(old: Described, new: Described) -> Convert | None:
         return _tuple_adapter(parts) if any(parts) else None
     if now == "LIST":
         element = adapter(old["element"], new["element"])
-        return None if element is None else lambda value: [_apply(element, each) for each in value]
+        return None if element is None else lambda value: _each(element, value)
     if now == "MAP":
         key, item = adapter(old["key"], new["key"]), adapter(old["value"], new["value"])
         if key or item:
-            return lambda value: {_apply(key, k): _apply(item, v) for k, v in value.items()}
+            return lambda value: _items(key, item, value)
     return None
+
+
+def _each(convert: Convert, value: Any) -> Any:
+    return [_apply(convert, each) for each in value] if value.__class__ is list else value
+
+
+def _items(key: Convert | None, item: Convert | None, value: Any) -> Any:
+    return {_apply(key, k): _apply(item, v) for k, v in value.items()} if value.__class__ is dict else value
 
 
 def _tuple_adapter(parts: list[Convert | None]) -> Convert:
@@ -217,12 +225,12 @@ def _row_adapter(old: Described, new: Described) -> Convert:
     if ("names" in old) != ("names" in new) and len(before) == len(names):
         before = names
     types = dict(zip(before, old.get("fields", ())))
-    parts = {
-        name: adapter(types[name], field) for name, field in zip(names, new["fields"]) if name in types
-    }
+    parts = {name: adapter(types[name], field) for name, field in zip(names, new["fields"]) if name in types}
     gets_names = "names" in new and "names" not in old
 
     def adapt(value: Any) -> Any:
+        if value.__class__ is dict and "names" in new:  # records of Avro and their like
+            return {name: _apply(parts.get(name), value.get(name)) for name in names}
         if value.__class__ is not Row:
             return value
         stored = value._fields

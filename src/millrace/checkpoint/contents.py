@@ -153,6 +153,9 @@ CONTENTS: dict[str, Content] = {
 }
 """kind of a table, or distribution of an operator state -> its content"""
 
+LIST_KINDS = frozenset(kind for kind, content in CONTENTS.items() if content in (_LIST, _TTL_LIST))
+MAP_KINDS = frozenset(kind for kind, content in CONTENTS.items() if content in (_MAP, _TTL_MAP))
+
 
 def slices_at(starts: Sequence[int], rows: int) -> list[slice]:
     """The rows of each address, given where they begin."""

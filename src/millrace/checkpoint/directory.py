@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Sequence
 
 from millrace.checkpoint.errors import CorruptFileError, MissingFileError
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.metadata import METADATA, Metadata, checkpoint_metadata, read_metadata, write_metadata
-from millrace.checkpoint.storage import FolderStorage, epoch_of, state_path
+from millrace.checkpoint.storage import FolderStorage, chain_files, stored_version
 from millrace.runtime.checkpoints import Kept
 from millrace.runtime.snapshot import JobSnapshot
+from millrace.runtime.storage import TaskId
+
+logger = logging.getLogger(__name__)
 
 SHARED = "shared"
+RESERVED = "epochs"
+"""The file with the number from which on the epochs of the last driver, or of its last attempt, are numbered."""
 _CHECKPOINT = re.compile(r"^chk-(\d+)/" + METADATA + "$")
 
 
@@ -30,6 +37,9 @@ class CheckpointDirectory:
         place = self.folder.child(f"chk-{snapshot.epoch}")
         write_metadata(place, checkpoint_metadata(snapshot))
         return place.uri
+
+    def reserve(self, epoch: int) -> None:
+        self.folder.write(RESERVED, [str(epoch).encode()])
 
     def delete(self, checkpoint_id: int) -> None:
         self.folder.delete_tree(f"chk-{checkpoint_id}")
@@ -51,17 +61,30 @@ class CheckpointDirectory:
     def unused_epoch(self) -> int:
         """A number that no epoch of an earlier driver has.
 
-        The tasks of a driver that has died may still be in an epoch, at most one after the last that left a trace.
+        The tasks of a driver that has died may still be in an epoch, at most one after the last that left a trace:
+        state, a checkpoint, or a reservation.
         """
-        known = [epoch for path in self.shared.files() if (epoch := epoch_of(path)) is not None]
+        known = [version[1] for path in self.shared.files() if (version := stored_version(path)) is not None]
+        try:
+            known.append(int(bytes(self.folder.read(RESERVED))))
+        except FileNotFoundError:
+            pass  # the first driver makes one when something fails
         return max([0, *known, *self.numbers()]) + 2
 
-    def drop_lost_epochs(self, last: int = 0) -> None:
-        """Delete the state of all epochs after ``last``, the checkpoint that the job goes back to."""
-        for path in self.shared.files():
-            epoch = epoch_of(path)
-            if epoch is not None and epoch > last:
-                self.shared.delete(path)
+    def drop_unneeded(self, kept: Sequence[Kept]) -> None:
+        """Delete state that none of these checkpoints, oldest first, needs: of epochs that count for nothing after a
+        driver died, and what it would have deleted next."""
+        last = kept[-1].checkpoint_id if kept else 0
+        firsts: dict[TaskId, int] = {}
+        for task, first in (item for checkpoint in kept for item in checkpoint.firsts.items()):
+            firsts[task] = min(first, firsts.get(task, first))
+        try:
+            for path in self.shared.files():
+                version = stored_version(path)
+                if version is not None and not firsts.get(version[0], last + 1) <= version[1] <= last:
+                    self.shared.delete(path)
+        except OSError:
+            logger.warning("what nobody needs could not be deleted from %s", self.shared.uri, exc_info=True)
 
     def delete_all(self) -> None:
         """The job is over and nothing of it is to be kept."""
@@ -70,14 +93,7 @@ class CheckpointDirectory:
 
 def state_files(metadata: Metadata) -> list[tuple[str, int]]:
     """The files that a checkpoint consists of, below ``shared``, with their sizes."""
-    files = []
-    for task, chain in metadata.tasks.items():
-        if chain.full_bytes is not None:
-            files.append((state_path(task, chain.first, "full"), chain.full_bytes))
-        epochs = [epoch for epoch in metadata.history if epoch >= chain.first]
-        deltas = epochs[len(epochs) - len(chain.delta_bytes) :]
-        files += [(state_path(task, epoch, "delta"), size) for epoch, size in zip(deltas, chain.delta_bytes)]
-    return files
+    return [file for task, chain in metadata.tasks.items() for file in chain_files(task, chain, metadata.history)]
 
 
 def check_files(folder: Folder, metadata: Metadata) -> None:

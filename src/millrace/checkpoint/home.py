@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from millrace.checkpoint.directory import CheckpointDirectory
 from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.storage import FolderStorage
+from millrace.common.file_systems import absolute
 from millrace.common.job_status import JobStatus
 from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
@@ -44,7 +44,7 @@ class JobHome:
             self.folder = open_folder(durable).child(job_id)
         elif state_directory is not None:
             # Absolute, for workers whose working directory is another one.
-            self.folder = open_folder(os.path.abspath(state_directory)).child(f"job-{job_id}")
+            self.folder = open_folder(absolute(state_directory)).child(f"job-{job_id}")
         else:
             self._temporary = tempfile.mkdtemp(prefix="millrace-", dir=scratch)
             self.folder = open_folder(self._temporary).child(f"job-{job_id}")

@@ -187,7 +187,7 @@ def _parsed(text: dict[str, Any]) -> Metadata:
     for task, chain in text.pop("tasks").items():
         stage, partition = task.split("-")
         tasks[int(stage), int(partition)] = TaskChain(
-            chain["first"], chain["full_bytes"], tuple(chain["delta_bytes"])
+            chain["first"], chain["full_bytes"], tuple(chain["delta_bytes"]), tuple(chain["runs"])
         )
     history = tuple(text.pop("history"))
     return Metadata(operators=operators, states=states, saved=saved, tasks=tasks, history=history, **text)

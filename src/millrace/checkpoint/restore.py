@@ -14,6 +14,7 @@ from millrace.common.file_systems import absolute
 from millrace.runtime.coordinator import Coordinator
 from millrace.runtime.epoch import EpochOrder
 from millrace.runtime.state.info import StateInfo
+from millrace.runtime.versions import first_of_epoch
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,24 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
     numbers = directory.numbers()
     if not numbers:
         coordinator.begin_anew(directory.unused_epoch())
-        directory.drop_lost_epochs()
+        directory.drop_unneeded(())
         return None
     place = directory.folder.child(f"chk-{numbers[-1]}")
     metadata = directory.read(numbers[-1])
     check_files(directory.shared, metadata)
     snapshot = metadata.snapshot()
     next_epoch = directory.unused_epoch()
-    directory.drop_lost_epochs(metadata.id)
+    kept = directory.kept()
     if coordinator.checkpoints is not None:
-        coordinator.checkpoints.adopt(directory.kept())
+        coordinator.checkpoints.adopt(kept)
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored=False)
     if not snapshot.fits(coordinator.job):
         order = coordinator.begin_from(snapshot, place.uri, ended=True, next_epoch=next_epoch)
-        return Restore(place.uri, coordinator, metadata, comparison, order)
-    coordinator.go_on(snapshot, next_epoch)
-    return Restore(place.uri, coordinator, metadata, comparison, None)
+    else:
+        order = None
+        coordinator.go_on(snapshot, next_epoch)
+    directory.drop_unneeded(kept)  # not before their numbers are out of use
+    return Restore(place.uri, coordinator, metadata, comparison, order)
 
 
 def dispose(path: str) -> None:
@@ -99,7 +102,7 @@ def dispose(path: str) -> None:
         return
     storage = directory.storage()
     for task in metadata.tasks:
-        storage.discard(task, min(other.firsts.get(task, 0) for other in kept))
+        storage.discard(task, first_of_epoch(min(other.firsts.get(task, 0) for other in kept)))
 
 
 def snapshot_path(path: str) -> str:

@@ -1,4 +1,5 @@
-"""Columns of plain values: numbers, text, bytes, times. Every form gives back exactly the values that went in."""
+"""Columns of plain values: numbers, text, bytes, times, and windows that no time limits. Every form gives back exactly
+the values that went in."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+
+from millrace.datastream.window import CountWindow, GlobalWindow
 
 __all__ = ["DECODERS", "encode_numpy", "encode_scalars"]
 
@@ -83,6 +86,15 @@ def _uuids(values: Sequence[uuid.UUID]) -> Any:
     return _text(values) if all(value.is_safe is uuid.SafeUUID.unknown for value in values) else None
 
 
+def _global_windows(values: Sequence[GlobalWindow]) -> Any:
+    return pa.array(["GlobalWindow"] * len(values), pa.large_string())
+
+
+def _count_windows(values: Sequence[CountWindow]) -> Any:
+    ids = [value.id for value in values]
+    return _integers(ids) if set(map(type, ids)) == {int} else None
+
+
 _FORMS: dict[type, tuple[_Form, ...]] = {
     bool: (_Form("bool", _as(pa.bool_())),),
     int: (_Form("int", _integers), _Form("big int", _text)),
@@ -97,6 +109,8 @@ _FORMS: dict[type, tuple[_Form, ...]] = {
     ),
     decimal.Decimal: (_Form("decimal", _text),),
     uuid.UUID: (_Form("uuid", _uuids),),
+    GlobalWindow: (_Form("global window", _global_windows),),
+    CountWindow: (_Form("count window", _count_windows),),
 }
 
 
@@ -148,5 +162,7 @@ DECODERS: dict[str, Callable[[Any, Any], list[Any]]] = {
     "decimal": _parsed(decimal.Decimal),
     "uuid": _parsed(uuid.UUID),
     "numpy": _numpy,
+    "global window": lambda array, description: [GlobalWindow()] * len(array),
+    "count window": lambda array, description: list(map(CountWindow, _numbers(array, description))),
 }
 """form -> values of a column without nulls"""

@@ -20,7 +20,7 @@ from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
 from millrace.checkpoint.state_files import iter_states, read_operator_states, write_states
-from millrace.checkpoint.storage import state_path
+from millrace.checkpoint.storage import chain_files
 from millrace.checkpoint.task_file import read_task_file
 from millrace.runtime.epoch import SavedSubtask
 from millrace.runtime.job import OperatorInfo
@@ -37,7 +37,10 @@ from millrace.runtime.storage import Wanted
 
 
 class FolderSnapshots:
-    """A ``SnapshotFiles``."""
+    """A ``SnapshotFiles`` for one run of a task."""
+
+    def __init__(self, run: int = 1) -> None:
+        self._run = run
 
     def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask:
         files = write_states(
@@ -47,6 +50,7 @@ class FolderSnapshots:
             info.max_parallelism,
             state.keyed or (),
             state.shared,
+            self._run,
         )
         small = None if state.small is None else dumps(state.small)
         return SavedSubtask(info.uid, subtask, tuple(files), small, state.watermark)
@@ -143,12 +147,7 @@ class EarlierSubtask:
         self.small: Any = None
         self.watermark = 0
         task = (place.stage, place.offset + subtask)
-        chain = metadata.tasks[task]
-        epochs = [epoch for epoch in metadata.history if epoch >= chain.first]
-        names = [state_path(task, epoch, "delta") for epoch in epochs[len(epochs) - len(chain.delta_bytes) :]]
-        if chain.full_bytes is not None:
-            names.insert(0, state_path(task, chain.first, "full"))
-        for name in names:
+        for name, _ in chain_files(task, metadata.tasks[task], metadata.history):
             path = f"{folder.uri}/{name}"
             try:
                 content = folder.read(name)

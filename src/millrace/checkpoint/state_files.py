@@ -64,12 +64,14 @@ def write_states(
     max_parallelism: int,
     keyed: Iterable[KeyedDelta],
     operator: OperatorDelta | None,
+    run: int | None = None,
 ) -> list[StateFile]:
     """Write the whole state of a subtask to files ``<prefix>/<state>-<subtask>-<number>.parquet``.
 
     :param keyed: the keyed state in pieces, each in full form.
+    :param run: part of the names, if the task may run twice and only one of its runs counts.
     """
-    writer = _Writer(folder, prefix, subtask)
+    writer = _Writer(folder, prefix, subtask, run)
     with _without_collector():
         for piece in keyed:
             for name, (kind, entries) in piece.items():
@@ -83,14 +85,15 @@ def write_states(
 
 
 class _Writer:
-    def __init__(self, folder: Folder, prefix: str, subtask: int) -> None:
+    def __init__(self, folder: Folder, prefix: str, subtask: int, run: int | None) -> None:
         self.files: list[StateFile] = []
         self._folder, self._prefix, self._subtask = folder, prefix, subtask
+        self._writer = f"{subtask}" if run is None else f"{subtask}-{run}"
 
     def write(self, state: str, scope: str, kind: str, table: Table) -> None:
         rows, described = table
-        # The number alone makes the name unique, whatever is left of the state's own.
-        path = f"{self._prefix}/{_file_name(state)}-{self._subtask}-{len(self.files)}.parquet"
+        # The numbers alone make the name unique, whatever is left of the state's own.
+        path = f"{self._prefix}/{_file_name(state)}-{self._writer}-{len(self.files)}.parquet"
         about = {"state": state, "scope": scope, "kind": kind, "subtask": self._subtask, "columns": described}
         content = _parquet(rows.replace_schema_metadata({METADATA: json.dumps(about)}))
         size = self._folder.write(path, [content])

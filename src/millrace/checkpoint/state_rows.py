@@ -218,6 +218,9 @@ def _scoped(keys: Iterable[Any], namespaces: Iterable[Any]) -> Iterable[Any]:
     return map(tuple.__new__, repeat(Scoped), zip(keys, namespaces))
 
 
+_SHARED = (pa.large_binary(), pa.large_string(), pa.int64())
+
+
 def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:
     """As ``encode``, for values that are mostly a few objects, such as the global window."""
     places: dict[int, int] = {}
@@ -229,7 +232,7 @@ def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:
 
 def decode_shared(array: Any, description: Described, known: Classes) -> list[Any]:
     """As ``decode``, with one object for equal rows, where that saves work. Only for immutable values."""
-    if not (pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)):
+    if array.type not in _SHARED:
         return decode(array, description, known)
     coded = array.combine_chunks().dictionary_encode()
     distinct = decode(coded.dictionary, description, known)

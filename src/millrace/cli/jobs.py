@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from millrace.common.job_status import JobStatus
 from millrace.datastream.defaults import Submission
 
 if TYPE_CHECKING:
@@ -35,6 +36,17 @@ class Jobs:
     def running(self) -> list[SparkJobClient]:
         """The jobs that have not ended."""
         return [client for client in (*self._detached, *self._collecting) if not _ended(client)]
+
+    def lost(self) -> BaseException | None:
+        """The error of a job that has lost its driver: whatever else the program has raised came of that."""
+        from millrace.spark.errors import DriverLostError
+
+        for client in (*self._detached, *self._collecting):
+            if client.get_job_status().result() is JobStatus.FAILED:
+                error = client.get_job_execution_result().future().exception()  # it waits for the very end
+                if isinstance(error, DriverLostError):
+                    return error
+        return None
 
     def cancel(self) -> None:
         """Stop all jobs that still run, and wait for their end."""

@@ -98,7 +98,7 @@ def _run(
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 _reader_has_gone()
-            explained = report(error, watch.log_file, verbose)
+            explained = report(jobs.lost() or error, watch.log_file, verbose)
             sys.stdout.flush()
             click.echo(explained.text, err=True)
             sys.exit(explained.exit_code)

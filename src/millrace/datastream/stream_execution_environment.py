@@ -33,6 +33,8 @@ from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.functions import SourceFunction
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
+from millrace.datastream.state_backend import StateBackend
+from millrace.datastream.state_plan import configured_backend, state_plan
 from millrace.graph import specs
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
@@ -43,6 +45,7 @@ from millrace.runtime.commits import commits_in_two_phases
 from millrace.runtime.job import JobGraph
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.restart import restart_policy
+from millrace.runtime.state.working import InMemory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,6 +81,7 @@ class StreamExecutionEnvironment:
         self._program = Program()
         self._config = ExecutionConfig(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
+        self._state_backend: StateBackend | None = None
         self._slot_groups: dict[str, SlotSharingGroup] = {}
         self._jars: list[str] = []
         self._result_caches: WeakSet[ResultCache] = WeakSet()
@@ -187,6 +191,16 @@ class StreamExecutionEnvironment:
 
     def is_force_unaligned_checkpoints(self) -> bool:
         return self._checkpoint_config.is_force_unaligned_checkpoints()
+
+    def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
+        """Where streaming jobs keep their state while they run; overrides ``state.backend.type``."""
+        expect(state_backend, StateBackend, "set_state_backend()")
+        self._state_backend = state_backend
+        return self
+
+    def get_state_backend(self) -> StateBackend:
+        """The one that was set, else the one that the configuration names."""
+        return self._state_backend or configured_backend(self._configuration.to_dict())
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
         """Accepted for compatibility: state is always kept as changes."""
@@ -329,14 +343,15 @@ class StreamExecutionEnvironment:
         return plan_json(self._graph(""))
 
     def _settings(self, job_id: str) -> Settings:
-        maximum = self.get_max_parallelism()
+        maximum, batch = self.get_max_parallelism(), self._is_batch()
         return Settings(
             parallelism=self.get_parallelism(),
             max_parallelism=maximum if maximum > 0 else None,
             chaining=self.is_chaining_enabled(),
             chain_different_max_parallelism=self.is_chaining_of_operators_with_different_max_parallelism_enabled(),
-            batch=self._is_batch(),
+            batch=batch,
             job_id=job_id,
+            state=InMemory() if batch else state_plan(self.get_state_backend()),
             auto_uids=self._config.has_auto_generated_uids_enabled(),
         )
 

@@ -40,6 +40,7 @@ from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.operators.stateful_sink import StatefulSinkOperator
 from millrace.runtime.partitioners import Forward
+from millrace.runtime.state.working import StatePlan
 from millrace.runtime.windows.choice import window_operator
 
 STREAMING: dict[type[specs.Spec], type[Operator]] = {
@@ -83,13 +84,14 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
     # Final results would only be there when the loop has ended, so those that go round are running ones.
     final = {node.id for node in graph.nodes} - in_loops(graph) if settings.batch else set()
     names = chain_names(graph)
+    specs_of = {node.id: _with_state(node.spec, settings.state) for node in graph.nodes}
     operators = tuple(
         OperatorInfo(
             id=node.id,
             uid=node.uid or "",
             name=node.name,
-            factory=_factory(node.spec, node.id in final),
-            args=_arguments(node, settings.batch, settings.job_id),
+            factory=_factory(specs_of[node.id], node.id in final),
+            args=_arguments(specs_of[node.id], node, settings.batch, settings.job_id),
             parallelism=node.parallelism or 1,
             max_parallelism=node.max_parallelism or 1,
             stage=graph.stages[node.id],
@@ -110,7 +112,15 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
         edges=tuple(_edge(index, edge, node, graph) for index, (edge, node) in enumerate(edges)),
         partitions=partitions,
         leading_edges=sum(_is_broadcast_side(*pair) for pair in edges),
+        state=settings.state,
     )
+
+
+def _with_state(spec: specs.Spec, state: StatePlan) -> specs.Spec:
+    """Windows learn where their contents may be."""
+    if isinstance(spec, specs.Window):
+        return replace(spec, strategy=replace(spec.strategy, in_memory=state.in_memory))
+    return spec
 
 
 def _factory(spec: specs.Spec, batch: bool) -> type[Operator]:
@@ -160,8 +170,7 @@ def _place(graph: Graph) -> tuple[dict[int, int], tuple[int, ...]]:
     return offsets, tuple(sum(width.values()) or 1 for width in widths)
 
 
-def _arguments(node: Node, batch: bool, job_id: str) -> tuple[Any, ...]:
-    spec = node.spec
+def _arguments(spec: specs.Spec, node: Node, batch: bool, job_id: str) -> tuple[Any, ...]:
     if isinstance(spec, specs.Source):
         return (spec.source, _bounded(spec.strategy) if batch else spec.strategy)
     if isinstance(spec, specs.AssignTimestamps):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from millrace.common.typeinfo import TypeInformation
 from millrace.graph.specs import CloseWith, Collect, Print, Sink, Source, Spec, StatefulSink
 from millrace.runtime.partitioners import Partitioner
+from millrace.runtime.state.working import InMemory, StatePlan
 
 DEFAULT_SLOT_GROUP = "default"
 
@@ -90,6 +91,8 @@ class Settings:
     chain_different_max_parallelism: bool = True
     batch: bool = False
     job_id: str = ""
+    state: StatePlan = field(default_factory=InMemory)
+    """where the job keeps its state while it runs"""
     auto_uids: bool = True
 
 

@@ -24,6 +24,8 @@ class TaskChain:
     """size of the whole state as of ``first``; None: the task began without any"""
     delta_bytes: tuple[int, ...] = ()
     """sizes of the changes of the epochs after it, oldest first"""
+    runs: tuple[int, ...] = (0,)
+    """the runs that wrote the files: the whole state (0: there was none), then the changes"""
 
     @property
     def worth_compaction(self) -> bool:
@@ -33,8 +35,8 @@ class TaskChain:
     def after(self, ack: TaskAck) -> TaskChain:
         """With the files that a task has acknowledged."""
         if ack.full_bytes is not None:
-            return TaskChain(ack.epoch, ack.full_bytes)
-        return replace(self, delta_bytes=(*self.delta_bytes, ack.delta_bytes))
+            return TaskChain(ack.epoch, ack.full_bytes, runs=(ack.run,))
+        return replace(self, delta_bytes=(*self.delta_bytes, ack.delta_bytes), runs=(*self.runs, ack.run))
 
     @property
     def bytes(self) -> int:
@@ -57,6 +59,10 @@ class Chains:
             self.tasks[task] = self.tasks[task].after(ack)
         oldest = min((chain.first for chain in self.tasks.values()), default=0)
         self.history = tuple(known for known in (*self.history, epoch) if known >= oldest)
+
+    def runs(self) -> dict[TaskId, tuple[int, ...]]:
+        """The runs of each task whose files make up its state."""
+        return {task: chain.runs for task, chain in self.tasks.items()}
 
     def to_compact(self) -> frozenset[TaskId]:
         """Tasks that should write their whole state."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from millrace.runtime.failure import Failure, JobFailedError, describe, full_traceback
 from millrace.runtime.snapshot import JobSnapshot
 from millrace.runtime.storage import CheckpointStore, TaskId
+
+logger = logging.getLogger(__name__)
 
 HISTORY = 100
 """Checkpoints and savepoints that are remembered with their figures."""
@@ -67,9 +70,13 @@ class Checkpoints:
     def __init__(self, settings: CheckpointSettings, store: CheckpointStore, clock: Callable[[], int]) -> None:
         self.settings = settings
         self.history: deque[CheckpointStats] = deque(maxlen=HISTORY)
+        self.adopted_tasks: frozenset[TaskId] = frozenset()
+        """tasks of the checkpoints of earlier drivers"""
         self._store = store
         self._clock = clock
         self._kept: list[Kept] = []
+        self._doubtful: list[Kept] = []
+        """checkpoints that failed, but may lie there all the same"""
         self._failed = 0
         """checkpoints in a row that failed"""
         self._begun = clock()
@@ -79,6 +86,11 @@ class Checkpoints:
     def adopt(self, kept: Iterable[Kept]) -> None:
         """Checkpoints of an earlier driver of this job, oldest first."""
         self._kept = list(kept)
+        self.adopted_tasks = frozenset(task for checkpoint in self._kept for task in checkpoint.firsts)
+
+    def epochs_begin(self, epoch: int) -> None:
+        """From here on epochs have this number and higher ones."""
+        self._store.reserve(epoch)
 
     def written(self, size: int) -> None:
         """Tasks wrote so many bytes of state."""
@@ -107,7 +119,7 @@ class Checkpoints:
         took = self._ended - began
         if cause is None and took > self.settings.timeout and not must:
             cause = TimeoutError(f"it took {took} ms, the timeout is {self.settings.timeout} ms")
-            self._store.delete(snapshot.epoch)
+        kept = Kept(snapshot.epoch, {task: chain.first for task, chain in snapshot.tasks.items()})
         status = CheckpointStatus.COMPLETED if cause is None else CheckpointStatus.FAILED
         text = None if cause is None else describe(cause)
         self.history.append(
@@ -116,13 +128,25 @@ class Checkpoints:
             )
         )
         if cause is not None:
+            self._doubtful.append(kept)
+            self._delete(self._doubtful)
             self._count_failure(snapshot, cause, must)
             return None
         self._failed = self._new_bytes = 0
-        self._kept.append(Kept(snapshot.epoch, {task: chain.first for task, chain in snapshot.tasks.items()}))
-        while len(self._kept) > self.settings.retained:
-            self._store.delete(self._kept.pop(0).checkpoint_id)
+        self._kept.append(kept)
+        self._delete(self._doubtful)
+        self._delete(self._kept, self.settings.retained)
         return path
+
+    def _delete(self, checkpoints: list[Kept], leave: int = 0) -> None:
+        """Delete the oldest ones. One that can't be deleted keeps its files, until another time."""
+        while len(checkpoints) > leave:
+            try:
+                self._store.delete(checkpoints[0].checkpoint_id)
+            except Exception:
+                logger.warning("checkpoint %d could not be deleted", checkpoints[0].checkpoint_id, exc_info=True)
+                return
+            del checkpoints[0]
 
     def _count_failure(self, snapshot: JobSnapshot, cause: BaseException, must: bool) -> None:
         self._failed += 1
@@ -141,4 +165,4 @@ class Checkpoints:
 
     def oldest_needed(self, task: TaskId, first: int) -> int:
         """The oldest epoch of whose files the task needs some: for the kept checkpoints, or (``first``) to run."""
-        return min((first, *(kept.firsts.get(task, first) for kept in self._kept)))
+        return min((first, *(kept.firsts.get(task, first) for kept in (*self._kept, *self._doubtful))))

@@ -28,6 +28,7 @@ from millrace.datastream.state import (
 from millrace.metrics.metricbase import MetricGroup
 from millrace.runtime.measures import Measures
 from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.state_time import StateTime
 
 
 def _now_millis() -> int:
@@ -60,6 +61,8 @@ class OperatorRuntimeContext(RuntimeContext):
         self.measures = Measures(clock)
         self.keyed: KeyedStateBackend | None = None
         """set by keyed operators"""
+        self.new_keyed_state: Callable[[StateTime], KeyedStateBackend] = KeyedStateBackend
+        """how they make it"""
 
     def get_task_name(self) -> str:
         return self._task_name

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millrace.runtime.chains import Chains
 from millrace.runtime.checkpoints import Checkpoints
@@ -18,8 +19,11 @@ from millrace.runtime.reading import alignment_limits, reading_states
 from millrace.runtime.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import StateStorage, TaskId
+from millrace.runtime.versions import first_of_epoch
 
 __all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
+
+logger = logging.getLogger(__name__)
 
 
 class ProtocolError(Exception):
@@ -81,11 +85,18 @@ class Coordinator:
         self._next_epoch = 1
         self._stopping = False
         self._suspended = False
+        self._untold: list[OperatorReport] = []
+        """of epochs that are complete and whose result nobody got, since their checkpoint or commit failed"""
 
     @property
     def finished(self) -> bool:
-        """Whether all sources have ended and their last elements are through, or the job was told to end here."""
-        return self._suspended or all(source.done() for source in self._sources)
+        """Whether all sources have ended and their last elements are through the sinks, or the job was told to end
+        here."""
+        return self._suspended or (self._at_end and not self._commits.waiting and not self._untold)
+
+    @property
+    def _at_end(self) -> bool:
+        return all(source.done() for source in self._sources)
 
     @property
     def states(self) -> dict[str, tuple[StateInfo, ...]]:
@@ -104,6 +115,10 @@ class Coordinator:
     def stop(self) -> None:
         """Let the sources end with the next epoch."""
         self._stopping = True
+
+    def keep_running(self) -> None:
+        """Take ``stop`` back: the epoch that should have been the last one failed."""
+        self._stopping = False
 
     def suspend(self) -> None:
         """The job ends after the last epoch, though its sources have not."""
@@ -143,11 +158,19 @@ class Coordinator:
             attempt=self.attempt,
             savepoint=savepoint,
             queries=queries,
+            runs=self._chains.runs(),
         )
 
     def _take_number(self) -> int:
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
         return epoch
+
+    def _number_from(self, epoch: int) -> None:
+        """Epochs have numbers from this one on. That is recorded, for the driver that comes after this one: an epoch
+        may leave no other trace, and yet its tasks may be at work when its driver is long dead."""
+        self._next_epoch = epoch
+        if self.checkpoints is not None:
+            self.checkpoints.epochs_begin(epoch)
 
     def complete(self, order: EpochOrder, acks: Sequence[TaskAck]) -> EpochResult:
         """Judge an epoch: raise if it failed (nothing of it counts then), else record and commit it."""
@@ -159,6 +182,7 @@ class Coordinator:
         if order.keep_state:
             self._record(order, acks)
         self._commits.prepared(acks)
+        self._untold += sorted(reports, key=lambda report: (report.operator, report.subtask))
         path = self._conclude(order)
         return self._result(order, acks, path)
 
@@ -219,15 +243,15 @@ class Coordinator:
     def _conclude(self, order: EpochOrder) -> str | None:
         """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
         checkpoints, path = self.checkpoints, None
-        last = self.finished
+        last = self._suspended or self._at_end
         if checkpoints is not None and order.keep_state:
             if not (last or order.savepoint is not None or checkpoints.due()):
                 return None
             path = checkpoints.take(self.snapshot(order.epoch), must=last)
             if path is None:
                 return None
-        self._discard()
         self._commit()
+        self._discard()
         return path
 
     def _commit(self) -> None:
@@ -240,11 +264,24 @@ class Coordinator:
         """Delete what neither the running job nor a checkpoint needs."""
         if self._storage is None:
             return
-        for task, chain in self._chains.tasks.items():
-            oldest = chain.first if self.checkpoints is None else self.checkpoints.oldest_needed(task, chain.first)
+        for task, oldest in self._oldest_needed().items():
             if oldest > self._discarded.get(task, 0):
-                self._storage.discard(task, oldest)
+                try:
+                    self._storage.discard(task, first_of_epoch(oldest))
+                except Exception:
+                    # The epoch counts all the same: it costs space, and the next one tries again.
+                    logger.warning("old state of task %s could not be deleted", task, exc_info=True)
+                    return
                 self._discarded[task] = oldest
+
+    def _oldest_needed(self) -> dict[TaskId, int]:
+        """Task -> the oldest epoch of whose files somebody needs some."""
+        firsts = {task: chain.first for task, chain in self._chains.tasks.items()}
+        if self.checkpoints is None:
+            return firsts
+        # Tasks that the program had before it was changed: this job has nothing in their files.
+        former = dict.fromkeys(self.checkpoints.adopted_tasks, min(firsts.values()))
+        return {task: self.checkpoints.oldest_needed(task, first) for task, first in (former | firsts).items()}
 
     def abort(self, acks: Sequence[TaskAck]) -> None:
         """Take back what the tasks of a failed epoch prepared."""
@@ -255,10 +292,11 @@ class Coordinator:
             (report for ack in acks for report in ack.reports), key=lambda report: (report.operator, report.subtask)
         )
         sources = {info.id for info in self.job.operators if issubclass(info.factory, SourceOperator)}
+        told, self._untold = self._untold, []
         return EpochResult(
             epoch=order.epoch,
-            printed=tuple(line for report in reports for line in report.printed),
-            collected=tuple(part for report in reports for part in report.collected),
+            printed=tuple(line for report in told for line in report.printed),
+            collected=tuple(part for report in told for part in report.collected),
             records=sum(report.records_out for report in reports if report.operator in sources),
             watermark=min((report.watermark for report in reports if report.operator not in sources), default=0),
             reports=tuple(reports),
@@ -292,6 +330,7 @@ class Coordinator:
     def restart(self) -> None:
         """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""
         self.attempt += 1
+        self._number_from(self._next_epoch)
         self._commits.recover(self.job.job_id)
         if self._commit_owed:
             self._commit()
@@ -303,12 +342,13 @@ class Coordinator:
         :param next_epoch: a number that no epoch of an earlier driver can have.
         """
         self.attempt += 1
-        self._next_epoch = next_epoch
+        self._number_from(next_epoch)
         self._chains.history = snapshot.history
         self._chains.tasks = dict(snapshot.tasks)
         for source in self._sources:
             source.go_on(snapshot.sources[source.info.uid])
-        self._take_over(snapshot)
+        self._loops.restore(snapshot.loops)
+        self._commits.restore(snapshot.committables, snapshot.writers)
         self._commits.recover(snapshot.job_id)
         self._commit()
 
@@ -318,7 +358,7 @@ class Coordinator:
         :param next_epoch: a number that none of its epochs can have.
         """
         self.attempt += 1
-        self._next_epoch = next_epoch
+        self._number_from(next_epoch)
         self._commits.recover(self.job.job_id)
 
     def begin_from(self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1) -> EpochOrder:
@@ -332,16 +372,17 @@ class Coordinator:
             left = snapshot.sources.get(source.info.uid)
             if left is not None:
                 source.begin_from(left)
-        self._next_epoch = max(self._next_epoch, next_epoch, snapshot.epoch + 1)
-        self._take_over(snapshot)
+        self._number_from(max(self._next_epoch, next_epoch, snapshot.epoch + 1))
+        self._loops.begin_from(snapshot.loops)
+        self._commits.restore(snapshot.committables, snapshot.writers)
         if ended:
             self._commits.recover(snapshot.job_id)
         self._commit()
         return EpochOrder(self._take_number(), attempt=self.attempt, restore=uri)
 
-    def _take_over(self, snapshot: JobSnapshot) -> None:
-        self._loops.restore(snapshot.loops)
-        self._commits.restore(snapshot.committables, snapshot.writers)
+    def repeat(self, order: EpochOrder) -> EpochOrder:
+        """An order that failed with its epoch, for another try."""
+        return replace(order, epoch=self._take_number(), attempt=self.attempt)
 
     def begun(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         """The tasks have taken over their state (or failed: then this raises)."""

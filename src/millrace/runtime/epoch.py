@@ -16,6 +16,7 @@ from millrace.runtime.failure import Failure
 from millrace.runtime.measures import MeasureState
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
+from millrace.runtime.versions import versions_of
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ class EpochOrder:
     savepoint: str | None = None
     """the folder of a savepoint that the tasks shall write after this epoch"""
     queries: tuple[StateQuery, ...] = ()
+    runs: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+    """(stage, partition) -> the runs of the task whose files make up its state, see ``versions_of``"""
+
+    def versions(self, task: tuple[int, int]) -> tuple[int, ...]:
+        """The versions that make up the state that a task starts from, oldest first."""
+        return versions_of(self.history, self.runs[task])
 
     def encode(self) -> str:
         """As text, small enough for a job property of Spark."""
@@ -141,7 +148,7 @@ class TaskAck:
     """how many versions had to be read to get at the state"""
     failure: Failure | None = None
     run: int = 0
-    """distinguishes the runs of one task in one epoch"""
+    """distinguishes the runs of one task in one epoch; positive"""
     sent: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """(edge, channel, target) -> packets"""
     received: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from millrace.common.source import Source
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.partitioners import Partitioner
+from millrace.runtime.state.working import InMemory, StatePlan
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class JobGraph:
     partitions: tuple[int, ...]
     leading_edges: int = 0
     """so many edges, the first ones, hand over all that an epoch has before the others begin"""
+    state: StatePlan = field(default_factory=InMemory)
+    """where its tasks keep their state while they run"""
     parameters: dict[str, str] = field(default_factory=dict)
     """the user's global job parameters"""
     cached_files: dict[str, str] = field(default_factory=dict)

@@ -115,6 +115,12 @@ class Loops:
             for loop, count in zip(group.loops, counts):
                 loop.rounds = count
 
+    def begin_from(self, snapshot: tuple[Any, ...]) -> None:
+        """The same for a job whose sources begin again, and end again: the last watermark is still to come."""
+        self.restore(snapshot)
+        for group in self._groups:
+            group.time_ended = False
+
 
 def has_loops(job: JobGraph) -> bool:
     return any(issubclass(info.factory, IterateOperator) for info in job.operators)

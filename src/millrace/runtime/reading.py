@@ -13,7 +13,7 @@ from millrace.runtime.epoch import OperatorReport, SourceOrder, SourceReport
 from millrace.runtime.failure import failed_on_driver
 from millrace.runtime.job import JobGraph, OperatorInfo
 from millrace.runtime.operators.base import ReadingOperator
-from millrace.runtime.operators.iterate import IterateOperator
+from millrace.runtime.operators.iterate import END_OF_TIME, IterateOperator
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,8 @@ class HeadState(ReadingState):
         """There is nobody to ask."""
 
     def begin_from(self, snapshot: ReadingSnapshot) -> None:
-        waiting = [split for splits in snapshot.splits.values() for split in splits]
+        # The input will end again, and its last watermark come again.
+        waiting = [split for splits in snapshot.splits.values() for split in splits if split != END_OF_TIME]
         for number, split in enumerate(waiting):
             self.assign_split(split, number % self.info.parallelism)
 

@@ -23,26 +23,26 @@ Wanted = Callable[[str], "StateInfo | None"]
 
 
 class StateStorage(Protocol):
-    """Immutable versions of task state: per task and epoch the changes, now and then everything.
+    """Immutable versions of task state (see ``versions``): for each the changes, now and then everything.
 
     A whole state comes in pieces, each of which has the form of changes: what is larger than memory never is in it as a
     whole.
     """
 
-    def write_delta(self, task: TaskId, epoch: int, delta: Any) -> int:
+    def write_delta(self, task: TaskId, version: int, delta: Any) -> int:
         """Store an epoch's changes; visible as a whole or not at all. Returns their size in bytes."""
 
-    def write_full(self, task: TaskId, epoch: int, pieces: Iterable[Any]) -> int:
+    def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> int:
         """Store the whole state as of the end of an epoch. Returns its size in bytes."""
 
-    def read_delta(self, task: TaskId, epoch: int) -> Any:
+    def read_delta(self, task: TaskId, version: int) -> Any:
         """Raises ``KeyError`` if there is none."""
 
-    def read_full(self, task: TaskId, epoch: int) -> Iterator[Any] | None:
-        """The pieces; None if only changes were stored for this epoch."""
+    def read_full(self, task: TaskId, version: int) -> Iterator[Any]:
+        """The pieces. Raises ``KeyError`` if there are none."""
 
     def discard(self, task: TaskId, before: int) -> None:
-        """Delete the task's versions of epochs before this one."""
+        """Delete the task's versions that are lower than this one."""
 
 
 class SnapshotFiles(Protocol):
@@ -61,6 +61,9 @@ class CheckpointStore(Protocol):
     def write(self, snapshot: JobSnapshot) -> str:
         """Record a checkpoint: after this it is what a new driver goes on from. Returns its path."""
 
+    def reserve(self, epoch: int) -> None:
+        """Remember that an epoch of this number may run, whether it leaves a trace or not."""
+
     def delete(self, checkpoint_id: int) -> None:
         """Forget one. That of its tasks' files nobody needs is deleted by ``StateStorage.discard``."""
 
@@ -72,26 +75,25 @@ class MemoryStorage:
         self._deltas: dict[tuple[TaskId, int], bytes] = {}
         self._fulls: dict[tuple[TaskId, int], list[bytes]] = {}
 
-    def write_delta(self, task: TaskId, epoch: int, delta: Any) -> int:
-        self._deltas[task, epoch] = payload = dumps(delta)
+    def write_delta(self, task: TaskId, version: int, delta: Any) -> int:
+        self._deltas[task, version] = payload = dumps(delta)
         return len(payload)
 
-    def write_full(self, task: TaskId, epoch: int, pieces: Iterable[Any]) -> int:
-        self._fulls[task, epoch] = payloads = [dumps(piece) for piece in pieces]
+    def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> int:
+        self._fulls[task, version] = payloads = [dumps(piece) for piece in pieces]
         return sum(map(len, payloads))
 
-    def read_delta(self, task: TaskId, epoch: int) -> Any:
-        return pickle.loads(self._deltas[task, epoch])
+    def read_delta(self, task: TaskId, version: int) -> Any:
+        return pickle.loads(self._deltas[task, version])
 
-    def read_full(self, task: TaskId, epoch: int) -> Iterator[Any] | None:
-        payloads = self._fulls.get((task, epoch))
-        return None if payloads is None else map(pickle.loads, payloads)
+    def read_full(self, task: TaskId, version: int) -> Iterator[Any]:
+        return map(pickle.loads, self._fulls[task, version])
 
     def discard(self, task: TaskId, before: int) -> None:
-        versions: dict[tuple[TaskId, int], Any]
-        for versions in (self._deltas, self._fulls):
-            for version in [v for v in versions if v[0] == task and v[1] < before]:
-                del versions[version]
+        stored: dict[tuple[TaskId, int], Any]
+        for stored in (self._deltas, self._fulls):
+            for key in [key for key in stored if key[0] == task and key[1] < before]:
+                del stored[key]
 
     def __len__(self) -> int:
         return len(self._deltas) + len(self._fulls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from millrace.datastream.functions import Function
 from millrace.runtime.codec import decode
@@ -30,6 +31,8 @@ class StageTask:
         self.stage = stage
         self.partition = partition
         self._clock = clock
+        self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
+        """where the keyed state is"""
         self._out: list[Packet] = []
         self._members: dict[int, Member] = {}
         self._selectors: dict[int, Function] = {}
@@ -53,6 +56,7 @@ class StageTask:
             job.cached_files,
             self._clock,
         )
+        runtime.new_keyed_state = partial(self.working.backend, info.uid)
         context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
         operator = info.factory(*info.args)
         fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin))
@@ -227,6 +231,10 @@ class StageTask:
             for piece in member.full_pieces():
                 yield {member.info.uid: piece}
 
+    def _small(self) -> TaskDelta:
+        """The whole state but for the keyed state."""
+        return {member.info.uid: next(member.full_pieces()) for member in self._members.values()}
+
     def save(self, write: Callable[[OperatorInfo, int, SubtaskState], SavedSubtask]) -> tuple[SavedSubtask, ...]:
         """Write the state of every operator to a savepoint."""
         return tuple(write(member.info, member.subtask, member.whole()) for member in self._members.values())
@@ -257,7 +265,7 @@ class StageTask:
         first: Exception | None = None
         selectors, self._selectors = self._selectors, {}
         closings = [member.operator.close for member in self._members.values()]
-        for close in [*closings, *(selector.close for selector in selectors.values())]:
+        for close in [*closings, *(selector.close for selector in selectors.values()), self.working.close]:
             try:
                 close()
             except Exception as error:

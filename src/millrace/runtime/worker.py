@@ -6,7 +6,6 @@ more epochs old: it then catches up from the changes that it missed, and only fr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,19 +14,18 @@ from millrace.runtime.epoch import EpochOrder, TaskAck
 from millrace.runtime.exchange import ACK, Manifest, Packet, in_order
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
 from millrace.runtime.job import JobGraph
+from millrace.runtime.state.working import OutdatedCopyError
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.task import StageTask
+from millrace.runtime.versions import INITIAL, version_of
 
 JOBS = 2
 """Jobs whose tasks a worker keeps: nobody tells it when a job has ended."""
 
-INITIAL = 0
-"""The version of a task that has seen no epoch; epochs count from 1."""
-
 
 @dataclass
 class CachedTask:
-    """A task and the epoch whose end its state is at."""
+    """A task and the version that its state has."""
 
     task: StageTask
     version: int
@@ -79,31 +77,33 @@ def run_task(
     cache: TaskCache,
     clock: Callable[[], int],
     snapshots: SnapshotFiles | None = None,
+    run: int = 1,
 ) -> Iterator[Packet]:
     """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
 
     ``load_job`` makes a fresh copy of the job: the user's functions have attributes, so no two tasks may share them.
-    ``snapshots`` is where orders find and put savepoints.
+    ``snapshots`` is where orders find and put savepoints. ``run`` is positive, and another number for each run of the
+    task in this epoch: Spark may run it twice, even at the same time, but hears only one of them.
 
     A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
     """
     stage, partition = task_id
     arriving: Iterator[Packet] = iter(packets)
     cached: CachedTask | None = None
-    manifest = Manifest(int.from_bytes(os.urandom(4), "big") >> 1 | 1)
+    manifest = Manifest(run)
     try:
         if order.restore is not None:
             cached = _taken_over(job_id, load_job, task_id, order, cache, clock, snapshots)
             yield from arriving  # only acknowledgements
-            ack = _finish(cached, task_id, order, 0, storage, None)
+            ack = _finish(cached, task_id, order, run, 0, storage, None)
         else:
             cached, replayed = _task_at(job_id, load_job, task_id, order, storage, cache, clock)
             stages = cached.task.job.edge_stages
             arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, cached.task.job.leading_edges)
             yield from manifest.sending(cached.task.run(order, arriving))
-            ack = _finish(cached, task_id, order, replayed, storage, snapshots)
-            ack = replace(ack, run=manifest.run, sent=manifest.sent, received=manifest.received)
+            ack = _finish(cached, task_id, order, run, replayed, storage, snapshots)
+            ack = replace(ack, sent=manifest.sent, received=manifest.received)
         if cached.task.finished or not order.keep_state:
             cached.task.close()
         if order.keep_state:
@@ -138,11 +138,11 @@ def _task_at(
 ) -> tuple[CachedTask, int]:
     """The task with the state of the last completed epoch, and how many versions were read for it."""
     cache.begin(job_id, order.attempt)
-    base = order.history[-1] if order.history else INITIAL
+    versions = order.versions(task_id)
     cached = cache.take(job_id, order.attempt, task_id)
     if cached is not None:
         try:
-            replayed = _catch_up(cached, task_id, order.history, storage)
+            replayed = _catch_up(cached, task_id, versions, storage)
         except BaseException:
             _close_quietly(cached.task)  # a function that could not be initialized again
             raise
@@ -150,10 +150,14 @@ def _task_at(
             return cached, replayed
         _close_quietly(cached.task)
     task = StageTask(load_job(), *task_id, clock, order.attempt)
-    read = _rebuild(task, task_id, order.history, storage)
+    try:
+        read = _restore(task, task_id, None, versions, storage)
+    except BaseException:
+        _close_quietly(task)
+        raise
     if not task.finished:
         _open(task)
-    return CachedTask(task, base), read
+    return CachedTask(task, versions[-1]), read
 
 
 def _taken_over(
@@ -174,7 +178,7 @@ def _taken_over(
     except BaseException:
         _close_quietly(task)
         raise
-    return CachedTask(task, order.epoch)
+    return CachedTask(task, INITIAL)
 
 
 def _open(task: StageTask) -> None:
@@ -187,46 +191,39 @@ def _open(task: StageTask) -> None:
 
 def _catch_up(cached: CachedTask, task_id: TaskId, history: tuple[int, ...], storage: StateStorage) -> int | None:
     """Do the epochs that this copy missed; None if it can't go on: it holds a failed epoch, or is too old."""
-    if cached.version not in history:
-        return None
-    missed = [epoch for epoch in history if epoch > cached.version]
     try:
-        deltas = [storage.read_delta(task_id, epoch) for epoch in missed]
-    except KeyError:
+        missed = _restore(cached.task, task_id, cached.version, history, storage)
+    except OutdatedCopyError:
         return None
-    for epoch, delta in zip(missed, deltas):
-        cached.task.restore(delta)
-        cached.version = epoch
+    cached.version = history[-1]
     if missed:
         cached.task.caught_up()
-    return len(missed)
+    return missed
 
 
-def _rebuild(task: StageTask, task_id: TaskId, history: tuple[int, ...], storage: StateStorage) -> int:
-    """Load the last whole state and the changes since."""
-    changed: list[int] = []
-    for epoch in reversed(history):
-        full = storage.read_full(task_id, epoch)
-        if full is not None:
-            for piece in full:
-                task.restore(piece)
-            break
-        changed.append(epoch)
-    for epoch in reversed(changed):
-        task.restore(storage.read_delta(task_id, epoch))
-    return len(history[-len(changed) - 1 :])
+def _restore(
+    task: StageTask, task_id: TaskId, version: int | None, history: tuple[int, ...], storage: StateStorage
+) -> int:
+    """Bring a task from a version (None: it is new) to the end of ``history``; how many versions it took."""
+    epochs = set()
+    for epoch, piece in task.working.changes(task_id, version, history, storage):
+        task.restore(piece)
+        epochs.add(epoch)
+    return len(epochs)
 
 
 def _finish(
     cached: CachedTask,
     task_id: TaskId,
     order: EpochOrder,
+    run: int,
     replayed: int,
     storage: StateStorage,
     snapshots: SnapshotFiles | None,
 ) -> TaskAck:
     task = cached.task
-    ack = TaskAck(order.epoch, *task_id, replayed=replayed)
+    ack = TaskAck(order.epoch, *task_id, replayed=replayed, run=run)
+    version = version_of(order.epoch, run)
     if order.keep_state:
         task.before_snapshot(order.epoch)
     task.take_stock()
@@ -237,13 +234,16 @@ def _finish(
             task.before_full_snapshot()
         delta = task.delta()
         if order.restore is None:
-            ack = replace(ack, delta_bytes=storage.write_delta(task_id, order.epoch, delta))
+            ack = replace(ack, delta_bytes=storage.write_delta(task_id, version, delta))
         if whole:
-            ack = replace(ack, full_bytes=storage.write_full(task_id, order.epoch, task.full_pieces()))
+            ack = replace(ack, full_bytes=storage.write_full(task_id, version, task.full_pieces()))
         if order.savepoint is not None:
             ack = _save(task, ack, order.savepoint, snapshots)
-    cached.version = order.epoch
-    return replace(ack, reports=task.reports(), answers=task.answers(order.queries))
+    cached.version = version
+    ack = replace(ack, reports=task.reports(), answers=task.answers(order.queries))
+    if order.keep_state:
+        task.working.finish(version, delta)
+    return ack
 
 
 def _save(task: StageTask, ack: TaskAck, uri: str, snapshots: SnapshotFiles | None) -> TaskAck:

@@ -87,10 +87,11 @@ class PlainListener:
 
     def restarting(self, restarting: Restarting) -> None:
         logger.warning(
-            "job %r failed and restarts in %d ms (restart %d):\n%s",
+            "job %r failed and restarts in %d ms (restart %d):%s%s",
             restarting.name,
             restarting.delay_ms,
             restarting.attempt,
+            "\n" if "\n" in restarting.error else " ",
             restarting.error,
         )
 

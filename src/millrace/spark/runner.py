@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 from millrace.activate import is_active
+from millrace.checkpoint.errors import RestoreError, SnapshotError
 from millrace.checkpoint.home import JobHome
 from millrace.checkpoint.restore import Restore
 from millrace.common.job_status import JobStatus
@@ -127,41 +128,47 @@ class JobRunner:
             self._clean_up()
 
     def _run_with_restarts(self) -> None:
-        begin = True
+        beginning = None if self._restore is None else self._restore.order
+        failed = False
         while True:
             try:
-                if begin and self._restore is not None:
-                    self._take_over(self._restore)
-                begin = False
+                if failed:
+                    self.coordinator.restart()
+                    beginning = None if beginning is None else self.coordinator.repeat(beginning)
+                    failed, self.status = False, JobStatus.RUNNING
+                if self._restore is not None and beginning is not None:
+                    self._take_over(self._restore, beginning)
+                    beginning = None
                 if self._settings.bounded:
                     self._run_bounded()
                 else:
                     self._run_unbounded()
                 return
             except Exception as error:
-                delay = None if begin or self._cancelled.is_set() else self._delay_after(error)
+                began = failed or beginning is None
+                delay = None if self._cancelled.is_set() else self._delay_after(error, began)
                 if delay is None:
                     raise
-                self.status = JobStatus.RESTARTING
-                self._restart(error, delay)
-                self.status = JobStatus.RUNNING
+                failed, self.status = True, JobStatus.RESTARTING
+                self._wait_for_restart(error, delay)
 
-    def _delay_after(self, error: Exception) -> int | None:
+    def _delay_after(self, error: Exception, began: bool) -> int | None:
         """How long to wait (ms) before the job goes on; None: it has failed."""
         if not jvm_answers(self._context):
             raise DriverLostError(
                 f"job {self.job.name!r} lost Spark's JVM. `millrace run` begins again from the last checkpoint"
             ) from error
+        if not began and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
+            return None  # another try would find the same state that does not fit
         return self._settings.restart.on_failure(int(time.monotonic() * 1000))
 
-    def _restart(self, error: Exception, delay: int) -> None:
-        text = str(self._named(error))
+    def _wait_for_restart(self, error: Exception, delay: int) -> None:
+        text = _why(self._named(error))
         self._listener.restarting(Restarting(self.job.name, text, self.coordinator.attempt + 1, delay))
         if self._cancelled.wait(delay / 1000):
             raise JobCancelledError
         self._error = None
         self._ended.clear()
-        self.coordinator.restart()
 
     def _clean_up(self) -> None:
         over = f"job {self.job.name!r} is {self.status.name}"
@@ -176,6 +183,7 @@ class JobRunner:
             # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
             recovery_file.record_end(self.job.job_id, self.status.name)
             self._home.close(self.status)
+            self.job.state.discard(self.job.job_id)
         self._listener.ended(self.status)
 
     def cancel(self) -> None:
@@ -203,14 +211,12 @@ class JobRunner:
 
     # -- the beginning --------------------------------------------------------------------------------------------
 
-    def _take_over(self, restore: Restore) -> None:
+    def _take_over(self, restore: Restore, order: EpochOrder) -> None:
         """The tasks take over the state of a checkpoint or savepoint, before anything is read."""
-        if restore.order is None:
-            return
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
         frame = self._plan(bounded_input(self._session, self.job))
-        acks = self._run_tasks(frame.select("edge", "payload"), restore.order)
-        self.coordinator.begun(restore.order, acks)
+        acks = self._run_tasks(frame.select("edge", "payload"), order)
+        self.coordinator.begun(order, acks)
         comparison = restore.compare_states(self.coordinator.states)
         self._listener.restored(Restored(self.job.name, restore.uri, comparison.render()))
 
@@ -302,7 +308,7 @@ class JobRunner:
         try:
             result = self._run_epoch(frame, keep_state, request.uri)
         except BaseException as error:
-            failed(request, error)
+            failed(request, self.coordinator, error)
             raise
         answer(request, self.coordinator, result)
         return result
@@ -363,3 +369,8 @@ class JobRunner:
         return path
 
 
+def _why(error: BaseException) -> str:
+    """The text of an error, for somebody who has just been told that the job failed."""
+    if isinstance(error, JobFailedError) and not (error.failure.origin or error.failure.during):
+        return error.failure.cause
+    return str(error)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.spark.errors import reason
 from millrace.spark.futures import fail, succeed
 
 SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
@@ -80,26 +81,31 @@ class Savepoints:
 
 def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochResult) -> None:
     """The epoch is complete: with the metadata there is a savepoint."""
-    folder = open_folder(request.uri)
     cause = result.not_saved
     if cause is None and coordinator.checkpoints is not None and result.checkpoint is None:
         cause = "the checkpoint that it belongs to could not be recorded"
     if cause is None:
         try:
             snapshot = coordinator.snapshot(result.epoch)
-            write_metadata(folder, savepoint_metadata(snapshot, saved_operators(result.saved)))
+            write_metadata(open_folder(request.uri), savepoint_metadata(snapshot, saved_operators(result.saved)))
         except Exception as error:
             cause = f"{type(error).__name__}: {error}"
     if cause is not None:
-        with contextlib.suppress(Exception):
-            folder.delete_tree()
-        fail(request.answer, SavepointError(f"no savepoint at {request.uri}: {cause}"))
+        _refuse(request, cause)
         return
     if request.stop:
         coordinator.suspend()
     succeed(request.answer, request.uri)
 
 
-def failed(request: SavepointRequest, error: BaseException) -> None:
+def failed(request: SavepointRequest, coordinator: Coordinator, error: BaseException) -> None:
     """The epoch failed that should have answered."""
-    fail(request.answer, SavepointError(f"no savepoint at {request.uri}: the epoch failed ({error})"))
+    if request.drain:
+        coordinator.keep_running()
+    _refuse(request, f"the epoch failed ({reason(error)})")
+
+
+def _refuse(request: SavepointRequest, cause: str) -> None:
+    with contextlib.suppress(Exception):
+        open_folder(request.uri).delete_tree()
+    fail(request.answer, SavepointError(f"no savepoint at {request.uri}: {cause}"))

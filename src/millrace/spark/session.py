@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from millrace.datastream import options
+from millrace.spark import recovery_file
 from millrace.spark.archives import zip_modules
 from millrace.spark.class_archive import archive_options
 from millrace.spark.java import require_java
@@ -133,6 +134,8 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_op
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
+        if (scratch := recovery_file.scratch()) is not None:
+            settings["spark.local.dir"] = scratch  # a JVM that is killed leaves its shuffle files behind
     if jars:
         settings["spark.jars"] = ",".join(jars)
     return settings

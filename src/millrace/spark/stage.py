@@ -39,6 +39,9 @@ SCHEMA = pa.schema(
 )
 SPARK_SCHEMA = "target int, edge int, channel int, number int, payload binary, run int"
 
+RUNS = 2**31 - 1
+"""Numbers of Spark's task attempts may be larger, a column has so many."""
+
 BATCH_BYTES = 4 * 1024 * 1024
 """Payload that is gathered for one Arrow batch to the JVM."""
 
@@ -97,9 +100,10 @@ class StageFunction:
         gc.set_threshold(200_000, 50, 1_000)
         packets = _packets(batches) if self.stage else _consume(batches)
         task = (self.stage, context.partitionId())
-        storage, snapshots = FolderStorage(folder), FolderSnapshots()
+        run = context.taskAttemptId() % RUNS + 1
+        storage, snapshots = FolderStorage(folder), FolderSnapshots(run)
         yield from _batches(
-            run_task(job.job_id, job.load, task, order, packets, storage, _cache, now_millis, snapshots)
+            run_task(job.job_id, job.load, task, order, packets, storage, _cache, now_millis, snapshots, run)
         )
 
 

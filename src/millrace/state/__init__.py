@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from millrace.state.bootstrap import KeyedStateBootstrapFunction, OperatorTransformation
 from millrace.state.entries import Timer
+from millrace.state.keyed_bootstrap import BootstrapError
 from millrace.state.listing import OperatorEntry, StateEntry
 from millrace.state.opened import NotInSavepointError
 from millrace.state.reader import SavepointMetadata, SavepointReader, SourcePosition
 from millrace.state.view import StateView
+from millrace.state.writer import SavepointWriter
 
 __all__ = [
+    "BootstrapError",
+    "KeyedStateBootstrapFunction",
     "NotInSavepointError",
     "OperatorEntry",
+    "OperatorTransformation",
     "SavepointMetadata",
     "SavepointReader",
+    "SavepointWriter",
     "SourcePosition",
     "StateEntry",
     "StateView",

@@ -6,9 +6,10 @@ the files are written.
 
 from __future__ import annotations
 
+import os
 import pickle
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from millrace.checkpoint.state_files import write_states
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
 from millrace.state.inputs import rows_of
-from millrace.state.keyed_bootstrap import KeyedChunk, Recipe
+from millrace.state.keyed_bootstrap import BootstrapError, KeyedChunk, Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,12 +39,15 @@ def run_on_spark(frame: DataFrame, recipe: Recipe, uri: str, prefix: str) -> tup
     packed = frame.mapInArrow(_Pack(recipe), "target INT, payload BINARY").repartitionById(recipe.parallelism, "target")
     done = packed.mapInArrow(_Fill(recipe, uri, prefix), "payload BINARY").collect()
     files: list[StateFile] = []
-    infos: Sequence[StateInfo] = recipe.run(()).described()
+    infos: Sequence[StateInfo] | None = None
     for row in done:
-        written, infos = pickle.loads(row.payload)
+        answer = pickle.loads(row.payload)
+        if isinstance(answer, BootstrapError):
+            raise answer
+        written, infos = answer
         files += written
     _delete_others(uri, prefix, {file.path for file in files})
-    return files, list(infos)
+    return files, list(recipe.run(()).described() if infos is None else infos)
 
 
 def _delete_others(uri: str, prefix: str, wanted: set[str]) -> None:
@@ -55,20 +59,26 @@ def _delete_others(uri: str, prefix: str, wanted: set[str]) -> None:
 
 
 class _Pack:
-    """The function of ``mapInArrow``: rows in, packed rows of one task out."""
+    """The function of ``mapInArrow``: rows in, packed rows for other tasks out; a failure is a row, too."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        for chunk in self._recipe.keyed(map(rows_of, batches)):
-            parts = self._recipe.split(chunk)
-            packed = [list(parts), list(map(dumps, parts.values()))]
-            yield pa.RecordBatch.from_arrays(list(map(pa.array, packed, _PACKED.types)), schema=_PACKED)
+        try:
+            for chunk in self._recipe.keyed(map(rows_of, batches)):
+                yield _packed(self._recipe.split(chunk))
+        except BootstrapError as error:
+            yield _packed({0: error})
+
+
+def _packed(parts: dict[int, Any]) -> Any:
+    columns = [list(parts), list(map(dumps, parts.values()))]
+    return pa.RecordBatch.from_arrays(list(map(pa.array, columns, _PACKED.types)), schema=_PACKED)
 
 
 class _Fill:
-    """The function of ``mapInArrow``: packed rows in, descriptions of the files with their state out."""
+    """The function of ``mapInArrow``: packed rows in, a description of the files with their state out."""
 
     def __init__(self, recipe: Recipe, uri: str, prefix: str) -> None:
         self._recipe, self._uri, self._prefix = recipe, uri, prefix
@@ -78,18 +88,26 @@ class _Fill:
         first = next(arriving, None)
         if first is None:
             return
-        recipe, subtask = self._recipe, first.column("target")[0].as_py()
-        backend = recipe.run(_unpacked(first, arriving), subtask)
-        # A folder of its own: another run of this task must not replace files that this one has described.
-        prefix = f"{self._prefix}/{uuid.uuid4().hex[:8]}"
+        answer: Any
+        try:
+            answer = self._run(first.column("target")[0].as_py(), chain([first], arriving))
+        except BootstrapError as error:
+            answer = error
+        yield pa.RecordBatch.from_arrays([pa.array([dumps(answer)], pa.binary())], schema=_DONE)
+
+    def _run(self, subtask: int, batches: Iterable[Any]) -> tuple[list[StateFile], list[StateInfo]]:
+        recipe = self._recipe
+        payloads = (payload for batch in batches for payload in batch.column("payload"))
+        backend = recipe.run(map(_unpacked, payloads), subtask)
+        run = int.from_bytes(os.urandom(4), "big")
         files = write_states(
-            open_folder(self._uri), prefix, subtask, recipe.max_parallelism, backend.full_pieces(), None
+            open_folder(self._uri), self._prefix, subtask, recipe.max_parallelism, backend.full_pieces(), None, run
         )
-        payload = pa.array([dumps((files, backend.described()))], pa.binary())
-        yield pa.RecordBatch.from_arrays([payload], schema=_DONE)
+        return files, backend.described()
 
 
-def _unpacked(first: Any, others: Iterable[Any]) -> Iterator[KeyedChunk]:
-    for batch in (first, *others):
-        for payload in batch.column("payload"):
-            yield pickle.loads(payload.as_py())
+def _unpacked(payload: Any) -> KeyedChunk:
+    chunk: KeyedChunk | BootstrapError = pickle.loads(payload.as_py())
+    if isinstance(chunk, BootstrapError):
+        raise chunk
+    return chunk

@@ -16,7 +16,7 @@ from millrace.checkpoint.columns import children
 from millrace.state.arrays import arrays_of
 from millrace.state.opened import Opened, Piece
 from millrace.state.rows import added, columns_of, described_columns, shapes_of
-from millrace.state.shapes import Shape, fields_of
+from millrace.state.shapes import PLAIN, Shape, fields_of
 from millrace.state.spark_types import ddl_of, spark_type
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ __all__ = ["frame_of"]
 
 BATCH_ROWS = 10_000
 """rows that go from a Python worker to the JVM at once"""
-_OTHERWISE = frozenset({"pickle", "str with surrogates", "time", "timedelta"})
-"""forms whose columns in the files are not what they are shown as"""
+_DIRECT = frozenset(PLAIN) - {"time", "timedelta"} | {"none"}
+"""forms whose columns are shown as they are in the files"""
 _SAME_SCHEMES = frozenset({"abfs", "abfss", "gs", "hdfs", "s3a", "viewfs"})
 """file systems that Spark knows by the same name"""
 
@@ -76,8 +76,10 @@ def _is_direct(piece: Piece) -> bool:
 
 
 def _is_shown_as_stored(described: dict[str, Any]) -> bool:
-    unsigned = described["form"] == "numpy" and described["dtype"].startswith("uint")
-    return described["form"] not in _OTHERWISE and not unsigned and all(map(_is_shown_as_stored, children(described)))
+    if described["form"] == "numpy":
+        return not described["dtype"].startswith("uint")
+    parts = children(described)
+    return all(map(_is_shown_as_stored, parts)) if parts else described["form"] in _DIRECT
 
 
 def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], names: Sequence[str]) -> DataFrame:

@@ -104,15 +104,21 @@ class _BootstrapOperator(KeyedProcessBase[KeyedStateBootstrapFunction]):
         function: Any = self.function
         self.run(chunk, function.process_element)
 
+    def emit(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        if values:
+            raise self.context.error(
+                TypeError(f"process_element() of a bootstrap function has no output, but gave {values[0]!r}")
+            )
+
 
 class _NoOutput:
     """There is nobody to send anything to."""
 
     def emit(self, chunk: Chunk) -> None:
-        raise TypeError(f"process_element() of a bootstrap function has no output, but gave {chunk.values[0]!r}")
+        """Never called."""
 
     def emit_side(self, tag: str, chunk: Chunk) -> None:
-        self.emit(chunk)
+        raise TypeError(f"a bootstrap function has no side output, but gave {chunk.values[0]!r} to {tag!r}")
 
     def mark(self, mark: int | Status) -> None:
         """No watermarks either."""

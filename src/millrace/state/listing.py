@@ -15,7 +15,8 @@ __all__ = ["OperatorEntry", "StateEntry", "operator_entry"]
 
 TIMER_NAMES = {EVENT_TIMERS: "event-time timers", PROCESSING_TIMERS: "processing-time timers"}
 """how people see timers among the states"""
-_KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
+KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
+"""how people see the ways of redistribution"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def _state_entry(
     declared = None if described is None or described.type is None else type_text(described.type)
     return StateEntry(
         TIMER_NAMES.get(name, name),
-        _KINDS.get(kind, kind.removeprefix("TTL ")),
+        KINDS.get(kind, kind.removeprefix("TTL ")),
         scope,
         declared,
         ttl,

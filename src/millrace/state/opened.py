@@ -31,7 +31,7 @@ class NotInSavepointError(LookupError):
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one state of one subtask: no more than a few files' worth of memory."""
+    """Rows of one state of one subtask, as many as a file has. They are not in memory before they are loaded."""
 
     state: str
     scope: str

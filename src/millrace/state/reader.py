@@ -10,7 +10,7 @@ from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
 from millrace.runtime.state.operator_state import Distribution
-from millrace.state.listing import OperatorEntry, StateEntry, operator_entry
+from millrace.state.listing import KINDS, OperatorEntry, StateEntry, operator_entry
 from millrace.state.opened import NotInSavepointError, Opened, Piece, nearest, open_snapshot
 from millrace.state.view import StateView, first_copy
 from millrace.state.windows import WINDOWS, window_pieces
@@ -157,7 +157,7 @@ class SavepointReader:
 
     def _operator_state(self, uid: str, name: str, distribution: Distribution) -> StateView:
         place = self._find(uid, name, OPERATOR, distribution)
-        title = f"{distribution.name.lower()} state {name!r} of {uid!r}"
+        title = f"{KINDS[distribution.value]} state {name!r} of {uid!r}"
         return self._view(title, lambda: first_copy(self._opened.pieces(place, OPERATOR, (name,))))
 
     def _find(self, uid: str, name: str, scope: str, distribution: Distribution | None = None) -> OperatorPlace:
@@ -169,7 +169,7 @@ class SavepointReader:
                 if known == name:
                     return place
                 names.append(known)
-        what = scope if distribution is None else distribution.name.lower()
+        what = scope if distribution is None else KINDS[distribution.value]
         raise NotInSavepointError(
             f"operator {uid!r} in {self._opened.uri} has no {what} state {name!r}; {nearest(name, names)}"
         )

@@ -65,7 +65,7 @@ class Nothing:
 Shape = Plain | Record | Many | Pairs | Opaque | Nothing
 
 _TEXT, _BYTES = pa.large_string(), pa.large_binary()
-_PLAIN = {
+PLAIN = {
     "bool": pa.bool_(),
     "int": pa.int64(),
     "big int": _TEXT,
@@ -80,14 +80,17 @@ _PLAIN = {
     "decimal": _TEXT,
     "uuid": _TEXT,
     "enum": _TEXT,
+    "global window": _TEXT,
+    "count window": pa.int64(),
 }
+"""form of a column -> its Arrow type"""
 
 
 def shape_of(described: Described) -> Shape:
     """The shape of a column."""
     form = described["form"]
-    if form in _PLAIN:
-        return Plain(_PLAIN[form])
+    if form in PLAIN:
+        return Plain(PLAIN[form])
     if form == "numpy":
         return Plain(pa.from_numpy_dtype(np.dtype(described["dtype"])))
     if form == "none":
@@ -95,7 +98,7 @@ def shape_of(described: Described) -> Shape:
     if "columns" in described:
         parts = map(shape_of, described["columns"])
         return Record(tuple(zip(record_names(described), parts)))
-    if "element" in described:
+    if form in ("lists", "tuples"):
         return _many(shape_of(described["element"]))
     if form == "dicts":
         return _pairs(shape_of(described["key"]), shape_of(described["value"]))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,7 @@ from millrace.datastream.functions import AggregateFunction, KeySelector, Reduce
 from millrace.datastream.functions.adapt import as_key_selector
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import MapStateDescriptor
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, StateBackend
 from millrace.datastream.window import Evictor, Trigger, WindowAssigner
 from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
 from millrace.runtime.codec import decode
@@ -33,6 +35,7 @@ from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
 from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.measures import Measures
+from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
 from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
@@ -49,6 +52,7 @@ from millrace.runtime.wiring import Gate
 from millrace.testing.operators import Testable, operator_for
 from millrace.testing.records import Captured, Item, Record, records
 from millrace.testing.snapshot import Snapshot
+from millrace.testing.versions import Versions
 from millrace.testing.windows import window_spec
 
 __all__ = ["OperatorHarness"]
@@ -67,6 +71,7 @@ class OperatorHarness:
     :param output_type: declared type of the results, as ``output_type`` of ``DataStream.map``.
     :param side_outputs: tags whose values shall be checked against the tag's type.
     :param cached_files: name -> path, what ``register_cached_file`` would have registered.
+    :param state_backend: where keyed state is; None: in memory.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class OperatorHarness:
         job_parameters: dict[str, str] | None = None,
         cached_files: dict[str, str] | None = None,
         processing_time: int = 0,
+        state_backend: StateBackend | None = None,
     ) -> None:
         if not 0 <= subtask < parallelism <= max_parallelism:
             raise ValueError(f"no subtask {subtask} of {parallelism}, at most {max_parallelism}")
@@ -103,6 +109,7 @@ class OperatorHarness:
             channels=channels,
             job_parameters=job_parameters,
             cached_files=cached_files,
+            state_backend=state_backend,
         )
         self._selectors = {
             i: as_key_selector(_own(selector)) for i, selector in enumerate(key_selectors) if selector is not None
@@ -126,6 +133,8 @@ class OperatorHarness:
         runtime = OperatorRuntimeContext(
             name, subtask, parallelism, max_parallelism, 0, job_parameters, None, cached_files, lambda: self._now
         )
+        self._versions = Versions(state_backend, self._small)
+        runtime.new_keyed_state = self._versions.keyed
         types: dict[str, TypeInformation | None] = {tag.tag_id: tag.type_info for tag in tags}
         context = OperatorContext(runtime, name, "the test", output_type, types, lambda: self._now)
         self.operator.setup(context, self._captured)
@@ -219,7 +228,9 @@ class OperatorHarness:
             late_tag=late_tag,
             key_selector=key_selector,
         )
-        operator, payload = window_operator(spec.strategy, batch), cloudpickle.dumps((spec.strategy, spec.function))
+        on_disk = isinstance(settings.get("state_backend"), EmbeddedRocksDBStateBackend)
+        strategy = replace(spec.strategy, in_memory=not on_disk)
+        operator, payload = window_operator(strategy, batch), cloudpickle.dumps((strategy, spec.function))
         selector = key_selector if key_selector is not None else lambda value: 0
         tags = [*settings.pop("side_outputs", ()), *([] if late_tag is None else [late_tag])]
         return cls(
@@ -242,6 +253,7 @@ class OperatorHarness:
         self.operator.close()
         for selector in self._selectors.values():
             selector.close()
+        self._versions.close()
 
     def __enter__(self) -> OperatorHarness:
         return self if self.is_open else self.open()
@@ -466,35 +478,39 @@ class OperatorHarness:
 
     def snapshot(self) -> Snapshot:
         """The whole state. Ends the epoch first: state is only ever taken between two epochs."""
-
-        def full(keyed: Any) -> Any:
+        self._end_for_snapshot()
+        keyed = self.operator.keyed_state()
+        if keyed is not None:
             keyed.before_full_snapshot()
-            return keyed.full()
-
-        return self._take(full, OperatorStateBackend.full, Measures.full)
+        pieces = () if keyed is None else keyed.full_pieces()
+        content = [self._small(), *((piece, None, None, None, None) for piece in pieces)]
+        return Snapshot.of(content, self._epoch, self._now, whole=True)
 
     def snapshot_delta(self) -> Snapshot:
         """What changed since the last call; ends the epoch first. ``apply`` it to a copy that has all before it."""
-        return self._take(lambda keyed: keyed.delta(), OperatorStateBackend.delta, Measures.delta)
+        self._end_for_snapshot()
+        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
+        delta = (
+            None if keyed is None else keyed.delta(),
+            None if shared is None else shared.delta(),
+            self.operator.snapshot(),
+            self._gate.snapshot(),
+            self._measures.delta(),
+        )
+        snapshot = Snapshot.of([delta], self._epoch, self._now, whole=False)
+        self._versions.finish(delta)
+        return snapshot
 
-    def _take(
-        self,
-        take_keyed: Callable[[Any], Any],
-        take_shared: Callable[[OperatorStateBackend], Any],
-        take_measures: Callable[[Measures], Any],
-    ) -> Snapshot:
+    def _end_for_snapshot(self) -> None:
         if self._in_epoch:
             self.end_epoch()
         self._measures.end_epoch()
-        keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
-        state = (
-            None if keyed is None else take_keyed(keyed),
-            None if shared is None else take_shared(shared),
-            self.operator.snapshot(),
-            self._gate.snapshot(),
-            take_measures(self._measures),
-        )
-        return Snapshot.of(state, self._epoch, self._now)
+
+    def _small(self) -> OperatorDeltas:
+        """The whole state but for the keyed state."""
+        shared = self.operator.operator_state()
+        whole = None if shared is None else shared.full()
+        return (None, whole, self.operator.snapshot(), self._gate.snapshot(), self._measures.full())
 
     def restore(self, snapshot: Snapshot) -> OperatorHarness:
         """Load a snapshot into this harness, which must be fresh."""
@@ -504,24 +520,25 @@ class OperatorHarness:
 
     def apply(self, delta: Snapshot) -> OperatorHarness:
         """Do the changes of another copy of this operator; the harness may be open."""
-        keyed, shared, small, gate, measures = delta.state()
-        if keyed is not None:
-            self.operator.keyed_state().apply(keyed)
-        if shared is not None:
-            self.operator.operator_state().apply(shared)
-        if small is not None:
-            self.operator.restore(small)
-        self._gate.restore(gate)
-        if measures is not None:
-            self._measures.apply(measures)
+        for keyed, shared, small, gate, measures in self._versions.changes(delta.pieces(), delta.whole):
+            if keyed is not None:
+                self.operator.keyed_state().apply(keyed)
+            if shared is not None:
+                self.operator.operator_state().apply(shared)
+            if small is not None:
+                self.operator.restore(small)
+            if gate is not None:
+                self._gate.restore(gate)
+            if measures is not None:
+                self._measures.apply(measures)
         self._epoch, self._now = delta.epoch, delta.processing_time
         if self.is_open:
             self.operator.caught_up()
         return self
 
-    def fresh(self) -> OperatorHarness:
-        """A new harness with a new operator and the same settings; neither restored nor opened."""
-        return self._another(processing_time=self._now)
+    def fresh(self, **settings: Any) -> OperatorHarness:
+        """A new harness with a new operator and the same settings but for these; neither restored nor opened."""
+        return self._another(**{"processing_time": self._now, **settings})
 
     def restored(self) -> OperatorHarness:
         """A new, open harness that goes on from a snapshot of this one; its output is empty."""

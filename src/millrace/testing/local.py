@@ -94,6 +94,7 @@ class LocalEngine:
                 with contextlib.suppress(Exception):
                     cache.close()
             self.coordinator.close()
+            self.job.state.discard(self.job.job_id)
 
 
 def run_locally(

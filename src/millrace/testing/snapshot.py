@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.pickling import dumps
 
 
@@ -17,12 +18,15 @@ class Snapshot:
     epoch: int
     """the epoch that comes next"""
     processing_time: int
+    whole: bool
+    """whether it is all state, rather than changes"""
 
     @staticmethod
-    def of(state: Any, epoch: int, processing_time: int) -> Snapshot:
+    def of(pieces: Iterable[OperatorDeltas], epoch: int, processing_time: int, whole: bool) -> Snapshot:
         """Raises what pickle raises for state that cannot be stored."""
-        return Snapshot(dumps(state), epoch, processing_time)
+        return Snapshot(dumps(list(pieces)), epoch, processing_time, whole)
 
-    def state(self) -> Any:
-        """A new copy of the state."""
-        return pickle.loads(self.payload)
+    def pieces(self) -> list[OperatorDeltas]:
+        """A new copy of the state, to be taken over piece by piece."""
+        pieces: list[OperatorDeltas] = pickle.loads(self.payload)
+        return pieces

@@ -9,8 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot
 from millrace.testing.harness import OperatorHarness
 from millrace.testing.records import Item, Record
@@ -85,7 +87,8 @@ def check_variants(
     first_seed = random.randrange(1_000_000) if seed is None else seed
     wanted: Outcome | None = None
     wanted_view: Any = None
-    for name, run in _variants(first_seed, random_runs):
+    variants = [*_variants(first_seed, random_runs), *(_on_disk(first_seed) if _can_be_on_disk(make_harness()) else ())]
+    for name, run in variants:
         found = run(make_harness, script)
         view = _view(found, key, ordered, watermarks)
         if wanted is None:
@@ -109,6 +112,18 @@ def _variants(seed: int, random_runs: int) -> Iterator[tuple[str, Run]]:
         yield f"deltas to stale copies, seed {number}", _seeded(_deltas, number)
 
 
+def _on_disk(seed: int) -> Iterator[tuple[str, Run]]:
+    def on_disk(run: Run) -> Run:
+        return lambda make, script: run(lambda: make().fresh(state_backend=EmbeddedRocksDBStateBackend()), script)
+
+    yield "state on disk, written after every step", on_disk(_version_by_version)
+    yield f"state on disk, deltas to stale copies, seed {seed}", on_disk(_seeded(_deltas, seed))
+
+
+def _can_be_on_disk(harness: OperatorHarness) -> bool:
+    return harness.operator.keyed_state() is not None and find_spec("lmdb") is not None
+
+
 def _seeded(run: Callable[[Any, Any, random.Random], Outcome], seed: int) -> Run:
     return lambda make, script: run(make, script, random.Random(seed))
 
@@ -129,6 +144,16 @@ def _one_by_one(make: Callable[[], OperatorHarness], script: Sequence[Step]) -> 
         for group in _groups(script, lambda: True):
             _play(harness, group)
             _finish(harness, outcome)
+    return outcome
+
+
+def _version_by_version(make: Callable[[], OperatorHarness], script: Sequence[Step]) -> Outcome:
+    outcome = Outcome()
+    with make() as harness:
+        for group in _groups(script, lambda: True):
+            _play(harness, group)
+            _finish(harness, outcome)
+            harness.snapshot_delta()
     return outcome
 
 

@@ -1,23 +1,27 @@
 """What every state backend has to do: tests to inherit, and random programs against plain dicts and lists.
 
-A backend is driven as a task drives it: copies in several worker processes take turns, each catches up before it runs an
-epoch; epochs fail; whole states are written; workers and their disks are lost.
+A backend is driven as a task drives it: copies in several worker processes take turns, each catches up before it runs
+an epoch; epochs fail; whole states are written; workers and their disks are lost.
 """
 
 from __future__ import annotations
 
 import copy
+import decimal
+import enum
 import pickle
-from collections.abc import Callable
+from collections import namedtuple
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.runtime.state.copies import Machine, TaskCopy, Turns, whole_of
 
 from millrace.common.time import Time
-from millrace.common.types import Row
 from millrace.common.typeinfo import Types
+from millrace.common.types import Row
 from millrace.datastream.functions import AggregateFunction
 from millrace.datastream.state import (
     AggregatingStateDescriptor,
@@ -28,16 +32,13 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.state.address import Scoped, key_of
+from millrace.runtime.state.address import NoKey, Scoped, key_of
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.state_time import NO_TIME, StateTime
 from millrace.runtime.state.tables import ABSENT
-from millrace.runtime.state.working import OutdatedCopyError, WorkingState
-from millrace.runtime.storage import MemoryStorage
+from millrace.runtime.state.working import WorkingState
+from millrace.runtime.timers import TimerId
 
 ANY = Types.PICKLED_BYTE_ARRAY()
-TASK = (0, 0)
-UID = "operator"
 
 
 class Average(AggregateFunction):
@@ -54,13 +55,12 @@ class Average(AggregateFunction):
         return (a[0] + b[0], a[1] + b[1])
 
 
-class Copy:
-    """A copy of a task with one keyed operator, which has a state of each kind."""
+class Copy(TaskCopy):
+    """A copy with a state of each kind."""
 
-    def __init__(self, working: WorkingState, time: StateTime = NO_TIME) -> None:
-        self.working = working
-        self.version: int | None = None
-        self.backend = backend = working.backend(UID, time)
+    def __init__(self, working: WorkingState) -> None:
+        super().__init__(working)
+        backend = self.backend
         self.value = backend.get_state(ValueStateDescriptor("value", ANY))
         self.list = backend.get_list_state(ListStateDescriptor("list", ANY))
         self.map = backend.get_map_state(MapStateDescriptor("map", ANY, ANY))
@@ -76,80 +76,6 @@ class Copy:
             "reduced": self.reduced.get(),
             "average": self.average.get(),
         }
-
-    def bring_up(self, history: tuple[int, ...], storage: MemoryStorage) -> None:
-        for _, piece in self.working.changes(TASK, self.version, history, storage):
-            keyed = piece.get(UID, (None,))[0]
-            if keyed is not None:
-                self.backend.apply(keyed)
-        self.version = history[-1] if history else 0
-
-    def finish(self, epoch: int, storage: MemoryStorage, whole: bool = False) -> None:
-        delta = {UID: (self.backend.delta(), None, None, None, None)}
-        storage.write_delta(TASK, epoch, delta)
-        if whole:
-            pieces = ({UID: (piece, None, None, None, None)} for piece in self.backend.full_pieces())
-            storage.write_full(TASK, epoch, pieces)
-        self.working.finish(epoch, delta)
-        self.version = epoch
-
-
-class Job:
-    """The epochs of a task, as the driver knows them, and the workers."""
-
-    def __init__(self, new_state: Callable[[], WorkingState], workers: int = 2) -> None:
-        self.new_state = new_state
-        self.storage = MemoryStorage()
-        self.history: tuple[int, ...] = ()
-        self.epoch = 1
-        self.workers: list[Copy | None] = [None] * workers
-        self.at_work = 0
-        self.move_to(0)
-
-    @property
-    def copy(self) -> Copy:
-        working = self.workers[self.at_work]
-        assert working is not None
-        return working
-
-    def move_to(self, worker: int) -> None:
-        """The next epoch begins, in this worker."""
-        self.at_work = worker
-        known = self.workers[worker]
-        if known is not None:
-            try:
-                known.bring_up(self.history, self.storage)
-                return
-            except OutdatedCopyError:
-                known.working.close()
-        new = self.workers[worker] = Copy(self.new_state())
-        new.bring_up(self.history, self.storage)
-
-    def end_epoch(self, whole: bool = False) -> None:
-        self.copy.finish(self.epoch, self.storage, whole)
-        self.history = (*self.history, self.epoch)
-        if whole:
-            self.storage.discard(TASK, self.epoch)
-            self.history = (self.epoch,)
-        self.epoch += 1
-
-    def fail_epoch(self, after_its_end: bool) -> None:
-        """What the epoch did does not count; its copy is thrown away, or found to be of no use later."""
-        if after_its_end:
-            self.copy.finish(self.epoch, self.storage)
-        else:
-            self.copy.working.close()
-            self.workers[self.at_work] = None
-        self.epoch += 1
-
-    def lose_worker(self, worker: int) -> None:
-        """A process is killed: nobody closes anything."""
-        self.workers[worker] = None
-
-    def close(self) -> None:
-        for known in self.workers:
-            if known is not None:
-                known.working.close()
 
 
 EMPTY = {"value": None, "list": [], "map": {}, "reduced": None, "average": None}
@@ -175,15 +101,11 @@ class BackendMachine(RuleBasedStateMachine):
     The entries of a map are compared as a list: their order must not depend on the worker.
     """
 
-    def new_state(self) -> WorkingState:
-        raise NotImplementedError
-
-    def lose_disk(self) -> None:
-        """Delete what a machine keeps locally."""
+    on_disk: bool
 
     @initialize()
     def begin(self) -> None:
-        self.job = Job(self.new_state)
+        self.job = Turns(Machine(self.on_disk), Copy)
         self.at: Any = ADDRESSES[0]
         self.model: dict[Any, dict[str, Any]] = {}
         self.averaged: dict[Any, list[int]] = {}
@@ -277,13 +199,13 @@ class BackendMachine(RuleBasedStateMachine):
     def end_epoch(self, next_worker: int, whole: bool) -> None:
         self.job.end_epoch(whole)
         self.saved = copy.deepcopy((self.model, self.averaged))
-        self.job.move_to(next_worker)
+        self.job.begin_epoch(next_worker)
 
     @rule(next_worker=st.integers(0, 1), after_its_end=st.booleans())
     def fail_epoch(self, next_worker: int, after_its_end: bool) -> None:
         self.job.fail_epoch(after_its_end)
         self.model, self.averaged = copy.deepcopy(self.saved)
-        self.job.move_to(next_worker)
+        self.job.begin_epoch(next_worker)
 
     @rule(lost=st.integers(0, 1), disk=st.booleans())
     def lose_workers(self, lost: int, disk: bool) -> None:
@@ -293,8 +215,8 @@ class BackendMachine(RuleBasedStateMachine):
         self.job.lose_worker(lost)
         if disk:
             self.job.lose_worker(1 - lost)
-            self.lose_disk()
-        self.job.move_to(1 - lost)
+            self.job.machine.lose_disk()
+        self.job.begin_epoch(1 - lost)
 
     # -- what must be true ----------------------------------------------------------------------------------------
 
@@ -348,3 +270,354 @@ class BackendMachine(RuleBasedStateMachine):
                 self.look_everywhere()
             finally:
                 self.job.close()
+
+
+TIMES = st.integers(-2, 6) | st.just(2**63 - 1)
+TIMER_ADDRESSES = ["a", "b", 1, (2, "w"), Scoped("a", TimeWindow(0, 5)), Row("r"), frozenset({3})]
+
+
+class TimerMachine(RuleBasedStateMachine):
+    """Event-time timers against a list, on copies that take turns."""
+
+    on_disk: bool
+
+    @initialize()
+    def begin(self) -> None:
+        self.job = Turns(Machine(self.on_disk), TaskCopy)
+        self.model: list[tuple[int, int, Any]] = []
+        """(time, number of its registration, address)"""
+        self.saved: list[tuple[int, int, Any]] = []
+        self.registered = 0
+
+    @property
+    def queue(self) -> Any:
+        return self.job.copy.backend.event_timers
+
+    def find(self, time: int, at: Any) -> list[tuple[int, int, Any]]:
+        return [timer for timer in self.model if (timer[0], timer[2]) == (time, at)]
+
+    @rule(time=TIMES, at=st.sampled_from(TIMER_ADDRESSES))
+    def register(self, time: int, at: Any) -> None:
+        self.queue.register(time, at)
+        if not self.find(time, at):
+            self.registered += 1
+            self.model.append((time, self.registered, at))
+
+    @rule(time=TIMES, at=st.sampled_from(TIMER_ADDRESSES))
+    def delete(self, time: int, at: Any) -> None:
+        self.queue.delete(time, at)
+        self.model = [timer for timer in self.model if timer not in self.find(time, at)]
+
+    @rule()
+    def clear(self) -> None:
+        self.queue.clear()
+        self.model = []
+
+    @rule(time=TIMES)
+    def pop(self, time: int) -> None:
+        due = min((timer for timer in self.model if timer[0] <= time), key=lambda timer: timer[:2], default=None)
+        found = self.queue.pop_due(time)
+        assert found == (None if due is None else (due[0], due[2]))
+        if due is not None:
+            self.model.remove(due)
+
+    @rule()
+    def look(self) -> None:
+        assert self.queue.next_time() == min((time for time, _, _ in self.model), default=None)
+        assert len(self.queue) == len(self.model)
+        for at in TIMER_ADDRESSES:
+            assert self.queue.times(at) == sorted(time for time, _, address in self.model if address == at)
+
+    @rule(next_worker=st.integers(0, 1), whole=st.booleans())
+    def end_epoch(self, next_worker: int, whole: bool) -> None:
+        self.job.end_epoch(whole)
+        self.saved = list(self.model)
+        self.job.begin_epoch(next_worker)
+
+    @rule(next_worker=st.integers(0, 1), after_its_end=st.booleans())
+    def fail_epoch(self, next_worker: int, after_its_end: bool) -> None:
+        self.job.fail_epoch(after_its_end)
+        self.model = list(self.saved)
+        self.job.begin_epoch(next_worker)
+
+    @rule(disk=st.booleans())
+    def lose_all_workers(self, disk: bool) -> None:
+        self.job.end_epoch()
+        self.saved = list(self.model)
+        for worker in (0, 1):
+            self.job.lose_worker(worker)
+        if disk:
+            self.job.machine.lose_disk()
+        self.job.begin_epoch(0)
+
+    def teardown(self) -> None:
+        if hasattr(self, "job"):
+            try:
+                self.all_fire_in_order()
+            finally:
+                self.job.close()
+
+    def all_fire_in_order(self) -> None:
+        expected = [(time, at) for time, _, at in sorted(self.model, key=lambda timer: timer[:2])]
+        heap = KeyedStateBackend()
+        for piece in self.job.copy.backend.full_pieces():
+            heap.apply(piece)
+        assert _fired(heap.event_timers) == expected
+        assert _fired(self.queue) == expected
+
+
+def _fired(queue: Any) -> list[TimerId]:
+    found = []
+    while (timer := queue.pop_due(2**63 - 1)) is not None:
+        found.append(timer)
+    return found
+
+
+class Colour(str, enum.Enum):
+    RED = "red"
+
+
+Pair = namedtuple("Pair", "left right")
+
+MAKERS: dict[str, Callable[[KeyedStateBackend], Any]] = {
+    "value": lambda b: b.get_state(ValueStateDescriptor("s", ANY)),
+    "list": lambda b: b.get_list_state(ListStateDescriptor("s", ANY)),
+    "map": lambda b: b.get_map_state(MapStateDescriptor("s", ANY, ANY)),
+    "reducing": lambda b: b.get_reducing_state(ReducingStateDescriptor("s", lambda a, c: a + c, ANY)),
+    "aggregating": lambda b: b.get_aggregating_state(AggregatingStateDescriptor("s", Average(), ANY)),
+}
+
+
+class BackendSuite:
+    """Single things. A subclass says which backend it is for."""
+
+    on_disk: bool
+
+    @pytest.fixture
+    def job(self) -> Iterator[Turns[Copy]]:
+        turns = Turns(Machine(self.on_disk), Copy)
+        yield turns
+        turns.close()
+
+    @pytest.fixture
+    def backend(self, job: Turns[Copy]) -> KeyedStateBackend:
+        backend = self.new_backend(job)
+        backend.at = "a"
+        return backend
+
+    def new_backend(self, job: Turns[Copy]) -> KeyedStateBackend:
+        """An empty backend, of another task."""
+        return TaskCopy(job.machine.plan.state_of("other", (0, 0), dict)).backend
+
+    # -- deltas -----------------------------------------------------------------------------------------------------
+
+    def test_a_delta_holds_only_what_was_touched(self, backend: KeyedStateBackend) -> None:
+        state = backend.get_state(ValueStateDescriptor("v", ANY))
+        state.update(1)
+        backend.at = "b"
+        state.update(2)
+        assert backend.delta() == {"v": ("value", {"a": 1, "b": 2})}
+        state.update(3)
+        assert backend.delta() == {"v": ("value", {"b": 3})}
+        assert backend.delta() == {}
+
+    def test_appending_to_a_list_costs_what_it_appends(self, job: Turns[Copy]) -> None:
+        for value in (list(range(100)), [100], []):
+            job.copy.backend.at = "a"
+            job.copy.list.add_all(value)
+            job.end_epoch()
+            job.begin_epoch(job.epoch % 2)
+        deltas = [job.storage.read_delta((0, 0), epoch)["operator"][0] for epoch in (1, 2, 3)]
+        assert deltas == [{"list": ("list", {"a": (0, list(range(100)))})}, {"list": ("list", {"a": (100, [100])})}, {}]
+
+    def test_the_changes_of_a_map(self, backend: KeyedStateBackend, job: Turns[Copy]) -> None:
+        copy = self.new_backend(job)
+        copy.at = "a"
+        state = backend.get_map_state(MapStateDescriptor("m", ANY, ANY))
+        copied = copy.get_map_state(MapStateDescriptor("m", ANY, ANY))
+
+        def changes() -> Any:
+            delta = backend.delta()
+            copy.apply(pickle.loads(pickle.dumps(delta)))
+            assert list(copied.items()) == list(state.items())
+            return delta["m"][1]["a"] if delta else None
+
+        state.put_all({1: 1, 2: 2, 3: 3})
+        assert changes() == (False, {1: 1, 2: 2, 3: 3}, [])
+        state.put(2, 22)
+        assert changes() == (False, {2: 22}, [])
+        state.remove(1)
+        assert changes() == (False, {1: ABSENT}, [])
+        state.remove(2)
+        state.put(4, 4)
+        state.put(2, 2)
+        assert changes() == (False, {4: 4, 2: 2}, [2])
+        state.clear()
+        state.put(7, 7)
+        assert changes() == (True, {7: 7}, [])
+        assert changes() is None
+        state.clear()
+        assert changes() is ABSENT
+        assert changes() is None
+
+    # -- states -----------------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("kind", ["reducing", "aggregating"])
+    def test_none_as_result_of_the_users_function_is_cleared_too(
+        self, backend: KeyedStateBackend, job: Turns[Copy], kind: str
+    ) -> None:
+        class Nothing(Average):
+            def create_accumulator(self) -> Any:
+                return None
+
+            def add(self, value: Any, accumulator: Any) -> Any:
+                return None
+
+        def state_of(backend: KeyedStateBackend) -> Any:
+            if kind == "reducing":
+                return backend.get_reducing_state(ReducingStateDescriptor("s", lambda a, b: None, ANY))
+            return backend.get_aggregating_state(AggregatingStateDescriptor("s", Nothing(), ANY))
+
+        copy = self.new_backend(job)
+        state = state_of(backend)
+        state.add(1)
+        state.add(2)
+        copy.apply(pickle.loads(pickle.dumps(backend.delta())))
+        state.clear()
+        copy.apply(pickle.loads(pickle.dumps(backend.delta())))
+        table = copy.table("s")
+        assert table is not None
+        assert list(table.addresses()) == []
+
+    def test_a_map_may_change_while_one_walks_over_it(self, backend: KeyedStateBackend) -> None:
+        state = backend.get_map_state(MapStateDescriptor("m", ANY, ANY))
+        state.put_all({1: 1, 2: 2, 3: 3})
+        for key, value in state.items():
+            state.remove(key)
+            state.put(value + 10, value)
+        assert sorted(state.keys()) == [11, 12, 13]
+
+    def test_a_table_may_change_while_one_walks_over_its_keys(self, job: Turns[Copy]) -> None:
+        for epoch in range(3):
+            copy = job.copy
+            for key in range(100 * epoch, 100 * epoch + 100):
+                copy.backend.at = key
+                copy.value.update(key)
+            if epoch < 2:
+                job.end_epoch()
+                job.begin_epoch(epoch)
+        copy, seen = job.copy, []
+        table = copy.backend.table("value")
+        assert table is not None
+        for key in table.keys():  # noqa: SIM118  a table is no dict
+            seen.append(key)
+            copy.backend.at = key
+            copy.value.clear()
+            copy.backend.at = -key - 1
+            copy.value.update(key)
+        assert sorted(seen) == list(range(300))
+        assert sorted(table.keys()) == list(range(-300, 0))
+
+    @pytest.mark.parametrize("first", MAKERS)
+    @pytest.mark.parametrize("second", MAKERS)
+    def test_one_name_one_kind(self, backend: KeyedStateBackend, first: str, second: str) -> None:
+        state = MAKERS[first](backend)
+        if first == second:
+            assert MAKERS[second](backend) is state
+        else:
+            with pytest.raises(ValueError, match="one name, one kind"):
+                MAKERS[second](backend)
+
+    def test_time_to_live_needs_clocks(self, backend: KeyedStateBackend) -> None:
+        descriptor = ValueStateDescriptor("s", ANY)
+        descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.seconds(1)).build())
+        state = backend.get_state(descriptor)
+        with pytest.raises(RuntimeError, match="made without clocks"):
+            state.update(1)
+
+    @pytest.mark.parametrize("use", [
+        lambda copy: copy.value.value(), lambda copy: copy.value.update(1), lambda copy: copy.list.get(),
+        lambda copy: copy.list.add(1), lambda copy: copy.map.get(1), lambda copy: copy.map.put(1, 1),
+        lambda copy: copy.reduced.add(1), lambda copy: copy.average.get(),
+    ])  # fmt: skip
+    def test_without_a_key_there_is_no_state(self, job: Turns[Copy], use: Callable[[Copy], Any]) -> None:
+        job.copy.backend.at = NoKey("no key here")
+        with pytest.raises(RuntimeError, match="no key here"):
+            use(job.copy)
+
+    # -- keys -------------------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("equal", [
+        [1, 1.0, True, decimal.Decimal(1)], [0, -0.0, False], ["red", Colour.RED], [(1, 2), Pair(1, 2), (True, 2.0)],
+        [0.5, decimal.Decimal("0.5")], [Row(a=1, b=2), Row(b=2, a=1)], [2**80, 2.0**80],
+    ])  # fmt: skip
+    def test_equal_keys_are_one(self, job: Turns[Copy], equal: list[Any]) -> None:
+        for number, key in enumerate(equal):
+            copy = job.copy
+            copy.backend.at = key
+            assert copy.value.value() == (number or None)
+            copy.value.update(number + 1)
+            copy.list.add(number)
+            assert copy.map.get(key) == (number or None)
+            copy.map.put(key, number + 1)
+            copy.backend.event_timers.register(5, key)
+            job.end_epoch()
+            job.begin_epoch(number % 2)
+        job.copy.backend.at = equal[0]
+        assert list(job.copy.list.get()) == list(range(len(equal)))
+        assert list(job.copy.map.items()) == [(equal[0], len(equal))]
+        assert len(job.copy.backend.event_timers) == 1
+
+    def test_keys_that_differ_are_not_mixed_up(self, job: Turns[Copy]) -> None:
+        keys = [
+            *("", "a", b"a", b"", None, (), ("a",), (("a",),), ("a", None), ("a", ("b",)), (("a", "b"),), "a" * 5_000),
+            *(b"\xff" * 300, 0, -1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 0.25, float("inf"), "\ud800", "\x00"),
+            *(Row("a"), Row("b"), frozenset("a"), frozenset("b"), Colour, decimal.Decimal("0.1"), TimeWindow(0, 1)),
+        ]
+        for number, key in enumerate(keys):
+            job.copy.backend.at = key
+            job.copy.value.update(number)
+            job.copy.backend.at = "one"
+            job.copy.map.put(key, number)
+        job.end_epoch()
+        job.begin_epoch(1)
+        for number, key in enumerate(keys):
+            job.copy.backend.at = key
+            assert job.copy.value.value() == number
+            job.copy.backend.at = "one"
+            assert job.copy.map.get(key) == number
+        assert list(job.copy.map.items()) == [(key, number) for number, key in enumerate(keys)]
+        assert whole_of(job.copy.backend)["value"][1] == {key: number for number, key in enumerate(keys)}
+
+    # -- much of it -------------------------------------------------------------------------------------------------
+
+    def test_long_lists_and_large_maps(self, job: Turns[Copy]) -> None:
+        elements: list[Any] = []
+        items: dict[Any, Any] = {}
+        for epoch in range(6):
+            copy = job.copy
+            copy.backend.at = "big"
+            added = [f"element {epoch} {n}" for n in range((10, 3_000, 1, 9_000, 5, 0)[epoch])]
+            copy.list.add_all(added)
+            elements += added
+            for n in range(epoch * 100, epoch * 100 + 300):
+                copy.map.put(n, (epoch, n))
+                items[n] = (epoch, n)
+            for n in range(epoch * 100, epoch * 100 + 50):
+                copy.map.remove(n)
+                del items[n]
+            copy.backend.at = epoch
+            copy.list.add(epoch)
+            copy.map.put(epoch, epoch)
+            job.end_epoch()
+            job.begin_epoch(epoch % 2)
+            job.copy.backend.at = "big"
+            assert list(job.copy.list.get()) == elements
+            assert list(job.copy.map.items()) == list(items.items())
+        lists, maps = whole_of(job.copy.backend)["list"][1], whole_of(job.copy.backend)["map"][1]
+        assert lists == {"big": (0, elements), **{epoch: (0, [epoch]) for epoch in range(6)}}
+        assert {at: list(row.items()) for at, (_, row, _) in maps.items()} == {
+            "big": list(items.items()),
+            **{epoch: [(epoch, epoch)] for epoch in range(6)},
+        }
+        assert set(job.copy.backend.table("map").addresses()) == {"big", *range(6)}  # type: ignore[union-attr]

@@ -219,12 +219,19 @@ class Map(Driver):
 @pytest.mark.parametrize("visibility", StateTtlConfig.StateVisibility)
 @pytest.mark.parametrize("update_type", [UPDATE.OnCreateAndWrite, UPDATE.OnReadAndWrite])
 @pytest.mark.parametrize("kind", [Value, Reducing, Aggregating, List, Map])
-@settings(max_examples=25)
+@pytest.mark.parametrize("on_disk", [False, True])
+@settings(max_examples=15)
 @given(
     steps=st.lists(st.integers(0, 100_000), min_size=40, max_size=80),
     cleanup=st.none() | st.tuples(st.sampled_from([0, 1, 5]), st.booleans()),
 )
 def test_like_the_model(
-    kind: type[Driver], update_type: Any, visibility: Any, characteristic: Any, cleanup: Any, steps: list[int]
+    kind: type[Driver],
+    update_type: Any,
+    visibility: Any,
+    characteristic: Any,
+    cleanup: Any,
+    steps: list[int],
+    on_disk: bool,
 ) -> None:
-    kind(update_type, visibility, characteristic, cleanup).run(steps)
+    kind(update_type, visibility, characteristic, cleanup, on_disk).run(steps)

@@ -5,17 +5,19 @@ The model keeps what was stored with its time stamps, and looks at them when it 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
+
+from tests.runtime.state.copies import Machine, TaskCopy, Turns
 
 from millrace.common.time import Duration
 from millrace.datastream.state import StateDescriptor, StateTtlConfig
 from millrace.runtime.state.address import Scoped
-from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.ttl_tables import TtlTable
+from millrace.runtime.state.working import WorkingState
 
 TTL = 10
 ADDRESSES = ["a", Scoped("a", 1), Scoped("b", ("w", 2))]
@@ -36,11 +38,11 @@ class Clock:
         return StateTime(lambda: self.processing, lambda: self.watermark, lambda: self.timestamp)
 
 
-class Worker:
-    """A backend with the state under test."""
+class Worker(TaskCopy):
+    """A copy of the task with the state under test."""
 
-    def __init__(self, descriptor: StateDescriptor, clock: Clock) -> None:
-        self.backend = KeyedStateBackend(clock.state_time())
+    def __init__(self, descriptor: StateDescriptor, clock: Clock, working: WorkingState) -> None:
+        super().__init__(working, clock.state_time())
         self.state: Any = self.backend.get_any(descriptor)
         table = self.backend.table("state")
         assert isinstance(table, TtlTable)
@@ -48,7 +50,8 @@ class Worker:
 
     def physical(self) -> dict[Any, Any]:
         """All that is in the table. The order of lists and of keys in maps counts."""
-        return {at: list(row.items()) if isinstance(row, dict) else row for at, row in self.table.rows.items()}
+        rows = {at: self.table.row(at) for at in self.table.addresses()}
+        return {at: list(row.items()) if isinstance(row, dict) else row for at, row in rows.items()}
 
 
 class Driver:
@@ -64,6 +67,7 @@ class Driver:
         visibility: StateTtlConfig.StateVisibility,
         characteristic: StateTtlConfig.TtlTimeCharacteristic,
         cleanup: tuple[int, bool] | None,
+        on_disk: bool,
     ) -> None:
         self.on_read = update_type is StateTtlConfig.UpdateType.OnReadAndWrite
         self.show_expired = visibility is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
@@ -77,10 +81,8 @@ class Driver:
         self.asked = self.descriptor()
         self.asked.enable_time_to_live(builder.build())
         self.clock = Clock()
-        self.workers = [Worker(self.asked, self.clock), Worker(self.asked, self.clock)]
-        self.versions = [0, 0]
-        self.deltas: list[bytes] = []
-        self.at_work = 0
+        self.job = Turns(Machine(on_disk), partial(Worker, self.asked, self.clock))
+        self.worker = 0
         self.at: Any = ADDRESSES[0]
         self.model = {at: self.empty() for at in ADDRESSES}
 
@@ -92,6 +94,7 @@ class Driver:
             operation = draw.choice(common if draw.random() < 0.4 else own)
             getattr(self, operation)(draw)
             self.compare()
+        self.job.close()
 
     # -- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -137,7 +140,7 @@ class Driver:
 
     @property
     def state(self) -> Any:
-        worker = self.workers[self.at_work]
+        worker = self.job.copy
         worker.backend.at = self.at
         return worker.state
 
@@ -177,36 +180,32 @@ class Driver:
     # -- epochs -------------------------------------------------------------------------------------------------------
 
     def do_records(self, draw: Random) -> None:
-        self.workers[self.at_work].backend.after_records(draw.randint(1, 4))
+        self.job.copy.backend.after_records(draw.randint(1, 4))
 
-    def end(self, full: bool) -> None:
-        backend = self.workers[self.at_work].backend
-        if full:
-            backend.before_full_snapshot()
-        self.deltas.append(pickle.dumps(backend.delta()))
-        self.versions[self.at_work] = len(self.deltas)
+    def end(self, whole: bool) -> dict[Any, Any]:
+        """End the epoch; what was in the table then."""
+        if whole:
+            self.job.copy.backend.before_full_snapshot()
+        done = self.job.copy.physical()
+        self.job.end_epoch(whole)
+        return done
 
     def do_end_epoch(self, draw: Random) -> None:
-        self.end(full=draw.random() < 0.3)
-        done = self.workers[self.at_work].physical()
-        self.at_work = 1 - self.at_work
-        for delta in self.deltas[self.versions[self.at_work] :]:
-            self.workers[self.at_work].backend.apply(pickle.loads(delta))
-        assert self.workers[self.at_work].physical() == done
+        done = self.end(whole=draw.random() < 0.3)
+        self.worker = 1 - self.worker
+        self.job.begin_epoch(self.worker)
+        assert self.job.copy.physical() == done
 
     def do_restart(self, draw: Random) -> None:
-        full = draw.random() < 0.5
-        self.end(full)
-        old, fresh = self.workers[self.at_work], Worker(self.asked, self.clock)
-        for delta in [pickle.dumps(old.backend.full())] if full else self.deltas:
-            fresh.backend.apply(pickle.loads(delta))
-        assert fresh.physical() == old.physical()
-        self.workers[self.at_work] = fresh
+        done = self.end(whole=draw.random() < 0.5)
+        self.job.lose_worker(self.worker)
+        self.job.begin_epoch(self.worker)
+        assert self.job.copy.physical() == done
 
     # -- what is seen from outside ------------------------------------------------------------------------------------
 
     def compare(self) -> None:
-        table = self.workers[self.at_work].table
+        table = self.job.copy.table
 
         def shown(at: Any, show: Callable[[int, Any], Any]) -> Any:
             row = self.model[at]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyarrow import fs
@@ -86,40 +87,54 @@ class Part(PartFileInfo):
     def _pending(self) -> PendingFile:
         return PendingFile(self._state.root, self._state.in_progress, self._state.target, self._kept)
 
-    def _create(self) -> Any:
+    def _create(self, buffering: int = BUFFER_SIZE) -> Any:
         directory = self._state.in_progress.rpartition("/")[0]
         if type(self._file_system).__name__ not in _NO_DIRECTORIES:
             self._file_system.create_dir(directory, recursive=True)
         if is_local(self._file_system):
-            return open(self._state.in_progress, "wb", BUFFER_SIZE)
+            return open(self._state.in_progress, "wb", buffering)
         return self._file_system.open_output_stream(self._state.in_progress)
 
 
 class RowPart(Part):
-    """Encoded elements one after the other. On local disks it may stay open over several epochs."""
+    """Encoded elements one after the other. On local disks it may stay open over several epochs.
 
-    def __init__(self, state: PartState, encode: Callable[[Any], bytes]) -> None:
+    :param copy_to: go on in a new file of this name, with the valid bytes of the old one. What another process may
+        still write to the old one, for an epoch that has failed, then harms nobody.
+    """
+
+    def __init__(self, state: PartState, encode: Callable[[Any], bytes], copy_to: str | None = None) -> None:
         super().__init__(state)
         self._encode = encode
         self._file: Any = None
+        # Python's own buffers would be written out whenever a forgotten file is garbage collected.
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+        if copy_to is not None:
+            self._copy(copy_to)
 
     def write(self, element: Any, now: int) -> None:
-        file = self._file
-        if file is None:
-            file = self._file = self._open()
         data = self._encode(element)
-        file.write(data)
+        self._buffer.append(data)
         self.size += len(data)
+        self._buffered += len(data)
+        if self._buffered > BUFFER_SIZE:
+            self._flush()
         self.last_update_time = now
         self.persisted = False
 
-    def _open(self) -> Any:
-        return self._reopen() if self._kept else self._create()
+    def _flush(self) -> None:
+        if self._file is None:
+            self._file = self._reopen() if self._kept else self._create(buffering=0)
+        data, self._buffer, self._buffered = memoryview(b"".join(self._buffer)), [], 0
+        while data:
+            data = data[self._file.write(data) :]
 
     def _reopen(self) -> Any:
+        """The file, with the bytes that an epoch has recorded and no more."""
         path = self._state.in_progress
         try:
-            file = open(path, "r+b", BUFFER_SIZE)  # noqa: SIM115
+            file = open(path, "r+b", 0)  # noqa: SIM115
         except FileNotFoundError:
             raise FileNotFoundError(
                 f"FileSink can't go on with {path}, which the checkpoint names as unfinished: it is gone. "
@@ -133,9 +148,18 @@ class RowPart(Part):
         file.seek(self._kept)
         return file
 
+    def _copy(self, path: str) -> None:
+        with self._reopen() as old:
+            old.seek(0)
+            self._state = replace(self._state, in_progress=path)
+            self._file = self._create(buffering=0)
+            shutil.copyfileobj(old, self._file, BUFFER_SIZE)
+        # Nothing is recorded of the new file.
+        self._kept = 0
+        self.persisted = False
+
     def finish(self) -> PendingFile:
-        if self._file is None:
-            self._file = self._open()  # cuts off what a failed attempt has added
+        self._flush()  # and so cuts off what a failed attempt has added
         self.close()
         return self._pending()
 
@@ -144,20 +168,13 @@ class RowPart(Part):
         return is_local(self._file_system)
 
     def persist(self) -> PartState:
-        if self._file is not None:
-            self._file.flush()
+        if not self.persisted:
+            self._flush()
         self.persisted = True
         # From here on an epoch stands on these bytes.
         self._kept = self.size
-        state = self._state
-        return PartState(
-            self.bucket_id,
-            state.root,
-            state.in_progress,
-            state.target,
-            self.size,
-            self.creation_time,
-            self.last_update_time,
+        return replace(
+            self._state, size=self.size, creation_time=self.creation_time, last_update_time=self.last_update_time
         )
 
     def close(self) -> None:
@@ -169,8 +186,8 @@ class RowPart(Part):
 class FinishedRows(RowPart):
     """A part that a sink of a row format left unfinished, in the hands of one that has another format by now."""
 
-    def __init__(self, state: PartState) -> None:
-        super().__init__(state, _no_more)
+    def __init__(self, state: PartState, copy_to: str | None = None) -> None:
+        super().__init__(state, _no_more, copy_to)
 
     @property
     def resumable(self) -> bool:

@@ -31,6 +31,8 @@ class WriterState:
     parts: tuple[PartState, ...]
     owner: str = ""
     """the job and the sink"""
+    epoch: int = 0
+    """at whose end this is"""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class WriterConfig:
     output: OutputFileConfig
     check_interval_ms: int
     new_part: Callable[[PartState], Part]
-    resume_part: Callable[[PartState], Part]
-    """goes on with a part of an earlier epoch"""
+    resume_part: Callable[[PartState, str | None], Part]
+    """goes on with a part of an earlier epoch; in a file of another name if there is one"""
 
 
 class FileWriter(SinkWriter[T], Generic[T]):
@@ -70,8 +72,10 @@ class FileWriter(SinkWriter[T], Generic[T]):
         self._last_check = min((state.last_check for state in states), default=self._clock())
         self._token = uuid.uuid4().hex[:12]
         self._parts: dict[str, Part] = {}
+        # An epoch in between has failed, and may have tasks that do not know it yet.
+        failed = any(state.epoch + 1 != context.get_checkpoint_id() for state in states)
         for part_state in (part for state in states for part in state.parts):
-            part = config.resume_part(part_state)
+            part = config.resume_part(part_state, self._hidden(part_state.target) if failed else None)
             # Two subtasks became one: finish the second part. Nor does a bulk format go on with a part of rows.
             if part.bucket_id in self._parts or not part.resumable:
                 self._pending.append(part.finish())
@@ -102,13 +106,18 @@ class FileWriter(SinkWriter[T], Generic[T]):
             # The job went on from an old checkpoint: a later run has finished this part. Begin a new series.
             self._continues, self._uid, self._next_number = False, str(uuid.uuid4()), 0
             name = self._next_name()
-        hidden = f"{directory}/.{name}.inprogress.{self._owner}-{self._token}"
-        return self._config.new_part(PartState(bucket_id, base.root, hidden, f"{directory}/{name}", 0, now, now))
+        target = f"{directory}/{name}"
+        return self._config.new_part(PartState(bucket_id, base.root, self._hidden(target), target, 0, now, now))
 
     def _next_name(self) -> str:
         output = self._config.output
         number, self._next_number = self._next_number, self._next_number + 1
         return f"{output.part_prefix}-{self._uid}-{self._subtask}-{number}{output.part_suffix}"
+
+    def _hidden(self, target: str) -> str:
+        """A name for the part while it is written: no other epoch or attempt has it."""
+        directory, _, name = target.rpartition("/")
+        return f"{directory}/.{name}.inprogress.{self._owner}-{self._token}"
 
     def _roll(self, part: Part) -> None:
         self._pending.append(part.finish())
@@ -132,7 +141,11 @@ class FileWriter(SinkWriter[T], Generic[T]):
 
     def snapshot_state(self, checkpoint_id: int) -> list[WriterState]:
         parts = tuple(part.persist() for part in self._parts.values())
-        return [WriterState(self._subtask, self._uid, self._next_number, self._last_check, parts, self._owner)]
+        return [
+            WriterState(
+                self._subtask, self._uid, self._next_number, self._last_check, parts, self._owner, checkpoint_id
+            )
+        ]
 
     def close(self) -> None:
         for part in self._parts.values():

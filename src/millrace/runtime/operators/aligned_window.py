@@ -19,6 +19,7 @@ from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.process_base import Results
 from millrace.runtime.operators.window import WindowOperatorBase
+from millrace.runtime.state.saved import KeyedPieces
 from millrace.runtime.windows.contents import fold_of
 from millrace.runtime.windows.layout import Layout, SliceLayout, Target, WindowLayout
 from millrace.runtime.windows.mergeable import may_share
@@ -67,6 +68,11 @@ class AlignedWindowBase(WindowOperatorBase):
     def caught_up(self) -> None:
         super().caught_up()
         self._plan()
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
+        if self._shared is not None:
+            self._shared.put_together()
 
     # -- what is to come ------------------------------------------------------------------------------------------
 

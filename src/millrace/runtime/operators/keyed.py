@@ -19,5 +19,6 @@ def keyed_backend(operator: Operator, timestamp: Callable[[], int | None] = no_t
     :param timestamp: the event time (ms) of the element or event-time timer at hand, None for what has none.
     """
     time = StateTime(operator.context.clock, lambda: operator.watermark, timestamp)
-    backend = operator.context.runtime.keyed = KeyedStateBackend(time)
+    runtime = operator.context.runtime
+    backend = runtime.keyed = runtime.new_keyed_state(time)
     return backend

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.storage import StateStorage, TaskId
+from millrace.runtime.versions import INITIAL
 
 Piece = dict[str, Any]
 """Changes of a task's operators, as ``StageTask.restore`` takes them"""
@@ -30,17 +31,18 @@ class WorkingState(ABC):
     def changes(
         self, task: TaskId, version: int | None, history: tuple[int, ...], storage: StateStorage
     ) -> Iterator[tuple[int, Piece]]:
-        """(epoch, changes) that bring a copy to the end of ``history``.
+        """(version, changes) that bring a copy to the end of ``history``: the versions of the task, oldest first, where
+        the oldest is ``INITIAL`` or has the whole state.
 
         Each has to be done before the next is asked for; when there are no more, the state is ready for an epoch.
 
-        :param version: the epoch whose end the copy is at; None for one that was just made.
+        :param version: the one that the copy has; None for one that was just made.
         :raises OutdatedCopyError: only a new copy can get there.
         """
 
     @abstractmethod
-    def finish(self, epoch: int, delta: Piece) -> None:
-        """The epoch is over and has been written; ``delta`` is what it changed."""
+    def finish(self, version: int, delta: Piece) -> None:
+        """An epoch is over and has been written as this version; ``delta`` is what it changed."""
 
     @abstractmethod
     def close(self) -> None:
@@ -58,48 +60,60 @@ class MemoryState(WorkingState):
     ) -> Iterator[tuple[int, Piece]]:
         return rebuild(task, history, storage) if version is None else catch_up(task, version, history, storage)
 
-    def finish(self, epoch: int, delta: Piece) -> None:
+    def finish(self, version: int, delta: Piece) -> None:
         """The next epoch goes on from what is in memory."""
 
     def close(self) -> None:
         """Memory is freed with the objects."""
 
 
+class StatePlan(Protocol):
+    """What a job has chosen for all its tasks. Travels to the workers."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all state has to fit into memory anyway."""
+
+    def state_of(self, job_id: str, task: TaskId, small: Callable[[], Piece]) -> WorkingState:
+        """The state of a new copy of a task; ``small`` gives all of it but the keyed state."""
+
+    def discard(self, job_id: str) -> None:
+        """The job has ended: delete what it has left on this machine."""
+
+
 @dataclass(frozen=True)
-class MemoryPlan:
-    """The choice of ``MemoryState`` for a job."""
+class InMemory:
+    """State in the memory of the workers."""
+
+    in_memory: ClassVar[bool] = True
 
     def state_of(self, job_id: str, task: TaskId, small: Callable[[], Piece]) -> WorkingState:
         return MemoryState()
 
     def discard(self, job_id: str) -> None:
-        """There is nothing on disk."""
+        """There is nothing to delete."""
 
 
 def rebuild(task: TaskId, history: tuple[int, ...], storage: StateStorage) -> Iterator[tuple[int, Piece]]:
     """The last whole state and the changes since."""
-    changed: list[int] = []
-    for epoch in reversed(history):
-        full = storage.read_full(task, epoch)
-        if full is not None:
-            for piece in full:
-                yield epoch, piece
-            break
-        changed.append(epoch)
-    for epoch in reversed(changed):
-        yield epoch, storage.read_delta(task, epoch)
+    whole, *changed = history
+    if whole != INITIAL:
+        for piece in storage.read_full(task, whole):
+            yield whole, piece
+    for version in changed:
+        yield version, storage.read_delta(task, version)
 
 
 def catch_up(
     task: TaskId, version: int, history: tuple[int, ...], storage: StateStorage
 ) -> Iterator[tuple[int, Piece]]:
-    """The epochs that a copy has missed."""
+    """The changes that a copy has missed."""
     if version not in history:
         raise OutdatedCopyError
-    for epoch in history:
-        if epoch > version:
+    for newer in history:
+        if newer > version:
             try:
-                delta = storage.read_delta(task, epoch)
+                delta = storage.read_delta(task, newer)
             except KeyError:
                 raise OutdatedCopyError from None
-            yield epoch, delta
+            yield newer, delta

@@ -22,9 +22,16 @@ from millrace.runtime.windows.strategy import WindowStrategy
 
 
 def window_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperatorBase]:
-    """The operator of a strategy. Only exact classes count: a subclass of an assigner or trigger may differ."""
+    """The operator of a strategy."""
     if strategy.evictor is not None:
         return BatchEvictingWindowOperator if batch else EvictingWindowOperator
+    fast = _fast_operator(strategy, batch) if strategy.in_memory else None
+    return fast or (BatchWindowOperator if batch else WindowOperator)
+
+
+def _fast_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperatorBase] | None:
+    """An operator with tables of its own, None if the strategy fits none. Only exact classes count: a subclass of an
+    assigner or trigger may differ."""
     aligned = slicing_of(strategy.assigner) is not None
     if aligned and strategy.is_event_time and type(strategy.trigger) is EventTimeTrigger:
         return AlignedEventTimeWindowOperator
@@ -35,4 +42,4 @@ def window_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperato
     folded = not isinstance(strategy.contents, ListStateDescriptor)
     if sessions and folded and type(strategy.trigger) is EventTimeTrigger:
         return SessionWindowOperator
-    return BatchWindowOperator if batch else WindowOperator
+    return None

@@ -103,8 +103,9 @@ class SliceLayout(Layout):
         self._copiers.clear()
 
     def contents(self, end: int) -> dict[Any, Any]:
-        if end in self._own_rows:
-            return self._own.contents(end)
+        return self._own.contents(end) if end in self._own_rows else self._merged(end)
+
+    def _merged(self, end: int) -> dict[Any, Any]:
         merged: dict[Any, Any] = {}
         merge, rows = self._merge, self.table.rows
         for slice_end in self.slicing.slice_ends(end):
@@ -116,6 +117,16 @@ class SliceLayout(Layout):
                 part = copy(accumulator)
                 merged[key] = merge(merged[key], part) if key in merged else part
         return merged
+
+    def put_together(self) -> None:
+        """The tables have come from several subtasks, some of which shared slices while others did not yet: a window
+        with accumulators of its own has them for all keys."""
+        for end in self._own_rows:
+            row, touched = self._own.table.begin(end)
+            for key, accumulator in self._merged(end).items():
+                if key not in row:
+                    row[key] = accumulator
+                    touched[key] = 0
 
     def contents_of(self, end: int, key: Any) -> Any:
         if end in self._own_rows:

@@ -28,6 +28,8 @@ class WindowStrategy:
     """side output for late elements; None: they are counted and dropped"""
     late_element: Callable[[Any], Any] | None = None
     """what of a late element goes to the side output; None: all of it"""
+    in_memory: bool = True
+    """whether all windows may be kept in tables that are in memory as a whole"""
 
     @property
     def is_event_time(self) -> bool:

@@ -35,6 +35,7 @@ class DiskStateBackend(KeyedStateBackend):
         super().__init__(time)
         self._reader = reader
         self._on_apply = on_apply
+        self._taken = False
         self._timers = {EVENT_TIMERS: DiskTimerQueue(reader), PROCESSING_TIMERS: DiskTimerQueue(reader)}
         self.event_timers, self.processing_timers = self._timers.values()
 
@@ -65,7 +66,13 @@ class DiskStateBackend(KeyedStateBackend):
     def full(self) -> KeyedDelta:
         raise NotImplementedError("what is on disk may not fit into memory: ask for its pieces")
 
+    def took_whole(self) -> bool:
+        """Whether ``full_pieces`` was called since the last time."""
+        taken, self._taken = self._taken, False
+        return taken
+
     def full_pieces(self) -> Iterator[KeyedDelta]:
+        self._taken = True
         yield from self.resident_pieces()
         for name, stored in self.stored().items():
             for piece in stored.pieces():

@@ -13,6 +13,7 @@ from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.writer import Writer
 
 _HEAD = b"\0\0head"
+_SUCCESSOR = b"\0\0successor"
 _WHOLE = b"\0\0small-whole"
 _CHANGES = b"\0\0small-changes-"
 _WORTH_REWRITING = 256 * 1024
@@ -27,7 +28,7 @@ class Head:
     """The record that is written last, with all else that makes up a version."""
 
     version: int | None = None
-    """the epoch whose end the content is at; None while it is written"""
+    """what the content is, None while it is written"""
     tables: dict[TableName, tuple[int, str]] = field(default_factory=dict)
     """-> (number, kind)"""
     timer_numbers: dict[TableName, int] = field(default_factory=dict)
@@ -58,13 +59,22 @@ def read_head(get: Callable[[bytes], bytes | None]) -> Head:
     return head
 
 
-def version_of(environment: Environment) -> int | None:
-    """The version of an environment. Raises ``UnusableError``."""
+def leads_to(environment: Environment, history: tuple[int, ...]) -> bool:
+    """Whether the version of an environment is one of ``history``, or the one before. Raises ``UnusableError``."""
     try:
         with environment.read() as txn:
-            return read_head(txn.get).version
+            version, successor = read_head(txn.get).version, txn.get(_SUCCESSOR)
+            return version in history or (
+                successor is not None and pickle.loads(successor) == (version, history[0])
+            )
     except Exception as error:  # of the store, or of what is in it
         raise UnusableError(f"{environment.path}: {error}") from error
+
+
+def note_successor(environment: Environment, version: int | None, successor: int) -> None:
+    """Remember that the changes of ``successor`` are onto ``version``, be they ever to count or not."""
+    with environment.write() as txn:
+        txn.put(_SUCCESSOR, dumps((version, successor)))
 
 
 def write_head(writer: Writer, head: Head) -> None:
@@ -80,19 +90,19 @@ def write_small_whole(writer: Writer, head: Head, pieces: list[Any]) -> None:
 
 
 def write_small_changes(writer: Writer, head: Head, changes: list[tuple[int, Any]]) -> bool:
-    """Store changes of the small state, as (epoch, piece); False if they are so many that a new whole is better."""
-    records = [(epoch, dumps(piece)) for epoch, piece in changes]
+    """Store changes of the small state, as (version, piece); False if they are so many that a new whole is better."""
+    records = [(version, dumps(piece)) for version, piece in changes]
     size = head.changes_bytes + sum(len(record) for _, record in records)
     if size > max(_WORTH_REWRITING, head.whole_bytes):
         return False
-    for epoch, record in records:
-        writer.put(_CHANGES + epoch.to_bytes(8, "big"), record)
+    for version, record in records:
+        writer.put(_CHANGES + version.to_bytes(8, "big"), record)
     head.changes_bytes = size
     return True
 
 
 def read_small(reader: Reader) -> Iterator[tuple[int, Any]]:
-    """The small state as (epoch, piece), each to be done onto those before."""
+    """The small state as (version, piece), each to be done onto those before."""
     record = reader.get(_WHOLE)
     if record is not None:
         version, pieces = pickle.loads(record)
@@ -102,7 +112,7 @@ def read_small(reader: Reader) -> Iterator[tuple[int, Any]]:
         yield int.from_bytes(key[-8:], "big"), pickle.loads(changes)
 
 
-def read_small_changes(reader: Reader, epoch: int) -> Any:
-    """What an epoch changed in the small state, None if that is not known any more."""
-    record = reader.get(_CHANGES + epoch.to_bytes(8, "big"))
+def read_small_changes(reader: Reader, version: int) -> Any:
+    """What a version changed in the small state, None if that is not known any more."""
+    record = reader.get(_CHANGES + version.to_bytes(8, "big"))
     return None if record is None else pickle.loads(record)

@@ -13,6 +13,7 @@ import hashlib
 import numbers
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from millrace.common.types import Row
@@ -38,6 +39,15 @@ def part(value: Any) -> bytes:
     encoder = _ENCODERS.get(value.__class__)
     encoded = _other(value) if encoder is None else encoder(value)
     return encoded if len(encoded) <= LONGEST else _DIGEST + hashlib.blake2b(encoded, digest_size=32).digest()
+
+
+def parts(values: list[Any]) -> list[bytes]:
+    """``part`` of each."""
+    if set(map(type, values)) == {int}:
+        pack = _AS_INT.pack
+        with suppress(struct.error):
+            return [pack(_INT, value) for value in values]
+    return [part(value) for value in values]
 
 
 def is_plain(value: Any, encoded: bytes) -> bool:

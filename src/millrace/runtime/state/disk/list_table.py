@@ -55,7 +55,7 @@ class DiskListTable(DiskTable, ListTable):
         changes = self._changes.get(at)
         if changes is None:
             return self._stored(at) or None
-        return changes.added if changes.fresh else [*self._stored(at), *changes.added] or None
+        return (changes.added if changes.fresh else [*self._stored(at), *changes.added]) or None
 
     def append(self, at: Any, value: Any) -> None:
         changes = self._changes.get(at)

@@ -55,6 +55,7 @@ class Place:
         os.replace(f"{pointer}.new", pointer)
         if before is not None:
             delete(before)
+        self._delete_left_over(os.path.basename(path))
 
     def withdraw(self, path: str) -> None:
         """An environment is of no use any more. Needs the lock."""
@@ -62,6 +63,24 @@ class Place:
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.folder, "current"))
         delete(path)
+
+
+    def _delete_left_over(self, current: str) -> None:
+        """Delete what processes were filling when they were killed."""
+        for name in os.listdir(self.folder):
+            process, dash, _ = name.partition("-")
+            if dash and name != current and not _is_alive(int(process)):
+                delete(os.path.join(self.folder, name))
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def delete(path: str) -> None:

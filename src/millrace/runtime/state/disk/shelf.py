@@ -7,7 +7,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from millrace.runtime.state.disk.keys import decode, part
+from millrace.runtime.state.disk.keys import decode, parts
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.records import SHARED, find, identities
 
@@ -82,6 +82,6 @@ def in_order(values: Iterable[Any]) -> list[tuple[bytes, Any]]:
     values = list(values)
     if set(map(type, values)) == {int}:
         values.sort()  # nearly the order of the parts, and numbers compare much faster than bytes
-    pairs = [(part(value), value) for value in values]
+    pairs = list(zip(parts(values), values))
     pairs.sort(key=itemgetter(0))
     return pairs

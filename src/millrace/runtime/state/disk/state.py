@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.backend import DiskStateBackend, resident
 from millrace.runtime.state.disk.content import (
+    leads_to,
+    note_successor,
     prefix_of,
     read_head,
     read_small,
     read_small_changes,
-    version_of,
     write_head,
     write_small_changes,
     write_small_whole,
@@ -34,11 +35,8 @@ from millrace.runtime.state.disk.writer import BATCH, Writer
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.working import OutdatedCopyError, Piece, WorkingState, catch_up, rebuild
 from millrace.runtime.storage import StateStorage, TaskId
+from millrace.runtime.versions import INITIAL
 
-FLUSH_ENTRIES = 2_000
-"""Changes that may wait in memory: each of few changes costs more to write than each of many."""
-FLUSH_EPOCHS = 50
-"""Epochs whose changes may wait in memory: a new worker has to read them."""
 SPILL_ENTRIES = 200_000
 """Changes that may wait in memory while state is loaded."""
 
@@ -61,7 +59,7 @@ class DiskState(WorkingState):
         self._base: int | None = None
         """its version"""
         self._since: list[tuple[int, Piece]] = []
-        """(epoch, changes of what is not on disk) of the epochs since"""
+        """(version, changes of what is not on disk) of the versions since"""
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
         backend = self._backends[uid] = DiskStateBackend(self._reader, time, self._spill)
@@ -79,12 +77,12 @@ class DiskState(WorkingState):
             steps = self._load(task, history, storage)
         else:
             steps = self._catch_up(task, version, history, storage)
-        for epoch, piece in steps:
-            yield epoch, piece
+        for newer, piece in steps:
+            yield newer, piece
             if self._published and self._pending() > SPILL_ENTRIES:
-                self._flush(epoch)
-        unfinished = self._environment is not None and not self._published
-        if unfinished or self._pending() > FLUSH_ENTRIES or len(self._since) > FLUSH_EPOCHS:
+                self._flush(newer)
+        unfinished = self._environment is not None and (self._since or not self._published)
+        if unfinished or self._pending():
             self._flush(history[-1])
 
     def _load(
@@ -96,18 +94,18 @@ class DiskState(WorkingState):
             yield from rebuild(task, history, storage)
             return
         base = self._see(found)
-        newer = [epoch for epoch in history if epoch > base]
+        newer = [version for version in history if version > base]
         try:
-            first = [storage.read_delta(task, epoch) for epoch in newer[:1]]
-        except KeyError:  # what leads on from here was deleted, since there is a whole state that is newer
+            first = [storage.read_delta(task, version) for version in newer[:1]]
+        except KeyError:  # what leads on from here was deleted
             self._withdraw(found)
             yield from rebuild(task, history, storage)
             return
         yield from read_small(self._reader)
-        for epoch, delta in zip(newer, first):
-            yield self._noted(epoch, delta)
-        for epoch in newer[1:]:
-            yield self._noted(epoch, storage.read_delta(task, epoch))
+        for version, delta in zip(newer, first):
+            yield self._noted(version, delta)
+        for version in newer[1:]:
+            yield self._noted(version, storage.read_delta(task, version))
 
     def _catch_up(
         self, task: TaskId, version: int, history: tuple[int, ...], storage: StateStorage
@@ -118,13 +116,13 @@ class DiskState(WorkingState):
             self._look_again(found, version)
         elif self._environment is not None:
             raise OutdatedCopyError  # it has lost what its changes belong to
-        base = self._base or 0
-        for epoch in history:
-            if version < epoch <= base:
-                known = read_small_changes(self._reader, epoch)
-                yield epoch, known or _without_stored(_delta(task, epoch, storage))
-        for epoch, delta in catch_up(task, max(version, base), history, storage):
-            yield self._noted(epoch, delta)
+        base = self._base or INITIAL
+        for newer in history:
+            if version < newer <= base:
+                known = read_small_changes(self._reader, newer)
+                yield newer, known or _without_stored(_delta(task, newer, storage))
+        for newer, delta in catch_up(task, max(version, base), history, storage):
+            yield self._noted(newer, delta)
 
     def _look_again(self, found: Environment, version: int) -> None:
         """See the environment as it is now."""
@@ -135,26 +133,29 @@ class DiskState(WorkingState):
         if version > self._see(found):
             raise OutdatedCopyError  # its changes are in memory no more, and not there either
 
-    def _noted(self, epoch: int, delta: Piece) -> tuple[int, Piece]:
-        self._since.append((epoch, _without_stored(delta)))
-        return epoch, delta
+    def _noted(self, version: int, delta: Piece) -> tuple[int, Piece]:
+        if self._environment is not None:
+            self._since.append((version, _without_stored(delta)))
+        return version, delta
 
     # -- after an epoch -------------------------------------------------------------------------------------------
 
-    def finish(self, epoch: int, delta: Piece) -> None:
-        if not self._backends:
-            return
-        self._since.append((epoch, _without_stored(delta)))
-        if self._environment is not None and not self._published:
+    def finish(self, version: int, delta: Piece) -> None:
+        self._noted(version, delta)
+        environment = self._environment
+        if environment is not None and not self._published:
             # The state of another job, which does not fit into memory. Should the epoch fail, nobody will use it.
-            self._flush(epoch)
+            self._flush(version)
+        elif environment is not None and any([backend.took_whole() for backend in self._backends.values()]):
+            # From now on the history begins with this version.
+            with self._place.lock():
+                note_successor(environment, self._base, version)
         self._reader.end()
 
     def close(self) -> None:
         self._reader.end()
         if self._environment is not None and not self._published:
             delete(self._environment.path)
-        self._environment = None
 
     # -- the environment ------------------------------------------------------------------------------------------
 
@@ -168,7 +169,7 @@ class DiskState(WorkingState):
                 return None
             try:
                 environment = open_environment(path)
-                if version_of(environment) in history:
+                if leads_to(environment, history):
                     return environment
             except UnusableError:
                 pass
@@ -180,14 +181,20 @@ class DiskState(WorkingState):
         self._reader.begin(environment)
         head = read_head(self._reader.get)
         self._environment, self._published, self._base, self._since = environment, published, head.version, []
+        self._forget_changes()
         for (uid, name), (number, kind) in head.tables.items():
-            self._backends[uid].stored_as(name, kind).shelf.prefix = prefix_of(number)
-        for uid, backend in self._backends.items():
-            for name, stored in backend.stored().items():
+            stored = self._backends[uid].stored_as(name, kind)
+            stored.shelf.prefix = prefix_of(number)
+            if isinstance(stored, DiskTimerQueue):
+                stored.go_on_from(head.timer_numbers[uid, name])
+        return head.version or INITIAL
+
+    def _forget_changes(self) -> None:
+        """Let the tables be empty."""
+        for backend in self._backends.values():
+            for stored in backend.stored().values():
                 stored.forget()
-                if isinstance(stored, DiskTimerQueue):
-                    stored.go_on_from(head.timer_numbers.get((uid, name), 0))
-        return head.version or 0
+                stored.shelf.prefix = None
 
     def _pending(self) -> int:
         return sum(backend.pending() for backend in self._backends.values())
@@ -225,8 +232,8 @@ class DiskState(WorkingState):
                 for name, stored in backend.stored().items():
                     if stored.pending():
                         stored.flush(writer, head.prefix((uid, name), stored.kind))
-                    if isinstance(stored, DiskTimerQueue):
-                        head.timer_numbers[uid, name] = stored.next_number
+                        if isinstance(stored, DiskTimerQueue):
+                            head.timer_numbers[uid, name] = stored.next_number
             head.version, head.map_number = version, writer.map_number
             if version is not None and not (self._published and write_small_changes(writer, head, self._since)):
                 write_small_whole(writer, head, self._whole_small())
@@ -245,9 +252,7 @@ class DiskState(WorkingState):
         with self._place.lock():
             self._place.withdraw(environment.path)
         self._environment, self._published, self._base, self._since = None, False, None, []
-        for backend in self._backends.values():
-            for stored in backend.stored().values():
-                stored.shelf.prefix = None
+        self._forget_changes()
 
     def _damaged(self, error: Exception) -> Exception:
         """What to raise when reading has failed."""

@@ -148,7 +148,7 @@ class DiskTimerQueue(TimerQueue):
         """The store has another version now, with the changes in it."""
         for known in (self._order, self._heap, self._changed, self._stored):
             known.clear()
-        self._unread = _BEFORE_ALL
+        self._unread, self._next = _BEFORE_ALL, 0
 
     def go_on_from(self, next_number: int) -> None:
         """No timer of the store has this number or a later one."""

@@ -1,0 +1,148 @@
+"""``millrace state``: what a savepoint or checkpoint holds, and how two of them differ."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from millrace.state.opened import Opened
+
+NOT_FOUND = 1
+"""Exit code of ``show``: there is no such key. Of ``diff``: they differ."""
+
+
+class _StateError(click.ClickException):
+    exit_code = 2
+
+
+@click.group()
+def state() -> None:
+    """Look into savepoints and checkpoints.
+
+    PATH is the path or URI of a savepoint, of a checkpoint (chk-N), or of the directory of a job's checkpoints, of
+    which the last one counts. Classes of stored values are imported from the current directory and PYTHONPATH; where
+    they are missing, values are shown by their fields.
+    """
+
+
+@state.command()
+@click.argument("path")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def ls(path: str, as_json: bool) -> None:
+    """List operators and their states."""
+    from millrace.cli.state_text import listing, listing_json
+    from millrace.state import SavepointReader
+
+    with _explained(path):
+        reader = SavepointReader(_open(path))
+        show = listing_json if as_json else listing
+        click.echo(show(reader.metadata, reader.operators()))
+
+
+@state.command()
+@click.argument("path")
+@click.argument("uid")
+@click.argument("name", metavar="[STATE]", required=False)
+@click.option("--key", metavar="KEY", help="Only what is stored for this key: text, or a Python literal.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Most entries of a state.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_json: bool) -> None:
+    """Print what the states of an operator hold.
+
+    UID is the operator's uid or, if no other has it, its name. Without STATE all states are shown.
+    """
+    from millrace.cli.state_text import Shown, entries, entries_json, matches
+    from millrace.state.listing import operator_entry
+    from millrace.state.opened import NotInSavepointError, nearest
+
+    with _explained(path):
+        opened = _open(path)
+        operator = operator_entry(opened, opened.find(uid))
+        wanted = None if key is None else matches(key)
+        found = []
+        for entry in operator.states:
+            if name is None or entry.name == name:
+                pairs = _pairs(opened, operator.uid, entry.name, entry.scope)
+                chosen = pairs if wanted is None else (pair for pair in pairs if wanted(pair[0]))
+                first = list(islice(chosen, limit + 1))
+                found.append(Shown(entry, tuple(first[:limit]), len(first) > limit))
+        if name is not None and not found:
+            names = [entry.name for entry in operator.states]
+            raise NotInSavepointError(f"operator {uid!r} in {opened.uri} has no state {name!r}; {nearest(name, names)}")
+        click.echo((entries_json if as_json else entries)(operator, found))
+    if key is not None and not any(shown.pairs for shown in found):
+        click.echo(f"nothing is stored for the key {key}", err=True)
+        sys.exit(NOT_FOUND)
+
+
+@state.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--limit", default=5, show_default=True, type=click.IntRange(min=0), help="Most examples for a state.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def diff(before: str, after: str, limit: int, as_json: bool) -> None:
+    """Compare two savepoints or checkpoints.
+
+    Exits with 0 if they hold the same, with 1 if they differ, with 2 after an error.
+    """
+    from millrace.cli.state_text import difference_json, difference_text
+    from millrace.state.diff import compare_savepoints
+
+    with _explained(before):
+        a = _open(before)
+    with _explained(after):
+        b = _open(after)
+        found = compare_savepoints(a, b, limit)
+    click.echo((difference_json if as_json else difference_text)(a, b, found))
+    if found:
+        sys.exit(NOT_FOUND)
+
+
+def _open(path: str) -> Opened:
+    from millrace.state.opened import open_snapshot
+
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # where `python -m` looks, too
+    return open_snapshot(path)
+
+
+def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[Any, Any]]:
+    """(key, value) of a state, of values that can't be read here by their fields."""
+    from millrace.state.diff import plain, readable
+    from millrace.state.listing import TIMER_NAMES
+    from millrace.state.view import first_copy, pairs_of
+
+    names = [stored for stored, shown in TIMER_NAMES.items() if shown == name] or [name]
+    for piece in first_copy(opened.pieces(opened.find(uid), scope, names)):
+        yield from pairs_of(piece if readable(piece, opened) else plain(piece), opened)
+
+
+@contextlib.contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn what can be wrong into one line and exit code 2."""
+    from millrace.checkpoint.errors import RestoreError, SnapshotError
+    from millrace.state import NotInSavepointError
+
+    try:
+        yield
+    except SnapshotError as error:
+        raise _StateError(f"{error}{_nearby(path)}") from None
+    except (RestoreError, NotInSavepointError, OSError, ValueError) as error:
+        raise _StateError(str(error)) from None
+
+
+def _nearby(path: str) -> str:
+    """What the user may have meant: savepoints in the folder that he named, or beside it."""
+    place = Path(path)
+    inside = sorted(str(found.parent) for found in place.glob("*/_metadata"))
+    beside = {str(found.parent) for found in place.parent.glob("*/_metadata")}
+    similar = inside[:3] or difflib.get_close_matches(str(place), beside, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(similar)}?" if similar else ""

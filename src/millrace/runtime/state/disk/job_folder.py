@@ -1,0 +1,72 @@
+"""The directories of jobs on this machine: kept while a process uses them, deleted when their job is gone.
+
+Nobody tells a worker on another machine that a job has ended. So whoever begins a job deletes what others have left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from contextlib import suppress
+
+ABANDONED_SECONDS = 3_600.0
+"""For how long a job may have no worker on this machine until its state here is deleted; it can be rebuilt."""
+_MARK = "in-use"
+
+_marks: dict[str, int] = {}
+"""directory of a job -> open mark, which is locked as long as this process lives"""
+
+
+def job_folder(root: str, job_id: str) -> str:
+    """The directory of a job below ``root``, for as long as this process lives.
+
+    :raises PermissionError: the directory for state below ``root`` belongs to somebody else.
+    """
+    folder = os.path.join(_private(root), job_id)
+    mark = os.path.join(folder, _MARK)
+    if folder not in _marks or not os.path.exists(mark):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle = os.open(mark, os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        os.utime(mark)
+        if folder in _marks:
+            os.close(_marks[folder])
+        _marks[folder] = handle
+        _delete_abandoned(os.path.dirname(folder))
+    return folder
+
+
+def delete_job_folder(root: str, job_id: str) -> None:
+    """The job has ended."""
+    folder = os.path.join(_private(root), job_id)
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder in _marks:
+        os.close(_marks.pop(folder))
+
+
+def _private(root: str) -> str:
+    """The directory for the state of this user's jobs: others must not write what is unpickled here."""
+    folder = os.path.join(root, f"millrace-state-{os.getuid()}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    status = os.stat(folder)
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(
+            f"{folder} belongs to another user, or others may write to it: give set_db_storage_paths() a directory of "
+            f"your own"
+        )
+    return folder
+
+
+def _delete_abandoned(jobs: str) -> None:
+    for name in os.listdir(jobs):
+        folder = os.path.join(jobs, name)
+        with suppress(OSError):  # somebody uses it, or deletes it, too
+            mark = os.open(os.path.join(folder, _MARK), os.O_RDWR)
+            try:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(mark).st_mtime > ABANDONED_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(mark)

@@ -1,0 +1,50 @@
+"""The choice of state on disk for a job."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import ClassVar
+
+from millrace.runtime.state.disk.job_folder import delete_job_folder, job_folder
+from millrace.runtime.state.disk.place import Place
+from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.state.working import Piece, WorkingState
+from millrace.runtime.storage import TaskId
+
+
+def require_store() -> None:
+    """Raises ``RuntimeError`` where the package that stores the state is missing."""
+    if find_spec("lmdb") is None:
+        raise RuntimeError(
+            "keyed state on disk needs the package lmdb, which is not installed here: pip install 'millrace[disk]', on "
+            "the workers, too, or keep state in memory (HashMapStateBackend)"
+        )
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """State on local disks.
+
+    :param paths: directories, among which tasks are divided; none for the system's one for temporary files.
+    """
+
+    in_memory: ClassVar[bool] = False
+    paths: tuple[str, ...] = ()
+
+    def state_of(self, job_id: str, task: TaskId, small: Callable[[], Piece]) -> WorkingState:
+        require_store()
+        stage, partition = task
+        roots = self._roots()
+        folder = job_folder(roots[partition % len(roots)], job_id)
+        return DiskState(Place(os.path.join(folder, f"{stage}-{partition}")), small)
+
+    def discard(self, job_id: str) -> None:
+        for root in self._roots():
+            delete_job_folder(root, job_id)
+
+    def _roots(self) -> tuple[str, ...]:
+        return self.paths or (tempfile.gettempdir(),)

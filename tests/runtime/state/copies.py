@@ -1,0 +1,125 @@
+"""Copies of a task with one keyed operator, in several worker processes: driven as an engine would drive them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from millrace.runtime.state.disk.plan import OnDisk
+from millrace.runtime.state.state_time import NO_TIME, StateTime
+from millrace.runtime.state.working import InMemory, OutdatedCopyError, StatePlan, WorkingState
+from millrace.runtime.storage import MemoryStorage
+from millrace.runtime.versions import INITIAL
+
+JOB, TASK, UID = "job", (0, 0), "operator"
+
+
+class TaskCopy:
+    """A copy of the task; a subclass asks for states."""
+
+    def __init__(self, working: WorkingState, time: StateTime = NO_TIME) -> None:
+        self.working = working
+        self.version: int | None = None
+        self.backend = working.backend(UID, time)
+
+    def bring_up(self, history: tuple[int, ...], storage: MemoryStorage) -> None:
+        for _, piece in self.working.changes(TASK, self.version, history, storage):
+            keyed = piece.get(UID, (None,))[0]
+            if keyed is not None:
+                self.backend.apply(keyed)
+        self.version = history[-1]
+
+    def finish(self, version: int, storage: MemoryStorage, whole: bool = False) -> None:
+        delta = {UID: (self.backend.delta(), None, None, None, None)}
+        storage.write_delta(TASK, version, delta)
+        if whole:
+            pieces = ({UID: (piece, None, None, None, None)} for piece in self.backend.full_pieces())
+            storage.write_full(TASK, version, pieces)
+        self.working.finish(version, delta)
+        self.version = version
+
+
+C = TypeVar("C", bound=TaskCopy)
+
+
+class Turns(Generic[C]):
+    """The epochs of the task, which workers run in turn."""
+
+    def __init__(self, machine: Machine, new_copy: Callable[[WorkingState], C], workers: int = 2) -> None:
+        self.machine = machine
+        self.storage = MemoryStorage()
+        self.history: tuple[int, ...] = (INITIAL,)
+        self.epoch = 1
+        self.workers: list[C | None] = [None] * workers
+        self._new_copy = new_copy
+        self._at_work = 0
+        self.begin_epoch(0)
+
+    @property
+    def copy(self) -> C:
+        """The one that runs the epoch."""
+        working = self.workers[self._at_work]
+        assert working is not None
+        return working
+
+    def begin_epoch(self, worker: int) -> None:
+        self._at_work = worker
+        known = self.workers[worker]
+        if known is not None:
+            try:
+                known.bring_up(self.history, self.storage)
+                return
+            except OutdatedCopyError:
+                known.working.close()
+        new = self.workers[worker] = self._new_copy(self.machine.plan.state_of(JOB, TASK, dict))
+        new.bring_up(self.history, self.storage)
+
+    def end_epoch(self, whole: bool = False) -> None:
+        self.copy.finish(self.epoch, self.storage, whole)
+        self.history = (*self.history, self.epoch)
+        if whole:
+            self.storage.discard(TASK, self.epoch)
+            self.history = (self.epoch,)
+        self.epoch += 1
+
+    def fail_epoch(self, after_its_end: bool) -> None:
+        """What the epoch did does not count; its copy is thrown away, or found to be of no use later."""
+        if after_its_end:
+            self.copy.finish(self.epoch, self.storage)
+        else:
+            self.copy.working.close()
+            self.workers[self._at_work] = None
+        self.epoch += 1
+
+    def lose_worker(self, worker: int) -> None:
+        """A process is killed: nobody closes anything."""
+        self.workers[worker] = None
+
+    def close(self) -> None:
+        for known in self.workers:
+            if known is not None:
+                known.working.close()
+        self.machine.lose_disk()
+
+
+class Machine:
+    """Where copies keep what is not in their memory."""
+
+    def __init__(self, on_disk: bool) -> None:
+        self._directory = tempfile.mkdtemp(prefix="millrace-test-") if on_disk else None
+        self.plan: StatePlan = InMemory() if self._directory is None else OnDisk((self._directory,))
+
+    def lose_disk(self) -> None:
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def whole_of(backend: Any) -> dict[str, Any]:
+    """The whole state of a backend as one: name -> (kind, entries)."""
+    found: dict[str, Any] = {}
+    for piece in backend.full_pieces():
+        for name, (kind, entries) in piece.items():
+            found.setdefault(name, (kind, {}))[1].update(entries)
+    return found
