@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.programs import Program, build, expected, programs
 
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from millrace.testing import run_locally
 
 
@@ -18,10 +19,13 @@ from millrace.testing import run_locally
     st.integers(1, 3),
     st.integers(0, 1_000),
     st.booleans(),
+    st.sampled_from([HashMapStateBackend(), EmbeddedRocksDBStateBackend()]),
 )
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_streaming(program: Program, epoch_records: int | None, workers: int, seed: int, chaining: bool) -> None:
-    env = StreamExecutionEnvironment()
+def test_streaming(
+    program: Program, epoch_records: int | None, workers: int, seed: int, chaining: bool, backend: StateBackend
+) -> None:
+    env = StreamExecutionEnvironment().set_state_backend(backend)
     if not chaining:
         env.disable_operator_chaining()
     run = run_locally(build(program, env), epoch_records=epoch_records, workers=workers, seed=seed)

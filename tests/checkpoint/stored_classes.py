@@ -66,6 +66,21 @@ class Listing(list):  # type: ignore[type-arg]
     name: str = ""
 
 
+class Doubling:
+    """A field that is not what it was set to."""
+
+    def __get__(self, instance: Any, owner: type) -> int:
+        return 0 if instance is None else instance.__dict__["a"]
+
+    def __set__(self, instance: Any, value: int) -> None:
+        instance.__dict__["a"] = 2 * value
+
+
+@dataclass
+class Doubled:
+    a: int = Doubling()  # type: ignore[assignment]
+
+
 class Pair(NamedTuple):
     left: Any
     right: Any = None

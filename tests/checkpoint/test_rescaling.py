@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.checkpoint.jobs import Build, SavedJob, collecting
 
+from millrace.checkpoint.errors import RestoreError
 from millrace.common import Time, Types
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.datastream import (
@@ -32,7 +33,12 @@ from millrace.datastream.state import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from millrace.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+from millrace.datastream.window import (
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 
 COUNT = 90
 KEYS = 11
@@ -262,3 +268,47 @@ def test_broadcast_state(before: int, after: int, tmp_path: Path) -> None:
     results = second.finish()
     assert sorted(value for value, _ in [*first.collected, *results]) == list(range(COUNT))
     assert all(rules == {n: f"rule {n}" for n in range(3)} for _, rules in results)
+
+
+class Patient(EventTimeTrigger):
+    """Fires like the default trigger, but is another class: its windows run on the general operator."""
+
+
+FORMS: dict[str, tuple[Build, Build]] = {}
+
+
+def _forms(name: str, window: Any) -> None:
+    def fast(env: StreamExecutionEnvironment) -> DataStream:
+        return numbers(env).key_by(key_of).window(window).aggregate(Sum(), Show()).uid("window")
+
+    def general(env: StreamExecutionEnvironment) -> DataStream:
+        windowed = numbers(env).key_by(key_of).window(window).trigger(Patient())
+        return windowed.aggregate(Sum(), Show()).uid("window")
+
+    FORMS[name] = (fast, general)
+
+
+_forms("tumbling", TumblingEventTimeWindows.of(Time.milliseconds(200)))
+_forms("sliding", SlidingEventTimeWindows.of(Time.milliseconds(300), Time.milliseconds(100)))
+_forms("sessions", EventTimeSessionWindows.with_gap(Time.milliseconds(120)))
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 2), (1, 3)])
+@pytest.mark.parametrize("name", FORMS)
+def test_open_windows_survive_another_trigger(name: str, before: int, after: int, tmp_path: Path) -> None:
+    fast, general = FORMS[name]
+    first = SavedJob(collecting(fast, before), tmp_path / "first")
+    for _ in range(6):
+        first.epoch()
+    first.epoch(tmp_path / "saved")
+    second = SavedJob(collecting(general, after), tmp_path / "second")
+    second.restore(str(tmp_path / "saved"))
+    assert by_key([*first.collected, *second.finish()]) == by_key(in_one_go(fast, tmp_path))
+
+
+def test_other_windows_are_refused(tmp_path: Path) -> None:
+    first = SavedJob(collecting(tumbling, 2), tmp_path / "first")
+    first.epoch(tmp_path / "saved")
+    second = SavedJob(collecting(sliding, 2), tmp_path / "second")
+    with pytest.raises(RestoreError, match="keep the earlier windows"):
+        second.restore(str(tmp_path / "saved"))

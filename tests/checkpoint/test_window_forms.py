@@ -26,7 +26,7 @@ from tests.runtime.operators.windowing import (
     scripts,
 )
 
-from millrace.checkpoint.window_description import describe_windows
+from millrace.runtime.windows.description import describe_windows
 from millrace.checkpoint.window_forms import WindowFormError, check_windows, convert_windows
 from millrace.common.time import Time
 from millrace.datastream.window import (

@@ -122,7 +122,8 @@ class Driver:
         return self._sink.create_committer() or _NothingToCommit()
 
     def _restore(self, metadata: Metadata) -> None:
-        self.epochs, self.position = metadata.epoch, metadata.position
+        # Each driver has numbers of its own for its epochs; but those that died have used the next ones, too.
+        self.epochs, self.position = metadata.epoch + 1, metadata.position
         states = [state for states in metadata.states for state in states]
         if self.parallelism == len(metadata.states):
             self.states = metadata.states

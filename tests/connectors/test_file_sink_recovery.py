@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -206,32 +205,40 @@ def test_files_that_were_taken_away_do_not_stop_a_recovery(
     assert sorted(taken + place.committed()) == [0, 1, 2, 3, 4]
 
 
-def test_a_move_that_broke_off_is_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["", "local://", "memory://"])
+def test_a_move_that_broke_off_is_repeated(tmp_path: Path, scheme: str) -> None:
     """File systems that can't rename copy, then delete."""
-    run = driver(bulk(str(tmp_path)))
+    if scheme:
+        pytest.importorskip("fsspec")
+    uri = f"{scheme}{tmp_path}"
+    run = driver(bulk(uri))
     run.epoch(3)
+    system = locate(uri).file_system()
     for pending in run.pending:
-        shutil.copy(pending.in_progress, pending.target)
-    Path(run.pending[0].target).write_text("0")
+        system.copy_file(pending.in_progress, pending.target)
+    with system.open_output_stream(run.pending[0].target) as file:
+        file.write(b"broken off")
     run.checkpoint()
-    place = Files(str(tmp_path), bulk)
+    place = Files(uri, bulk)
     assert sorted(place.committed()) == [0, 1, 2]
     assert not place.left_over()
+    place.close()
 
 
 @pytest.mark.parametrize("job_id", ["job", "another job"])
-def test_going_on_from_an_old_checkpoint_overwrites_nothing(tmp_path: Path, job_id: str) -> None:
-    run = driver(rows_on_checkpoint(str(tmp_path)))
+@pytest.mark.parametrize("made", [rows, rows_on_checkpoint, bulk])
+def test_going_on_from_an_old_checkpoint_overwrites_nothing(tmp_path: Path, job_id: str, made: Any) -> None:
+    run = driver(made(str(tmp_path)))
     run.epoch(3)
     run.checkpoint()
     old = run.checkpointed
-    run.epoch(3)
+    run.epoch(3, end=True)
     run.checkpoint()
-    again = driver(rows_on_checkpoint(str(tmp_path)), checkpointed=old, job_id=job_id)
-    again.epoch(4)
+    again = driver(made(str(tmp_path)), checkpointed=old, job_id=job_id)
+    again.epoch(4, end=True)
     again.checkpoint()
     # Nobody takes back what the later checkpoint committed, so 3, 4 and 5 are there twice; but nothing is gone.
-    assert sorted(Files(str(tmp_path), rows).committed()) == [0, 1, 2, 3, 3, 4, 4, 5, 5, 6]
+    assert sorted(Files(str(tmp_path), made).committed()) == [0, 1, 2, 3, 3, 4, 4, 5, 5, 6]
 
 
 def test_a_program_whose_sink_has_another_format_by_now(tmp_path: Path) -> None:
@@ -244,6 +251,7 @@ def test_a_program_whose_sink_has_another_format_by_now(tmp_path: Path) -> None:
     again = driver(bulk(str(tmp_path)), checkpointed=run.checkpointed)
     again.epoch(1)
     again.checkpoint()
+    again.close()
     assert sorted(place.committed()) == [0, 1, 2, 3, 4, 5]
     assert not place.left_over()
 
@@ -273,3 +281,20 @@ def test_tasks_that_do_not_know_that_their_epoch_has_failed(tmp_path: Path, made
     place = Files(str(tmp_path), made)
     assert sorted(place.committed()) == list(range(12))
     assert not place.left_over()
+
+
+def test_two_jobs_that_begin_with_the_same_savepoint(tmp_path: Path) -> None:
+    """Each has all of its elements, those of the unfinished parts too."""
+    first = driver(rows(str(tmp_path), 50), job_id="first")
+    first.epoch(6)
+    first.checkpoint()
+    second = driver(rows(str(tmp_path), 50), job_id="second", checkpointed=first.checkpointed)
+    for _ in range(3):
+        first.epoch(3)
+        second.epoch(2)
+    first.epoch(1, end=True)
+    second.epoch(1, end=True)
+    for run in (second, first):
+        run.checkpoint()
+        run.close()
+    assert sorted(Files(str(tmp_path), rows).committed()) == sorted([*range(16), *range(13)])

@@ -18,8 +18,8 @@ from millrace.datastream.window import EventTimeSessionWindows, SlidingEventTime
 from millrace.graph.serialize import serialize
 from millrace.runtime.job import JobGraph
 
-COUNT = 30
-FEW = 7
+COUNT = 24
+FEW = 6
 SPLITS = 2
 TUMBLING, SLIDE, GAP = 8 * STEP, 5 * STEP, 5 * STEP + 1
 MAX_PARALLELISM = 8

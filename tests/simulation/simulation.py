@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 from tests.simulation import current
+from tests.simulation.damage import DamagedWorld, Named
 from tests.simulation.driver import Driver, Submission
 from tests.simulation.faults import DriverDied, Violation
 from tests.simulation.world import World
 
-from millrace.checkpoint import home, restore, snapshot_files
+from millrace.checkpoint import directory, home, restore, snapshot_files
 from millrace.common.job_status import JobStatus
 from millrace.connectors.owner import owner_of
 from millrace.runtime import chains, checkpoints, coordinator
@@ -41,14 +42,24 @@ class Report:
 
 def simulate(seed: int, program: str | None = None) -> Report:
     """Everything that happens follows from the seed (and the program, which the seed chooses if none is given)."""
-    world = World(seed, program)
+    return _run(World(seed, program))
+
+
+def simulate_damage(seed: int, program: str | None = None) -> Report:
+    """The same with a file that is lost or damaged, and nothing else."""
+    return _run(DamagedWorld(seed, program))
+
+
+def _run(world: World) -> Report:
     problem = None
     with _inside(world):
         try:
             _Story(world).tell()
         except Violation as violation:
             problem = str(violation)
-    return Report(seed, world.program.name, problem, tuple(world.trace), dict(world.chances.happened))
+        except Named:
+            world.note("the job has named the file")
+    return Report(world.seed, world.program.name, problem, tuple(world.trace), dict(world.chances.happened))
 
 
 @contextmanager
@@ -57,7 +68,7 @@ def _inside(world: World) -> Iterator[None]:
     replaced = [patch.object(module, "open_folder", world.disk.open) for module in FOLDERS]
     replaced.append(patch.object(chains, "COMPACT_BYTES", world.compact_bytes))
     replaced.append(patch.object(chains, "COMPACT_VERSIONS", world.compact_versions))
-    replaced += [patch.object(module.logger, "disabled", True) for module in (checkpoints, coordinator)]
+    replaced += [patch.object(module.logger, "disabled", True) for module in (checkpoints, coordinator, directory)]
     current.enter(world)
     for change in replaced:
         change.start()
@@ -150,7 +161,8 @@ class _Story:
             raise Violation(f"the accumulator has counted {seen} elements instead of {program.seen}")
         if driver.cleaned_up:
             self._check_sinks(driver.job.job_id)
-        left = [path for path in world.disk.files if path.startswith(f"{world.root}/{driver.job.job_id}/")]
+        job = f"{world.root}/{driver.job.job_id}/"
+        left = [path for path in world.disk.files if path.startswith(job) and path not in world.haunted]
         if left and world.tidy and driver.closed:
             raise Violation(f"files are left: {left[:5]}")
 

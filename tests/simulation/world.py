@@ -69,7 +69,7 @@ class World:
         self.workers = random.choice((1, 2, 3))
         self.compact_bytes = random.choice((300, 3_000, 1 << 22))
         self.compact_versions = random.choice((2, 4, 500))
-        self.reads = random.choice((2, 4, 9))
+        self.reads = random.choice((3, 5, 9))
         """most records that a subtask reads in an epoch"""
         self.settings = CheckpointSettings(
             interval=random.choice((0, 0, 20, 60)),

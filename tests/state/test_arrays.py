@@ -20,7 +20,7 @@ from millrace.checkpoint.columns import decode, encode
 from millrace.common import Row, RowKind
 from millrace.state.arrays import arrays_of
 from millrace.state.plain import without_classes
-from millrace.state.shapes import Nothing, Opaque, Record, fields_of, shape_of, unify
+from millrace.state.shapes import Many, Nothing, Opaque, Pairs, Record, fields_of, shape_of, unify
 
 UTC = datetime.timezone.utc
 
@@ -163,6 +163,28 @@ def test_files_with_different_records_are_opaque() -> None:
     assert found["value"].to_pylist() == ["(1, 'a')", "(1, 'a', 2)"]
 
 
+def test_lists_and_maps_of_different_things_are_opaque() -> None:
+    assert table([[1, 2]], [["a"]])["value"].to_pylist() == ["[1, 2]", "['a']"]
+    assert table([{1: 2}], [{1: "a"}])["value"].to_pylist() == ["{1: 2}", "{1: 'a'}"]
+
+
+def test_parts_of_arrays_will_do() -> None:
+    """Lists and maps that have to be brought into another shape, from the middle of an array."""
+    lists = [[Pair(0, 0)], [Pair(1, 2), Pair(3, 4)], None, [Pair(5, 6)]]
+    maps = [{"z": Pair(0, 0)}, {"a": Pair(1, 2), "b": Pair(3, 4)}, None, {"c": Pair(5, 6)}]
+    other = encode([Pair(0, Thing("x"))])[1]
+    for values, shape in ((lists, Many), (maps, Pairs)):
+        array, described = encode(values)
+        element = unify([shape_of(described.get("element") or described["value"]), shape_of(other)])
+        wanted = Many(element) if shape is Many else Pairs(shape_of({"form": "str"}), element)
+        (found,) = arrays_of([((array.slice(1), described), wanted)], 3, {})
+        rights = [
+            None if part is None else [each["right"] for each in (part if shape is Many else dict(part).values())]
+            for part in found.to_pylist()
+        ]
+        assert rights == [["2", "4"], None, ["6"]]
+
+
 def test_kinds_of_rows_are_shown_where_they_differ() -> None:
     rows = [Row.of_kind(RowKind.DELETE, a=1), Row(a=2)]
     assert table(rows)["value"].to_pylist() == [{"a": 1, "row kind": "DELETE"}, {"a": 2, "row kind": "INSERT"}]
@@ -198,6 +220,8 @@ def test_values_without_their_classes() -> None:
     assert pair["left"] == 1 and isinstance(pair["right"], bytes)
     ((card, pair),) = decode(array, without_classes(described, hashable=True))
     assert card == ("HEARTS", 1, ["x"]) and pair[0] == 1
+    array, described = encode([{Pair(1, 2): Pair(3, 4)}, {}])
+    assert decode(array, without_classes(described)) == [{(1, 2): {"left": 3, "right": 4}}, {}]
 
 
 def test_what_cannot_be_unpickled_does_not_hinder_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,9 @@ def test_keyed_state(
         assert {(example.key, example.before, example.after) for example in state.examples} == expected
 
 
-def test_only_so_many_examples_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows_at_once", [500_000, 2])
+def test_only_so_many_examples_are_kept(rows_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(millrace.state.diff, "ROWS_AT_ONCE", rows_at_once)
     found = compared(with_values({}), with_values(dict.fromkeys(range(10), 1)), tmp_path, limit=3)
     state = the_state(found)
     assert (state.added, len(state.examples)) == (10, 3)

@@ -52,7 +52,8 @@ def filled(ttl: bool, lists: Any, maps: Any, at: Any = lambda key: key) -> Keyed
         states["list"].update(values)
     for key, values in maps.items():
         keyed.at = at(key)
-        states["map"].put_all(values)
+        for map_key, value in values.items():
+            states["map"].put(map_key, value)
     return keyed
 
 
@@ -102,8 +103,10 @@ def test_times_to_live_go_on() -> None:
     assert new["value"] == (stamps["value"][0], -5)
     old = [stamp for stamp, _ in stamps["list"][1]]
     assert new["list"] == (0, [(old[0], 5), (old[1], 6), (max(old), 9)])
+    assert old[0] <= old[1]
     before = {key: stamp for key, (stamp, _) in stamps["map"][1].items()}
     assert {key: stamp for key, (stamp, _) in new["map"][1].items()} == {**before, 9: max(before.values())}
+    assert before[7] < before[8]
 
 
 def test_windows() -> None:

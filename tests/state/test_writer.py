@@ -612,6 +612,41 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine").read_text() == "x"
 
 
+def test_new_operator_state_reaches_all_subtasks(base: str, tmp_path: Path) -> None:
+    path = (
+        SavepointWriter.from_savepoint(base)
+        .broadcast_state("rules", MapStateDescriptor("more rules", LONG, LONG), {1: 2})
+        .list_state("positions", ListStateDescriptor("more", LONG), range(10))
+        .write(str(tmp_path / "changed"))
+    )
+    reader = SavepointReader.read(path)
+    rows = {state.name: state.rows for state in reader.states("rules")}
+    assert rows["more rules"] == 2, "each subtask has a copy"
+    shares = Counter(subtask for subtask, _ in reader.list_state("positions", "more").items())
+    assert shares == {0: 5, 1: 5}
+
+
+def test_names_that_look_alike_are_kept_apart(tmp_path: Path) -> None:
+    """What is written anew must not take the place of a file that is kept."""
+    writer = SavepointWriter.new()
+    names = ["a b", "a_b", "a.b", "a/b"]
+    for name in names:
+        writer.keyed_state("op", ValueStateDescriptor(name, TEXT), [name], lambda row: 0)
+    path = writer.write(str(tmp_path / "one"))
+    writer = SavepointWriter.from_savepoint(path)
+    for name in names[1:]:
+        writer.change("op", name, lambda key, value: value * 2)
+    writer.keyed_state("op", ValueStateDescriptor("a*b", TEXT), ["a*b"], lambda row: 0)
+    path = writer.write(str(tmp_path / "two"))
+    found = {name: contents(path, "op", name)[0] for name in [*names, "a*b"]}
+    assert found == {"a b": "a b", **{name: name * 2 for name in names[1:]}, "a*b": "a*b"}
+
+
+def test_event_time_begins_at_its_beginning(tmp_path: Path) -> None:
+    path = SavepointWriter.new().keyed_state("op", TOTAL, [1], lambda value: value).write(str(tmp_path / "s"))
+    assert open_snapshot(path).metadata.saved["op"].watermark == -(2**63)
+
+
 def test_a_writer_can_write_twice(base: str, tmp_path: Path) -> None:
     writer = SavepointWriter.from_savepoint(base).change("states", "largest", lambda key, value: value + 1)
     paths = [writer.write(str(tmp_path / name)) for name in ("one", "two")]

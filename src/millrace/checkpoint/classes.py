@@ -6,6 +6,7 @@ import copyreg
 import dataclasses
 import enum
 import importlib
+import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -100,7 +101,7 @@ def _consists_of_attributes(cls: type) -> bool:
     slots = slots_of(cls)
     if not slots <= fields:
         return False
-    if any(name not in slots and hasattr(getattr(cls, name, None), "__set__") for name in fields):
+    if any(name not in slots and hasattr(inspect.getattr_static(cls, name, None), "__set__") for name in fields):
         return False  # a property or another descriptor stands for the attribute
     return _pickles_as_usual(cls, ("__getnewargs__", "__getnewargs_ex__"))
 

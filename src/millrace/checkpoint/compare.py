@@ -9,7 +9,10 @@ from millrace.checkpoint.compatibility import INCOMPATIBLE, compare_types
 from millrace.checkpoint.errors import RestoreError
 from millrace.checkpoint.metadata import Metadata, SavedOperator, StateDescription
 from millrace.checkpoint.state_files import check_states
+from millrace.checkpoint.stored_types import compare_stored
+from millrace.checkpoint.window_forms import check_windows
 from millrace.runtime.job import JobGraph
+from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.snapshot import JobSnapshot
 from millrace.runtime.state.info import StateInfo
 
@@ -58,6 +61,9 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             rescaled = place.parallelism != info.parallelism
             change = f", {place.parallelism} -> {info.parallelism} subtasks" if rescaled else ""
             names = ", ".join(repr(state.name) for state in metadata.states.get(uid, ()))
+            if place.windows is not None and issubclass(info.factory, WindowOperatorBase):
+                problem = check_windows(place.windows, info.args[0])
+                incompatible += [] if problem is None else [f"{title}: {problem}"]
             saved = metadata.saved.get(uid, SavedOperator())
             incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]
             restored.append(f"{title}{': ' + names if names else ''}{change}")
@@ -92,7 +98,8 @@ def compare_states(
             state = StateDescription.of(info)
             known = before.get((state.scope, state.name))
             if known is not None:
-                incompatible += [f"{names[uid]}: {change}" for change in state_changes(known, state)]
+                changes = state_changes(known, state) or _stored_otherwise(metadata.saved.get(uid), state)
+                incompatible += [f"{names[uid]}: {change}" for change in changes]
             elif uid in metadata.states:
                 new.append(f"{names[uid]}: {state.kind} state {state.name!r}")
     found = Comparison(found.restored, tuple(new), found.dropped, (*found.incompatible, *incompatible))
@@ -102,15 +109,25 @@ def compare_states(
     return found
 
 
+def _stored_otherwise(saved: SavedOperator | None, state: StateDescription) -> list[str]:
+    """Whether the stored values are not of the declared type: types that may hold anything don't tell."""
+    if saved is None or state.type is None:
+        return []
+    files = [file for file in saved.files if (file.state, file.scope) == (state.name, state.scope)]
+    verdicts = [compare_stored(file.kind, file.columns, state.type) for file in files]
+    wrong = next((verdict for verdict in verdicts if verdict.startswith(INCOMPATIBLE)), None)
+    return [] if wrong is None else [f"state {state.name!r} is {wrong}"]
+
+
 def state_changes(before: StateDescription, now: StateDescription) -> list[str]:
     """Why a state can't go on as what its function asks for now; nothing if it can."""
+    if before.type is None or now.type is None:
+        return []  # an operator's own: that it fits has been seen
     if before.kind != now.kind:
         return [f"state {now.name!r} was a {before.kind} state and is a {now.kind} state now"]
     if before.ttl != now.ttl:
         was, becomes = ("with", "without") if before.ttl else ("without", "with")
         return [f"state {now.name!r} was {was} time to live and is {becomes} now"]
-    if before.type is None or now.type is None:
-        return []
     verdict = compare_types(before.type, now.type)
     return [f"state {now.name!r} is {verdict}"] if verdict.startswith(INCOMPATIBLE) else []
 

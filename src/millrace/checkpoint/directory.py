@@ -53,10 +53,15 @@ class CheckpointDirectory:
 
     def kept(self) -> list[Kept]:
         """The checkpoints that are there and what they need, oldest first."""
-        return [
-            Kept(number, {task: chain.first for task, chain in self.read(number).tasks.items()})
-            for number in self.numbers()
-        ]
+        return [Kept(number, self._firsts(number)) for number in self.numbers()]
+
+    def _firsts(self, number: int) -> dict[TaskId, int]:
+        try:
+            return {task: chain.first for task, chain in self.read(number).tasks.items()}
+        except CorruptFileError:
+            # Nobody can go on from it. Whoever needs this very one reads it himself, and hears why.
+            logger.warning("checkpoint %d in %s is of no use", number, self.folder.uri, exc_info=True)
+            return {}
 
     def unused_epoch(self) -> int:
         """A number that no epoch of an earlier driver has.

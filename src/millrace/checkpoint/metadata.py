@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+import zlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.checkpoint.compatibility import describe_type
@@ -24,6 +25,8 @@ from millrace.runtime.state.info import StateInfo
 
 METADATA = "_metadata"
 VERSION = 1
+CHECKSUM = b',"checksum":'
+"""The end of the file: the CRC-32 of all before it (and the closing brace)."""
 CHECKPOINT, SAVEPOINT = "checkpoint", "savepoint"
 
 
@@ -151,9 +154,11 @@ def _saved_operator(parts: list[SavedSubtask]) -> SavedOperator:
 
 def write_metadata(folder: Folder, metadata: Metadata) -> int:
     """Write it into ``folder``; from then on there is a checkpoint or savepoint. Returns its size in bytes."""
-    text = {"millrace": VERSION, **asdict(metadata)}
-    text["tasks"] = {f"{stage}-{partition}": asdict(chain) for (stage, partition), chain in metadata.tasks.items()}
-    return folder.write(METADATA, [json.dumps(text, separators=(",", ":")).encode()])
+    tasks = {f"{stage}-{partition}": chain for (stage, partition), chain in metadata.tasks.items()}
+    text = {"millrace": VERSION, **vars(metadata), "tasks": tasks}
+    # vars: an object of ours becomes an object with its fields.
+    content = json.dumps(text, separators=(",", ":"), default=vars).encode()
+    return folder.write(METADATA, [content[:-1], CHECKSUM, str(zlib.crc32(content)).encode(), b"}"])
 
 
 def read_metadata(folder: Folder) -> Metadata:
@@ -168,11 +173,13 @@ def read_metadata(folder: Folder) -> Metadata:
         raise SnapshotError(f"{folder.uri} is no checkpoint or savepoint: it has no file {METADATA}") from None
     try:
         text = json.loads(content)
-        version = text.pop("millrace")
+        version, checksum = text.pop("millrace"), text.pop("checksum")
     except (ValueError, KeyError, AttributeError) as error:
         raise CorruptFileError(path, f"it is not the JSON that Millrace writes ({error})") from None
     if version > VERSION:
         raise SnapshotError(f"{path} was written by a later version of Millrace (format {version}, known: {VERSION})")
+    if zlib.crc32(content[: content.rindex(CHECKSUM)] + b"}") != checksum:
+        raise CorruptFileError(path, "its checksum is wrong")
     try:
         return _parsed(text)
     except (KeyError, TypeError, ValueError) as error:

@@ -22,10 +22,12 @@ from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, 
 from millrace.checkpoint.state_files import iter_states, read_operator_states, write_states
 from millrace.checkpoint.storage import chain_files
 from millrace.checkpoint.task_file import read_task_file
+from millrace.checkpoint.window_forms import convert_windows
 from millrace.runtime.epoch import SavedSubtask
 from millrace.runtime.job import OperatorInfo
 from millrace.runtime.keygroups import group_range, key_group
 from millrace.runtime.member import OperatorDeltas
+from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.pickling import dumps
 from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
@@ -64,7 +66,10 @@ class FolderSnapshots:
         earlier = load(open_folder(uri), metadata, place, info, subtask)
         if earlier is None:
             return None
-        return replace(earlier, keyed=_adapted(earlier.keyed, metadata.states.get(info.uid, ()), wanted))
+        keyed = earlier.keyed
+        if issubclass(info.factory, WindowOperatorBase):
+            keyed = convert_windows(keyed, place.windows, info.args[0], earlier.watermark)
+        return replace(earlier, keyed=_adapted(keyed, metadata.states.get(info.uid, ()), wanted))
 
 
 @lru_cache(maxsize=4)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from millrace.checkpoint.errors import RestoreError
-from millrace.checkpoint.window_description import ALIGNED, EVICTING, GENERAL, SESSIONS, describe_windows, slicing_from
 from millrace.datastream.window import TimeWindow
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.operators.aligned_window import SLICES
@@ -20,6 +19,7 @@ from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyedDelta, KeyedStateBackend
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.windows.contents import fold_of
+from millrace.runtime.windows.description import ALIGNED, EVICTING, GENERAL, SESSIONS, describe_windows, slicing_from
 from millrace.runtime.windows.layout import SliceLayout, WindowLayout
 from millrace.runtime.windows.slicing import Slicing
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy

@@ -7,9 +7,11 @@ from typing import Any
 
 from millrace.runtime.chains import TaskChain
 from millrace.runtime.job import JobGraph, OperatorInfo
+from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.reading import ReadingSnapshot
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
+from millrace.runtime.windows.description import describe_windows
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class OperatorPlace:
     stage: int
     offset: int
     origin: str = ""
+    windows: dict[str, Any] | None = None
+    """which windows it has and how it keeps them, as plain JSON; None for other operators"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -37,12 +41,21 @@ class OperatorPlace:
             info.stage,
             info.offset,
             info.origin,
+            describe_windows(info.args[0]) if issubclass(info.factory, WindowOperatorBase) else None,
         )
 
     @property
     def layout(self) -> tuple[Any, ...]:
         """What must be the same for its tasks to go on as they were."""
-        return (self.uid, self.operator, self.parallelism, self.max_parallelism, self.stage, self.offset)
+        return (
+            self.uid,
+            self.operator,
+            self.parallelism,
+            self.max_parallelism,
+            self.stage,
+            self.offset,
+            self.windows,
+        )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
@@ -76,6 +77,8 @@ def check_variants(
 ) -> Outcome:
     """Run the script in all variants; raises ``AssertionError`` that names the variant and seed if one differs.
 
+    An operator with keyed state runs with its state on disk, too, where ``lmdb`` is installed.
+
     :param make_harness: makes a new harness with a new operator.
     :param expected: what must come out: values, or ``Record``, ``Watermark`` and ``Status`` objects for everything.
     :param key: the order only counts among results with the same key (of their value).
@@ -87,9 +90,18 @@ def check_variants(
     first_seed = random.randrange(1_000_000) if seed is None else seed
     wanted: Outcome | None = None
     wanted_view: Any = None
-    variants = [*_variants(first_seed, random_runs), *(_on_disk(first_seed) if _can_be_on_disk(make_harness()) else ())]
-    for name, run in variants:
-        found = run(make_harness, script)
+    is_keyed = False
+
+    def make() -> OperatorHarness:
+        nonlocal is_keyed
+        harness = make_harness()
+        is_keyed = harness.operator.keyed_state() is not None
+        return harness
+
+    in_memory = _variants(first_seed, random_runs)
+    on_disk = (variant for variant in _on_disk(first_seed) if is_keyed and find_spec("lmdb") is not None)
+    for name, run in chain(in_memory, on_disk):
+        found = run(make, script)
         view = _view(found, key, ordered, watermarks)
         if wanted is None:
             wanted, wanted_view = found, view
@@ -118,10 +130,6 @@ def _on_disk(seed: int) -> Iterator[tuple[str, Run]]:
 
     yield "state on disk, written after every step", on_disk(_version_by_version)
     yield f"state on disk, deltas to stale copies, seed {seed}", on_disk(_seeded(_deltas, seed))
-
-
-def _can_be_on_disk(harness: OperatorHarness) -> bool:
-    return harness.operator.keyed_state() is not None and find_spec("lmdb") is not None
 
 
 def _seeded(run: Callable[[Any, Any, random.Random], Outcome], seed: int) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from millrace.runtime.operators.evicting_window import EvictingWindowOperator
+from millrace.runtime.operators.window import WindowOperator
 from millrace.runtime.windows.choice import window_operator
 from millrace.testing.windows import window_spec
 
@@ -76,3 +79,10 @@ def test_the_fastest_that_does_it(
     strategy = window_spec(assigner, key_selector=key_of, **mode.settings, **settings).strategy
     chosen = [window_operator(strategy, mode_is_batch).__name__ for mode_is_batch in (False, True)]
     assert chosen == [f"{streaming}WindowOperator", f"{batch}WindowOperator"]
+
+
+@pytest.mark.parametrize(("assigner", "mode", "settings"), [choice[:3] for choice in CHOICES])
+def test_with_state_on_disk_contents_are_on_disk(assigner: Any, mode: Any, settings: dict[str, Any]) -> None:
+    spec = window_spec(assigner, **mode.settings, **settings, key_selector=key_of)
+    operator = window_operator(replace(spec.strategy, in_memory=False), batch=False)
+    assert operator in (WindowOperator, EvictingWindowOperator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from millrace.common.file_systems import is_local, open_file_system
 from millrace.common.serialization import BulkWriterFactory
 from millrace.connectors.file_system.rolling import PartFileInfo
 
-__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart", "discard_file", "is_file"]
+__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart", "discard_file", "is_file", "was_finished"]
 
 BUFFER_SIZE = 1 << 18
 _NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
@@ -132,9 +131,27 @@ class RowPart(Part):
 
     def _reopen(self) -> Any:
         """The file, with the bytes that an epoch has recorded and no more."""
+        file = self._open("r+b")
+        file.truncate(self._kept)
+        file.seek(self._kept)
+        return file
+
+    def _copy(self, path: str) -> None:
+        with self._open("rb") as old:
+            self._state = replace(self._state, in_progress=path)
+            self._file = self._create(buffering=0)
+            left, self._kept = self._kept, 0  # nothing is recorded of the new file
+            while left:
+                data = old.read(min(left, BUFFER_SIZE))
+                self._buffer = [data]
+                self._flush()
+                left -= len(data)
+        self.persisted = False
+
+    def _open(self, mode: str) -> Any:
         path = self._state.in_progress
         try:
-            file = open(path, "r+b", 0)  # noqa: SIM115
+            file = open(path, mode, 0)  # noqa: SIM115
         except FileNotFoundError:
             raise FileNotFoundError(
                 f"FileSink can't go on with {path}, which the checkpoint names as unfinished: it is gone. "
@@ -144,19 +161,7 @@ class RowPart(Part):
         if length < self._kept:
             file.close()
             raise OSError(f"{path} has {length} bytes, but the checkpoint says that {self._kept} were written")
-        file.truncate(self._kept)
-        file.seek(self._kept)
         return file
-
-    def _copy(self, path: str) -> None:
-        with self._reopen() as old:
-            old.seek(0)
-            self._state = replace(self._state, in_progress=path)
-            self._file = self._create(buffering=0)
-            shutil.copyfileobj(old, self._file, BUFFER_SIZE)
-        # Nothing is recorded of the new file.
-        self._kept = 0
-        self.persisted = False
 
     def finish(self) -> PendingFile:
         self._flush()  # and so cuts off what a failed attempt has added
@@ -219,6 +224,13 @@ class BulkPart(Part):
 
 def _no_more(element: Any) -> bytes:
     raise NotImplementedError("nothing is added to a part of another format")
+
+
+def was_finished(state: PartState) -> bool:
+    """Whether a part that was unfinished is visible by now: a later run went on with it."""
+    file_system = open_file_system(state.root)[0]
+    hidden, target = file_system.get_file_info([state.in_progress, state.target])
+    return bool(hidden.type == fs.FileType.NotFound and target.type == fs.FileType.File and target.size >= state.size)
 
 
 def is_file(file_system: Any, path: str) -> bool:

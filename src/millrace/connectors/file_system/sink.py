@@ -31,7 +31,7 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
     is recorded (with checkpointing: when the checkpoint that covers it is). On local disks a part of a row format may
     grow over several epochs, as the rolling policy says; on other file systems, and in bulk formats, each epoch
     finishes its parts. At the end of the input all are finished. What a killed task leaves behind is hidden, and the
-    next recovery of the job deletes it. Only one run of a program at a time may go on from a checkpoint.
+    next recovery of the job deletes it.
 
     Make one with ``FileSink.for_row_format(...)`` or ``FileSink.for_bulk_format(...)``.
     """

@@ -11,7 +11,7 @@ from millrace.common.file_systems import Location, open_file_system
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
 from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file, is_file
+from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file, is_file, was_finished
 from millrace.connectors.file_system.rolling import RollingPolicy
 from millrace.connectors.owner import owner_of
 
@@ -72,10 +72,15 @@ class FileWriter(SinkWriter[T], Generic[T]):
         self._last_check = min((state.last_check for state in states), default=self._clock())
         self._token = uuid.uuid4().hex[:12]
         self._parts: dict[str, Part] = {}
-        # An epoch in between has failed, and may have tasks that do not know it yet.
-        failed = any(state.epoch + 1 != context.get_checkpoint_id() for state in states)
+        # An epoch in between has failed, and may have tasks that do not know it yet; or this job began with the state
+        # of another one, which may go on.
+        shared = any(
+            state.epoch + 1 != context.get_checkpoint_id() or state.owner != self._owner for state in states
+        )
         for part_state in (part for state in states for part in state.parts):
-            part = config.resume_part(part_state, self._hidden(part_state.target) if failed else None)
+            if shared and was_finished(part_state):
+                continue
+            part = config.resume_part(part_state, self._hidden(part_state.target) if shared else None)
             # Two subtasks became one: finish the second part. Nor does a bulk format go on with a part of rows.
             if part.bucket_id in self._parts or not part.resumable:
                 self._pending.append(part.finish())

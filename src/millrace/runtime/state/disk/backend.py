@@ -16,7 +16,7 @@ from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.tables import DiskTable
 from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
 from millrace.runtime.state.kinds import TABLES
-from millrace.runtime.state.state_time import NO_TIME, StateTime
+from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.tables import Table
 
 Stored = DiskTable | DiskTimerQueue
@@ -27,15 +27,16 @@ class DiskStateBackend(KeyedStateBackend):
     """One of the backends of a task; the task reads and writes its store for all of them.
 
     :param on_apply: is called after changes of another copy were taken in.
+    :param on_whole: is called when the whole state is asked for.
     """
 
     def __init__(
-        self, reader: Reader, time: StateTime = NO_TIME, on_apply: Callable[[], None] = lambda: None
+        self, reader: Reader, time: StateTime, on_apply: Callable[[], None], on_whole: Callable[[], None]
     ) -> None:
         super().__init__(time)
         self._reader = reader
         self._on_apply = on_apply
-        self._taken = False
+        self._on_whole = on_whole
         self._timers = {EVENT_TIMERS: DiskTimerQueue(reader), PROCESSING_TIMERS: DiskTimerQueue(reader)}
         self.event_timers, self.processing_timers = self._timers.values()
 
@@ -66,13 +67,8 @@ class DiskStateBackend(KeyedStateBackend):
     def full(self) -> KeyedDelta:
         raise NotImplementedError("what is on disk may not fit into memory: ask for its pieces")
 
-    def took_whole(self) -> bool:
-        """Whether ``full_pieces`` was called since the last time."""
-        taken, self._taken = self._taken, False
-        return taken
-
     def full_pieces(self) -> Iterator[KeyedDelta]:
-        self._taken = True
+        self._on_whole()
         yield from self.resident_pieces()
         for name, stored in self.stored().items():
             for piece in stored.pieces():

@@ -60,10 +60,14 @@ class DiskState(WorkingState):
         """its version"""
         self._since: list[tuple[int, Piece]] = []
         """(version, changes of what is not on disk) of the versions since"""
+        self._whole_was_taken = False
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
-        backend = self._backends[uid] = DiskStateBackend(self._reader, time, self._spill)
+        backend = self._backends[uid] = DiskStateBackend(self._reader, time, self._spill, self._note_whole)
         return backend
+
+    def _note_whole(self) -> None:
+        self._whole_was_taken = True
 
     # -- before an epoch ------------------------------------------------------------------------------------------
 
@@ -146,10 +150,11 @@ class DiskState(WorkingState):
         if environment is not None and not self._published:
             # The state of another job, which does not fit into memory. Should the epoch fail, nobody will use it.
             self._flush(version)
-        elif environment is not None and any([backend.took_whole() for backend in self._backends.values()]):
-            # From now on the history begins with this version.
+        elif environment is not None and self._whole_was_taken:
+            # From now on the history may begin with this version.
             with self._place.lock():
                 note_successor(environment, self._base, version)
+        self._whole_was_taken = False
         self._reader.end()
 
     def close(self) -> None:

@@ -1,0 +1,401 @@
+"""Copies of a task that share an environment: what they read, when it is thrown away, and what is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.state.backend_suite import Copy
+from tests.runtime.state.copies import JOB, TASK, UID, Machine, Turns
+
+from millrace.runtime.state.disk import environment, place, state, writer
+from millrace.runtime.state.disk.environment import UnusableError
+from millrace.runtime.state.disk.place import Place
+from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.state.time_buffer_table import TimeBufferTable
+from millrace.runtime.state.working import OutdatedCopyError
+from millrace.runtime.storage import MemoryStorage, TaskId
+
+
+class Log(MemoryStorage):
+    """Writes down what is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[tuple[str, int]] = []
+
+    def read_delta(self, task: TaskId, version: int) -> Any:
+        self.read.append(("delta", version))
+        return super().read_delta(task, version)
+
+    def read_full(self, task: TaskId, version: int) -> Iterator[Any]:
+        self.read.append(("whole", version))
+        return super().read_full(task, version)
+
+    def take(self) -> list[tuple[str, int]]:
+        read, self.read = self.read, []
+        return read
+
+
+class Job(Turns[Copy]):
+    """Counts epochs in the value of one key."""
+
+    def __init__(self, machine: Machine | None = None) -> None:
+        super().__init__(machine or Machine(on_disk=True), Copy)
+        self.storage = self.log = Log()
+
+    def epoch_in(self, worker: int, whole: bool = False) -> int:
+        """Run an epoch; the count before it."""
+        self.begin_epoch(worker)
+        before = self.count()
+        self.copy.value.update(before + 1)
+        self.end_epoch(whole)
+        return before
+
+    def count(self) -> int:
+        self.copy.backend.at = "key"
+        return self.copy.value.value() or 0
+
+    @property
+    def folder(self) -> Path:
+        """The directory of the task."""
+        working = self.copy.working
+        assert isinstance(working, DiskState)
+        return Path(working._place.folder)
+
+    def environments(self) -> list[Path]:
+        return [path for path in self.folder.iterdir() if path.is_dir()]
+
+
+@pytest.fixture
+def job() -> Iterator[Job]:
+    job = Job()
+    yield job
+    job.close()
+
+
+# -- who reads what ---------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_stays_reads_nothing(job: Job) -> None:
+    assert [job.epoch_in(0) for _ in range(5)] == [0, 1, 2, 3, 4]
+    assert job.log.take() == []
+
+
+def test_a_new_worker_reads_what_is_not_in_the_environment_yet(job: Job) -> None:
+    for _ in range(5):
+        job.epoch_in(0)
+    assert job.epoch_in(1) == 5
+    assert job.log.take() == [("delta", 5)]
+
+
+def test_an_old_copy_reads_the_last_epoch_only(job: Job) -> None:
+    for worker in (0, 1, 1, 1, 1):
+        job.epoch_in(worker)
+    job.log.take()
+    assert job.epoch_in(0) == 5
+    assert job.log.take() == [("delta", 5)]
+    assert job.epoch_in(0) == 6
+    assert job.log.take() == []
+
+
+def test_after_a_whole_state_others_still_find_the_environment(job: Job) -> None:
+    for _ in range(3):
+        job.epoch_in(0)
+    job.epoch_in(0, whole=True)
+    assert job.history == (4,)
+    assert job.epoch_in(1) == 4
+    assert job.log.take() == [("delta", 4)], "onto the environment, which is at version 3"
+    assert job.epoch_in(0) == 5
+    assert job.log.take() == [("delta", 5)]
+
+
+def test_without_the_disk_everything_is_read_once(job: Job) -> None:
+    job.epoch_in(0, whole=True)
+    for _ in range(3):
+        job.epoch_in(0)
+    for worker in (0, 1):
+        job.lose_worker(worker)
+    job.machine.lose_disk()
+    assert job.epoch_in(1) == 4
+    assert job.log.take() == [("whole", 1), ("delta", 2), ("delta", 3), ("delta", 4)]
+    assert job.epoch_in(0) == 5
+    assert job.log.take() == [("delta", 5)]
+
+
+def test_nothing_gets_there_before_its_epoch_is_complete(job: Job) -> None:
+    job.epoch_in(0)
+    job.epoch_in(0)
+    job.begin_epoch(0)
+    job.copy.value.update(100)
+    job.fail_epoch(after_its_end=True)
+    job.begin_epoch(1)
+    assert job.count() == 2
+
+
+def test_a_version_that_does_not_count_is_thrown_away(job: Job) -> None:
+    for _ in range(4):
+        job.epoch_in(0)
+    job.begin_epoch(0)
+    [before] = job.environments()
+    job.history = (0, 1, 2)  # as a checkpoint would have it
+    job.lose_worker(0)
+    job.begin_epoch(0)
+    assert job.count() == 2
+    assert job.log.take() == [("delta", 1), ("delta", 2)]
+    assert before not in job.environments()
+
+
+def test_a_missing_delta_makes_a_new_copy_rebuild(job: Job) -> None:
+    job.epoch_in(0)
+    job.epoch_in(0)
+    job.lose_worker(0)
+    job.begin_epoch(1)  # the environment is at version 2 now
+    job.end_epoch()
+    job.epoch_in(1, whole=True)
+    job.storage.discard(TASK, 5)
+    job.history = (2, 4)  # of which nobody can get from 2 to 4 but by the whole state
+    job.storage.write_full(TASK, 4, [{UID: ({"value": ("value", {"key": 50})}, None, None, None, None)}])
+    job.history = (4,)
+    job.lose_worker(1)
+    job.begin_epoch(0)
+    assert job.count() == 50
+
+
+# -- what is not to be trusted ----------------------------------------------------------------------------------------
+
+
+def rebuilt(job: Job) -> None:
+    """Both workers are lost; what is on disk must not be used."""
+    job.log.take()
+    for worker in (0, 1):
+        job.lose_worker(worker)
+    job.begin_epoch(1)
+    assert job.count() == 4
+    assert job.log.take() == [("delta", version) for version in (1, 2, 3, 4)]
+    assert job.epoch_in(0) == 4
+
+
+@pytest.fixture
+def at_four(job: Job) -> Job:
+    for _ in range(4):
+        job.epoch_in(0)
+    return job
+
+
+def test_an_environment_from_before_the_last_start_of_the_machine(at_four: Job, monkeypatch: Any) -> None:
+    monkeypatch.setattr(environment, "_boot_id", lambda: b"another")
+    monkeypatch.setattr(environment, "_open", {})
+    rebuilt(at_four)
+
+
+def test_an_environment_of_another_format(at_four: Job, monkeypatch: Any) -> None:
+    monkeypatch.setattr(environment, "FORMAT", b"another")
+    monkeypatch.setattr(environment, "_open", {})
+    rebuilt(at_four)
+
+
+@pytest.mark.parametrize("damage", ["garbage", "cut off", "empty", "missing", "directory missing"])
+def test_a_damaged_environment(at_four: Job, damage: str) -> None:
+    job = at_four
+    [path] = job.environments()
+    data = path / "data.mdb"
+    for worker in (0, 1):
+        job.lose_worker(worker)
+    gc.collect()  # closes the file
+    content = data.read_bytes()
+    if damage == "garbage":
+        data.write_bytes(b"\xa5" * len(content))
+    elif damage == "cut off":
+        data.write_bytes(content[: len(content) // 2])
+    elif damage == "empty":
+        data.write_bytes(b"")
+    else:
+        for file in path.iterdir():
+            file.unlink()
+        if damage == "directory missing":
+            path.rmdir()
+    rebuilt(job)
+
+
+def test_an_error_of_the_store_while_it_is_read(at_four: Job) -> None:
+    import lmdb
+
+    job = at_four
+    job.begin_epoch(0)
+    [path] = job.environments()
+
+    class Broken:
+        def get(self, key: bytes) -> bytes:
+            raise lmdb.CorruptedError("mdb_get: page is damaged")
+
+        def abort(self) -> None:
+            pass
+
+    working = job.copy.working
+    assert isinstance(working, DiskState)
+    working._reader.end()
+    working._reader._txn = Broken()
+    with pytest.raises(RuntimeError, match=rf"state in {path} can't be read \(mdb_get: page is damaged.*rebuild"):
+        job.count()
+    assert not path.exists()
+    job.fail_epoch(after_its_end=False)
+    job.begin_epoch(0)
+    assert job.count() == 4
+
+
+def test_a_process_that_dies_while_it_writes(at_four: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many changes are written in several transactions: until the last one, the environment has no version."""
+    job = at_four
+    job.begin_epoch(0)
+    for key in range(10):
+        job.copy.backend.at = key
+        job.copy.value.update(key)
+    job.end_epoch()
+    for module in (writer, state):
+        monkeypatch.setattr(module, "BATCH", 3)
+    monkeypatch.setattr(writer.Writer, "__exit__", lambda self, *error: self._txn.abort())
+    monkeypatch.setattr(DiskState, "_see", lambda self, *of: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        job.begin_epoch(0)
+    monkeypatch.undo()
+    for worker in (0, 1):
+        job.lose_worker(worker)
+    job.log.take()
+    job.begin_epoch(1)
+    assert job.count() == 4
+    job.copy.backend.at = 9
+    assert job.copy.value.value() == 9
+    assert len(job.log.take()) == 5
+
+
+def test_a_disk_that_is_full(at_four: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    import lmdb
+
+    def full(self: Any, entries: Any) -> None:
+        raise lmdb.DiskError("mdb_put: No space left on device")
+
+    job = at_four
+    monkeypatch.setattr(writer.Writer, "put_all", full)
+    with pytest.raises(RuntimeError, match=r"could not write keyed state to .*No space left on device"):
+        job.begin_epoch(0)
+    monkeypatch.undo()
+    job.lose_worker(0)
+    job.begin_epoch(0)
+    assert job.count() == 4
+
+
+# -- one writer -------------------------------------------------------------------------------------------------------
+
+
+def test_whoever_waits_for_another_writer_gives_up(at_four: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "LOCK_SECONDS", 0.05)
+    message = r"another process has been writing the state in .*worker of an earlier"
+    with Place(str(at_four.folder)).lock(), pytest.raises(TimeoutError, match=message):
+        at_four.begin_epoch(0)
+
+
+def test_of_two_copies_that_run_at_once_the_slower_one_is_refused(at_four: Job) -> None:
+    """Spark may do that: a task that is slow is run twice."""
+    job = at_four
+    slow = Copy(job.machine.plan.state_of(JOB, TASK, dict))
+    changes = slow.working.changes(TASK, None, job.history, job.storage)
+    while next(changes)[0] < 4:
+        pass  # it reads all that there is
+    assert job.epoch_in(0) == 4
+    with pytest.raises(OutdatedCopyError):
+        next(changes)
+    assert job.epoch_in(0) == 5
+
+
+# -- what is left behind ----------------------------------------------------------------------------------------------
+
+
+def test_there_is_one_environment_at_a_time(job: Job) -> None:
+    for number in range(6):
+        job.epoch_in(number % 2, whole=number == 3)
+    assert len(job.environments()) == 1
+
+
+def test_a_copy_that_is_closed_leaves_no_half_of_a_state(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "SPILL_ENTRIES", 3)
+    job.copy.backend.apply({"value": ("value", {key: key for key in range(10)})})
+    [path] = job.environments()
+    assert path.name.startswith(f"{os.getpid()}-")
+    job.copy.working.close()
+    assert job.environments() == []
+
+
+def test_state_of_another_job_may_be_larger_than_memory(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restored from a savepoint, piece by piece. The environment counts if the epoch does."""
+    monkeypatch.setattr(state, "SPILL_ENTRIES", 3)
+    for start in range(0, 20, 4):
+        job.copy.backend.apply({"value": ("value", {key: key for key in range(start, start + 4)})})
+        working = job.copy.working
+        assert isinstance(working, DiskState)
+        assert working._pending() <= 4
+    job.end_epoch(whole=True)
+    job.begin_epoch(1)
+    assert job.log.take() == []
+    assert sorted(job.copy.backend.table("value").keys()) == list(range(20))  # type: ignore[union-attr]
+
+
+def test_what_killed_processes_were_filling_is_deleted(job: Job) -> None:
+    job.epoch_in(0)
+    job.begin_epoch(0)
+    dead, alive = job.folder / "999999999-abc", job.folder / "1-abc"
+    for path in (dead, alive):
+        path.mkdir()
+    job.end_epoch()
+    job.history = (0,)
+    job.lose_worker(0)
+    job.epoch_in(0)
+    job.begin_epoch(0)
+    assert not dead.exists()
+    assert alive.exists()
+
+
+# -- beside the tables on disk ----------------------------------------------------------------------------------------
+
+
+def test_tables_that_are_not_on_disk_come_with_the_rest(job: Job) -> None:
+    """An interval join keeps its elements in memory."""
+
+    def buffer() -> TimeBufferTable:
+        table: TimeBufferTable = job.copy.backend.table_of("buffer", TimeBufferTable.kind)
+        return table
+
+    for number in range(6):
+        job.begin_epoch(number % 2)
+        buffer().add_all(["a", "b"], [number, number], [f"a{number}", f"b{number}"])
+        job.copy.backend.at = number
+        job.copy.value.update(number)
+        job.end_epoch()
+    job.lose_worker(0)
+    job.begin_epoch(0)
+    assert buffer().rows == {key: [f"{key}{number}" for number in range(6)] for key in ("a", "b")}
+    whole = {}
+    for piece in job.copy.backend.full_pieces():
+        whole.update(piece)
+    assert whole["buffer"] == ("time buffers", {key: (list(range(6)), rows) for key, rows in buffer().rows.items()})
+
+
+def test_an_environment_that_cannot_be_made_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnusableError, match="none"):
+        environment.open_environment(str(tmp_path / "none"))
+
+
+def test_other_users_may_not_write_there(tmp_path: Path) -> None:
+    from millrace.runtime.state.disk.plan import OnDisk
+
+    plan = OnDisk((str(tmp_path),))
+    plan.state_of(JOB, TASK, dict)
+    [folder] = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(PermissionError, match=r"others may write to it: give set_db_storage_paths\(\) a directory"):
+        plan.state_of(JOB, TASK, dict)
