@@ -90,8 +90,8 @@ class Program:
 
         one_an_epoch = RateLimiterStrategy.per_checkpoint(1)
         source = DataGeneratorSource(lambda index: index, filling + epochs, one_an_epoch)
-        indexes = env.from_source(source, WatermarkStrategy.no_watermarks(), "indexes").set_parallelism(1).uid("indexes")
-        indexes.flat_map(spread).key_by(lambda key: key).process(Count()).uid("count").print()
+        indexes = env.from_source(source, WatermarkStrategy.no_watermarks(), "indexes").set_parallelism(1)
+        indexes.uid("indexes").flat_map(spread).key_by(lambda key: key).process(Count()).uid("count").print()
         return env.execute_async(name), watch
 
     def throughput(self, epochs: int, checkpoints: bool) -> float:

@@ -176,8 +176,8 @@ def main() -> None:
     memory, disk = found["memory"], found["disk"]
     print(
         f"disk / memory: throughput {disk.touched / memory.touched:.2f} (of processor time "
-        f"{disk.touched_cpu / memory.touched_cpu:.2f}; to reach: {LEAST_RATIO}), memory {disk.peak_mb:,.0f} MB (at most "
-        f"{MOST_MB:,} MB) of {memory.peak_mb:,.0f} MB ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
+        f"{disk.touched_cpu / memory.touched_cpu:.2f}; to reach: {LEAST_RATIO}), memory {disk.peak_mb:,.0f} / "
+        f"{memory.peak_mb:,.0f} MB (to reach: {MOST_MB:,} MB) ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
     )
 
 

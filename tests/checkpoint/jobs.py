@@ -10,7 +10,7 @@ from typing import Any
 
 from millrace.checkpoint.directory import CheckpointDirectory
 from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import savepoint_metadata, saved_operators, write_metadata
+from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.datastream import DataStream, StreamExecutionEnvironment
@@ -90,6 +90,11 @@ class SavedJob:
             self.epoch()
         return self.collected
 
+    def _next_worker(self, partitions: int) -> TaskCache:
+        """In turn, so that a task finds another one in the next epoch."""
+        turn = self._turn // partitions if partitions % 2 == 0 else self._turn
+        return self._workers[turn % len(self._workers)]
+
     def tasks(self, order: EpochOrder) -> list[TaskAck]:
         order = EpochOrder.decode(order.encode())
         waiting: list[Packet] = []
@@ -104,7 +109,7 @@ class SavedJob:
                     order,
                     [packet for packet in waiting if packet.target % partitions == partition],
                     self.storage,
-                    self._workers[(self._turn // partitions if partitions % 2 == 0 else self._turn) % len(self._workers)],
+                    self._next_worker(partitions),
                     lambda: self.now,
                     FolderSnapshots(),
                 )

@@ -1,4 +1,4 @@
-"""A changed program goes on with the state of the one before: fields come and go, numbers widen, or it is told why not."""
+"""A changed program goes on with the state that it had: fields come and go, numbers widen, or it tells why not."""
 
 from __future__ import annotations
 

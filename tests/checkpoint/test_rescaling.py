@@ -1,4 +1,4 @@
-"""A job that was saved goes on with any parallelism, from a savepoint and from a checkpoint: nothing is lost or doubled.
+"""A job that was saved goes on with any parallelism, from a savepoint or a checkpoint: nothing is lost or doubled.
 
 The oracle is the same program in one go: results by key, in order.
 """

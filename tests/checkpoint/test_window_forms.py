@@ -26,7 +26,6 @@ from tests.runtime.operators.windowing import (
     scripts,
 )
 
-from millrace.runtime.windows.description import describe_windows
 from millrace.checkpoint.window_forms import WindowFormError, check_windows, convert_windows
 from millrace.common.time import Time
 from millrace.datastream.window import (
@@ -43,6 +42,7 @@ from millrace.runtime.operators import aligned_window
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.saved import EarlierState
 from millrace.runtime.windows.choice import window_operator
+from millrace.runtime.windows.description import describe_windows
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
 from millrace.testing import Element, EndInput, OperatorHarness, ProcessingTime, Record, Step
 from millrace.testing.windows import window_spec

@@ -77,6 +77,7 @@ class Driver:
     """One life of the driver. ``elements`` is the input: element *i* lies at position *i*.
 
     :param route: the subtask of an element.
+    :param other_goes_on: whether the job that took the checkpoint is alive.
     :param on_kill: called with the writer of a task that is killed.
     """
 
@@ -94,6 +95,7 @@ class Driver:
         route: Callable[[Any, int], int] | None = None,
         on_kill: Callable[[SinkWriter[Any]], None] | None = None,
         checkpointed: bytes | None = None,
+        other_goes_on: bool = False,
     ) -> None:
         self._sink = sink
         self._payload = pickle.dumps(sink)
@@ -116,12 +118,12 @@ class Driver:
         """the last checkpoint"""
         self.committer = self._new_committer()
         if checkpointed is not None:
-            self._restore(pickle.loads(checkpointed))
+            self._restore(pickle.loads(checkpointed), other_goes_on)
 
     def _new_committer(self) -> Committer[Any]:
         return self._sink.create_committer() or _NothingToCommit()
 
-    def _restore(self, metadata: Metadata) -> None:
+    def _restore(self, metadata: Metadata, other_goes_on: bool) -> None:
         # Each driver has numbers of its own for its epochs; but those that died have used the next ones, too.
         self.epochs, self.position = metadata.epoch + 1, metadata.position
         states = [state for states in metadata.states for state in states]
@@ -131,7 +133,7 @@ class Driver:
             self.states = [states[subtask :: self.parallelism] for subtask in range(self.parallelism)]
         self.pending = list(metadata.pending)
         self.to_commit = len(self.pending)
-        self.committer.recover(metadata.job_id, tuple(self.pending), states)
+        self.committer.recover(self.job_id if other_goes_on else metadata.job_id, tuple(self.pending), states)
         self.commit()
 
     def recover(self, fresh_committer: bool = False) -> None:

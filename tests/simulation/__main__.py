@@ -1,4 +1,9 @@
-"""Replays a simulation: ``python -m tests.simulation SEED [--trace] [--program NAME]``, or runs many: ``FROM-TO``."""
+"""Replays a simulation, or runs many.
+
+    python -m tests.simulation 4711 --trace
+    python -m tests.simulation 0-1999
+    python -m tests.simulation 17 --damage
+"""
 
 from __future__ import annotations
 
@@ -7,29 +12,32 @@ import time
 from collections import Counter
 
 from tests.simulation.programs import PROGRAMS
-from tests.simulation.simulation import simulate
+from tests.simulation.simulation import simulate, simulate_damage
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description="Replay a simulation, or run many.")
     parser.add_argument("seeds", help="a seed, or the first and the last one: 0-1999")
-    parser.add_argument("--trace", action="store_true", help="print all that happened, not only where it went wrong")
+    parser.add_argument("--trace", action="store_true", help="print all that happened, also if nothing went wrong")
     parser.add_argument("--program", choices=sorted(PROGRAMS), help="instead of the one that the seed chooses")
+    parser.add_argument("--damage", action="store_true", help="instead of all other faults: one damaged file")
     arguments = parser.parse_args()
     first, _, last = arguments.seeds.partition("-")
+    seeds = range(int(first), int(last or first) + 1)
     faults: Counter[str] = Counter()
     bad: list[int] = []
     began = time.monotonic()
-    for seed in range(int(first), int(last or first) + 1):
-        report = simulate(seed, arguments.program)
-        faults.update(report.faults)
+    for seed in seeds:
+        report = (simulate_damage if arguments.damage else simulate)(seed, arguments.program)
+        faults.update({kind: count for (kind, _), count in report.faults.items()})
         if report.problem is not None:
             bad.append(seed)
-        if arguments.trace:
+        if arguments.trace or (report.problem is not None and len(seeds) == 1):
             print(report.render())
         elif report.problem is not None:
             print(f"seed {seed} ({report.program}): {report.problem}")
-    print(f"{time.monotonic() - began:.1f} s; {sum(faults.values())} faults; seeds that failed: {bad}")
+    took = time.monotonic() - began
+    print(f"{len(seeds)} seeds in {took:.1f} s; {sum(faults.values())} faults; failed: {bad or 'none'}")
     return 1 if bad else 0
 
 

@@ -63,7 +63,7 @@ class Cluster:
         for stage, width in enumerate(widths):
             results: list[list[Packet]] = [[] for _ in range(width)]
             for partition in random.sample(range(width), width):
-                if stage and self._world.chances.happens("output lost"):
+                if stage and self._world.chances.happens("output lost", ""):
                     lost = random.randrange(widths[stage - 1])
                     self._world.note(f"the output of task {stage - 1}.{lost} is lost: it runs again")
                     senders[lost] = self._until_done(order, stage - 1, lost, earlier)
@@ -93,7 +93,7 @@ class Cluster:
         name = f"task {stage}.{partition} of epoch {order.epoch}"
         index = world.random.randrange(len(self._workers))
         driver_dies = world.chances.happens("driver dies", "while tasks run")
-        zombie = world.chances.happens("zombie")
+        zombie = world.chances.happens("zombie", "")
         if world.chances.happens("worker dies", "before a task"):
             world.note(f"worker {index} dies before {name}")
             self._workers[index] = TaskCache()
@@ -108,7 +108,7 @@ class Cluster:
             world.note(f"worker {index} dies after {name}")
             self._workers[index] = TaskCache()
             return None
-        if world.chances.happens("answer lost"):
+        if world.chances.happens("answer lost", ""):
             world.note(f"the answer of {name} is lost; worker {index} lives on")
             return None
         return packets

@@ -18,7 +18,8 @@ class DamagedWorld(World):
 
     def __init__(self, seed: int, program: str | None = None) -> None:
         super().__init__(seed, program)
-        self.chances.left = self.wishes = 0
+        self.chances.none()
+        self.wishes = 0
         self.durable = True
         self.after = self.random.randrange(1, 7)
         """epochs"""
@@ -55,6 +56,7 @@ class DamagedWorld(World):
             return  # without it there is no checkpoint, and nobody knows that there was one
         self.damaged = path
         self.note(f"{self.short(path)} {how}")
+        self.promises.forget(path)
         content = self.disk.files.pop(path)
         if how == HOW[1]:
             self.disk.files[path] = content[: self.random.randrange(len(content))]

@@ -18,6 +18,7 @@ _KINDS = (
     (re.compile(r"\.full$"), "a whole state"),
     (re.compile(r"/chk-\d+$"), "a checkpoint"),
     (re.compile(r"/savepoint-"), "a savepoint"),
+    (re.compile(r"/epochs$"), "a number"),
     (re.compile(r"/shared(/\d+-\d+)?$"), "state"),
 )
 
@@ -45,7 +46,7 @@ class Disk:
         # Whatever dies in the middle of a write leaves nothing: a file appears as a whole.
         if world.task is None:
             self._fail("driver's write fails", what)
-            world.files_written(path, content)
+            world.promises.file_written(path, content)
             self.files[path] = content
             world.touch(f"{what}, done", path)
             self._fail("driver's write seems to fail", what)
@@ -82,7 +83,7 @@ class Disk:
         for path in paths:
             self._world.touch(what, path)
             self._fail("delete fails", what)
-            self._world.file_deleted(path)
+            self._world.promises.file_deleted(path)
             self.files.pop(path, None)
             self._world.touch(f"{what}, done", path)
 

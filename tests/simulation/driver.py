@@ -167,6 +167,7 @@ class Driver:
         world.touch("plan")
         order = self.coordinator.plan(True, savepoint)
         world.promises.planned(self.job.job_id, order.epoch)
+        world.promises.bounded(order)
         compact = f", compact {sorted(order.compact)}" if order.compact else ""
         world.note(f"epoch {order.epoch} after {order.history[-3:]}{compact}{', savepoint' if savepoint else ''}")
         acks = self._cluster.run(order)

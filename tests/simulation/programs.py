@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tests.simulation import functions as f
@@ -18,8 +18,8 @@ from millrace.datastream.window import EventTimeSessionWindows, SlidingEventTime
 from millrace.graph.serialize import serialize
 from millrace.runtime.job import JobGraph
 
-COUNT = 24
-FEW = 6
+COUNT = 20
+FEW = 5
 SPLITS = 2
 TUMBLING, SLIDE, GAP = 8 * STEP, 5 * STEP, 5 * STEP + 1
 MAX_PARALLELISM = 8
@@ -47,7 +47,7 @@ class Template:
     payload: bytes
 
 
-@lru_cache(maxsize=None)
+@cache
 def template(name: str, parallelism: int) -> Template:
     env = StreamExecutionEnvironment()
     env.set_parallelism(parallelism)
@@ -146,7 +146,7 @@ def sessions() -> Iterable[Hashable]:
                 session.append(record)
 
 
-# -- broadcast state, a sink whose writers have state -------------------------------------------------------------------
+# -- broadcast state, a sink whose writers have state -----------------------------------------------------------------
 
 
 def build_rules(env: StreamExecutionEnvironment) -> None:
@@ -212,7 +212,7 @@ def expect_loop() -> Results:
     return found
 
 
-# -- sinks only, splits that are found slowly -----------------------------------------------------------------------------
+# -- sinks only, splits that are found slowly -------------------------------------------------------------------------
 
 
 def build_slow(env: StreamExecutionEnvironment) -> None:

@@ -15,6 +15,8 @@ from millrace.checkpoint.storage import stored_version
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+    from millrace.runtime.epoch import EpochOrder
+
 _CHECKPOINT = re.compile(r"^(?P<job>.+)/chk-\d+/_metadata$")
 _STATE = re.compile(r"^(?P<job>.+)/shared/(?P<file>.+)$")
 
@@ -65,17 +67,21 @@ class Promises:
 
     def file_deleted(self, path: str) -> None:
         """The driver is about to delete a file."""
-        if self._checkpoints.pop(path, None) is not None:
-            del self._needed[path]
+        self.forget(path)
         for metadata, needed in self._needed.items():
             if path in needed:
                 short = self._world.short
                 raise Violation(f"{short(path)} is deleted, but {short(metadata)} needs it")
 
+    def forget(self, path: str) -> None:
+        """If this is the metadata of a checkpoint, nobody can go on from it any more."""
+        if self._checkpoints.pop(path, None) is not None:
+            del self._needed[path]
+
     def job_deleted(self, job: str) -> None:
         """A job and all its checkpoints are given up."""
         for path in [path for path in self._checkpoints if path.startswith(job + "/")]:
-            del self._checkpoints[path], self._needed[path]
+            self.forget(path)
 
     def check_leaks(self, job: str, retained: int) -> None:
         """A checkpoint was recorded and nothing went wrong so far with deleting: only what is needed is there."""
@@ -100,6 +106,11 @@ class Promises:
         if (job_id, epoch) in self._epochs:
             raise Violation(f"epoch {epoch} is run a second time")
         self._epochs.add((job_id, epoch))
+
+    def bounded(self, order: EpochOrder) -> None:
+        """What the driver remembers of past epochs, and tells every task, does not grow with their number."""
+        if len(order.history) > self._world.compact_versions + 1:
+            raise Violation(f"{len(order.history)} epochs are remembered; compaction begins at {self._world.compact_versions}")
 
     # -- sinks --------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +33,8 @@ class Report:
     program: str
     problem: str | None
     trace: tuple[str, ...]
-    faults: dict[str, int]
+    faults: Counter[tuple[str, str]]
+    """(kind, where) -> how often"""
 
     def render(self) -> str:
         """All that there is to say about a failure."""
@@ -43,6 +45,14 @@ class Report:
 def simulate(seed: int, program: str | None = None) -> Report:
     """Everything that happens follows from the seed (and the program, which the seed chooses if none is given)."""
     return _run(World(seed, program))
+
+
+def simulate_calm(seed: int, program: str | None = None) -> Report:
+    """The same without any fault, and nobody intervenes."""
+    world = World(seed, program)
+    world.chances.none()
+    world.wishes = 0
+    return _run(world)
 
 
 def simulate_damage(seed: int, program: str | None = None) -> Report:
@@ -59,7 +69,7 @@ def _run(world: World) -> Report:
             problem = str(violation)
         except Named:
             world.note("the job has named the file")
-    return Report(world.seed, world.program.name, problem, tuple(world.trace), dict(world.chances.happened))
+    return Report(world.seed, world.program.name, problem, tuple(world.trace), +world.chances.happened)
 
 
 @contextmanager

@@ -45,14 +45,14 @@ class Ledger:
             return
         if name not in self.prepared:
             raise Violation(f"transaction {name} is to be committed, but it was aborted or never prepared")
-        self._world.check_recorded(name)
+        self._world.promises.may_commit(name)
         records = self.committed[name] = self.prepared.pop(name)
         self.show(name, records)
 
     def show(self, name: str, records: Records) -> None:
         """From now on everybody sees these records."""
         self.counts.update(records)
-        self._world.check_shown(name, records)
+        self._world.promises.shown(name, records)
 
     def abort(self, names: Iterable[str]) -> None:
         """Called on the driver."""
@@ -95,7 +95,7 @@ class Parts:
         content = self.open.get(name)
         if content is None or len(content) < length:
             raise Violation(f"part {name} of {length} records is to be committed, but there is {content}")
-        self._world.check_recorded(name)
+        self._world.promises.may_commit(name)
         del self.open[name]
         self.finished[name] = content[:length]
         self._world.ledger.show(name, self.finished[name])

@@ -64,7 +64,7 @@ class World:
         self.recoverable: str | None = None
         """the job that another driver would go on with"""
         self.durable = random.random() < 0.9
-        self.wishes = random.choice((0, 0, 0, 1, 2))
+        self.wishes = random.choice((0, 0, 1, 1, 2))
         """how often the user still does something about the job"""
         self.workers = random.choice((1, 2, 3))
         self.compact_bytes = random.choice((300, 3_000, 1 << 22))
@@ -78,7 +78,8 @@ class World:
             tolerable_failures=random.choice((0, 1, 100)),
             retained=random.choice((1, 1, 2, 3)),
         )
-        self.note(f"program {self.program.name}, {self.workers} workers, {self.chances.left} faults at most")
+        fatal = f", fatal: {self.chances.fatal}" if self.chances.fatal else ""
+        self.note(f"program {self.program.name}, {self.workers} workers, {self.chances.left} faults at most{fatal}")
         self.note(f"compaction from {self.compact_bytes} bytes, {self.compact_versions} versions; {self.settings}")
 
     def note(self, what: str) -> None:
@@ -97,7 +98,8 @@ class World:
     def user_code(self, where: str) -> None:
         """The user's code runs in a task."""
         if self.chances.happens("user code fails", where):
-            self.note(f"the user's code fails in {self.task and self.task.name}: {where}")
+            assert self.task is not None
+            self.note(f"the user's code fails in {self.task.name}: {where}")
             raise UserError(where)
         if self.chances.happens("worker dies in user code", where):
             raise WorkerDied(where)
@@ -157,12 +159,10 @@ class World:
         """Where the next savepoint goes."""
         return f"{self.root}/savepoint-{self.serial()}"
 
-    # -- what happens, for the promises -------------------------------------------------------------------------------
-
-    def files_written(self, path: str, content: bytes) -> None:
-        self.promises.file_written(path, content)
+    # -- what becomes of the job --------------------------------------------------------------------------------------
 
     def job_deleted(self, place: str) -> None:
+        """All that is left of a job is about to be deleted."""
         if self.recoverable is not None and place.endswith("/" + self.recoverable):
             raise Violation(f"{self.short(place)} is deleted, but another driver would go on with it")
         self.promises.job_deleted(place)
@@ -174,20 +174,10 @@ class World:
     @property
     def tidy(self) -> bool:
         """Whether nothing has gone wrong so far with deleting files."""
-        return not any(kind.startswith(("delete fails", "read fails", "driver's write seems")) for kind in self.chances.happened)
+        return not self.chances.had("delete fails", "read fails", "driver's write seems to fail")
 
     def check_cause(self, error: BaseException) -> None:
         """The job fails: something must have gone wrong since the last time."""
-        faults = sum(self.chances.happened.values())
-        if faults == self._faults:
+        if self.chances.count == self._faults:
             raise Violation(f"the job fails without a reason: {error}")
-        self._faults = faults
-
-    def file_deleted(self, path: str) -> None:
-        self.promises.file_deleted(path)
-
-    def check_recorded(self, name: str) -> None:
-        self.promises.may_commit(name)
-
-    def check_shown(self, name: str, records: list[Hashable]) -> None:
-        self.promises.shown(name, records)
+        self._faults = self.chances.count

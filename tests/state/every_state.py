@@ -89,7 +89,9 @@ class Tenfold(TimestampAssigner):
 
 
 def key_of(value: int) -> int:
-    return value % KEYS
+    """0, 1, 2, 3 or 6, which is the smallest number that the second of two subtasks has."""
+    key = value % KEYS
+    return 6 if key == 4 else key
 
 
 class Mean(AggregateFunction):

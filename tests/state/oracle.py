@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -82,3 +83,9 @@ def texts(results: Iterable[Any]) -> list[str]:
         for result in results
         if not (result[0] == "timer" and result[3] == "PROCESSING_TIME")
     ]
+
+
+def digest(found: Iterable[str]) -> dict[str, Any]:
+    """How many texts these are, and a number that other ones have not, in whatever order."""
+    ordered = sorted(found)
+    return {"results": len(ordered), "sha256": hashlib.sha256("\n".join(ordered).encode()).hexdigest()}

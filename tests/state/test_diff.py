@@ -115,7 +115,7 @@ def test_timers(tmp_path: Path) -> None:
     ]
     state = the_state(compared(*writers, tmp_path))
     assert (state.name, state.removed, state.added, state.changed) == ("event-time timers", 1, 2, 0)
-    assert [(key, timer.timestamp) for (key, timer), *_ in map(_parts, state.examples)] == [(1, 1), (4, 4), (0, 5)]
+    assert [(key, timer.timestamp) for (key, timer), *_ in map(_parts, state.examples)] == [(1, 1), (6, 4), (0, 5)]
 
 
 def _parts(example: Example) -> tuple[Any, Any, Any]:

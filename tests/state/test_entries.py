@@ -17,11 +17,12 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.datastream.window import TimeWindow
+from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, KeyedStateBackend
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import StateTime
-from millrace.state.entries import Timer, changed, changed_operator_state, operator_state_pairs, pairs
+from millrace.state.entries import Slice, Timer, changed, changed_operator_state, operator_state_pairs, pairs
 
 LONG = Types.LONG()
 LISTS = st.dictionaries(st.integers(0, 4), st.lists(st.integers(0, 9), min_size=1, max_size=4), max_size=4)
@@ -60,7 +61,7 @@ def filled(ttl: bool, lists: Any, maps: Any, at: Any = lambda key: key) -> Keyed
 def with_changes(keyed: KeyedStateBackend, change: Any) -> dict[str, dict[Any, Any]]:
     """name -> what another backend shows after it got the changed entries."""
     other, _ = backend(any(kind.startswith("TTL ") for kind, _ in keyed.full().values()))
-    other.apply({name: (kind, changed(kind, entries, change)) for name, (kind, entries) in keyed.full().items()})
+    other.apply({name: (kind, changed(name, kind, entries, change)) for name, (kind, entries) in keyed.full().items()})
     return {name: dict(pairs(name, kind, entries)) for name, (kind, entries) in other.full().items()}
 
 
@@ -99,7 +100,7 @@ def test_times_to_live_go_on() -> None:
     change = lambda key, value: (
         [*value, 9] if isinstance(value, list) else {**value, 9: 90} if isinstance(value, dict) else -value
     )
-    new = {name: changed(kind, entries, change)[1] for name, (kind, entries) in keyed.full().items()}
+    new = {name: changed(name, kind, entries, change)[1] for name, (kind, entries) in keyed.full().items()}
     assert new["value"] == (stamps["value"][0], -5)
     old = [stamp for stamp, _ in stamps["list"][1]]
     assert new["list"] == (0, [(old[0], 5), (old[1], 6), (max(old), 9)])
@@ -116,16 +117,23 @@ def test_windows() -> None:
         rows[key] = value
         touched[key] = None
     assert dict(pairs("w", "windows", table.entries())) == {("a", 100): 1, ("b", 100): 2, ("a", 200): 3}
-    new = changed("windows", table.entries(), lambda at, value: None if at == ("a", 200) else (at, value))
+    new = changed("w", "windows", table.entries(), lambda at, value: None if at == ("a", 200) else (at, value))
     assert dict(pairs("w", "windows", new)) == {("a", 100): (("a", 100), 1), ("b", 100): (("b", 100), 2)}
     assert list(new) == [100], "no window without a key"
+
+
+def test_slices_are_no_windows() -> None:
+    entries = {100: (True, {"a": 1}), 200: (True, {"a": 2})}
+    assert dict(pairs(SLICES, "windows", entries)) == {("a", Slice(100)): 1, ("a", Slice(200)): 2}
+    new = changed(SLICES, "windows", entries, lambda at, value: at[1].end + value if at[1] == Slice(100) else None)
+    assert new == {100: (True, {"a": 101})}
 
 
 def test_sessions() -> None:
     entries = {"a": [[0, 10, 1], [20, 30, 2]], "b": [[5, 15, 3]]}
     expected = {("a", TimeWindow(0, 10)): 1, ("a", TimeWindow(20, 30)): 2, ("b", TimeWindow(5, 15)): 3}
     assert dict(pairs("s", "sessions", entries)) == expected
-    new = changed("sessions", entries, lambda at, value: value * 10 if value < 3 else None)
+    new = changed("s", "sessions", entries, lambda at, value: value * 10 if value < 3 else None)
     assert new == {"a": [[0, 10, 10], [20, 30, 20]]}
     assert entries["a"] == [[0, 10, 1], [20, 30, 2]], "the old ones stay"
 
@@ -133,9 +141,9 @@ def test_sessions() -> None:
 def test_buffers_are_put_into_the_order_of_time() -> None:
     entries = {"a": ([1, 5], ["x", "y"])}
     assert dict(pairs("b", "time buffers", entries)) == {"a": [(1, "x"), (5, "y")]}
-    new = changed("time buffers", entries, lambda key, found: [*found, (3, "z")])
+    new = changed("b", "time buffers", entries, lambda key, found: [*found, (3, "z")])
     assert new == {"a": ([1, 3, 5], ["x", "z", "y"])}
-    assert changed("time buffers", entries, lambda key, found: []) == {}
+    assert changed("b", "time buffers", entries, lambda key, found: []) == {}
 
 
 def test_timers() -> None:
@@ -148,7 +156,7 @@ def test_timers() -> None:
 def test_a_value_of_the_wrong_kind_is_refused(kind: str, entry: Any, wrong: Any) -> None:
     text = f"the state holds a {kind.replace('map', 'dict')} for each key, but the function gave {wrong!r}"
     with pytest.raises(TypeError, match=re.escape(text)):
-        changed(kind, {"a": entry}, lambda key, value: wrong)
+        changed("s", kind, {"a": entry}, lambda key, value: wrong)
 
 
 def test_operator_state() -> None:

@@ -55,6 +55,7 @@ def views(reader: SavepointReader) -> dict[str, StateView]:
         "timers": reader.timers("states"),
         "tumbling": reader.window_state("tumbling"),
         "merging": reader.window_state("merging"),
+        "sliding": reader.window_state("sliding"),
         "operator list": reader.list_state("positions", "mine"),
         "broadcast": reader.broadcast_state("rules", "rules"),
     }
@@ -205,7 +206,7 @@ class Adding(KeyedProcessFunction):
 
 
 def test_a_job_on_spark_begins_with_it(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.range(5).selectExpr("id AS user", "id * 1000 AS total")
+    frame = spark.range(7).selectExpr("id AS user", "id * 1000 AS total")
     path = (
         SavepointWriter.new()
         .keyed_state("adding", TOTAL, frame, key="user", value="total")
@@ -226,7 +227,7 @@ def test_a_job_on_spark_begins_with_it(spark: SparkSession, tmp_path: Path) -> N
     with stream.execute_and_collect() as results:
         found = Counter(results)
     expected = []
-    totals = {user: user * 1_000 for user in range(5)}
+    totals = {user: user * 1_000 for user in range(7)}
     for value in range(20):
         totals[key_of(value)] += value
         expected.append((key_of(value), totals[key_of(value)], f"user {key_of(value)}"))

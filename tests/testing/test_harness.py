@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream import functions as f
 from millrace.datastream.functions.adapt import as_filter, as_flat_map, as_map, as_reduce
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
+from millrace.datastream.window import TimeWindow, TumblingEventTimeWindows
 from millrace.runtime.operators.map import MapOperator
 from millrace.testing import OperatorHarness, Record, Status, Watermark
 
@@ -102,6 +105,36 @@ def test_state_and_timers_for_assertions() -> None:
         assert (harness.processing_time, harness.num_processing_time_timers()) == (109, 2)
         harness.advance_processing_time(1)
         assert harness.num_processing_time_timers() == 0
+
+
+def test_state_on_disk() -> None:
+    with echoing(state_backend=EmbeddedRocksDBStateBackend()) as harness:
+        for value in (1, 2, 3):
+            harness.process_element(value, value)
+            harness.snapshot_delta()
+        assert harness.state_of(1, "all") == [1, 3]
+        assert harness.state_of(1, "counts") == {1: 1, 3: 1}
+        assert sorted(harness.keys("last")) == [0, 1]
+        assert harness.num_event_time_timers() == 3
+        copy = harness.restored()
+    with copy:
+        assert copy.state_of(1, "all") == [1, 3]
+        copy.process_watermark(12)
+        assert copy.values == [("TimeDomain.EVENT_TIME", 11, [1, 3]), ("TimeDomain.EVENT_TIME", 12, [2])]
+
+
+def test_windows_on_disk() -> None:
+    assigner, on_disk = TumblingEventTimeWindows.of(Time.milliseconds(10)), EmbeddedRocksDBStateBackend()
+    harness = OperatorHarness.for_windows(
+        assigner, reduce=lambda a, b: a + b, key_selector=parity, state_backend=on_disk
+    )
+    with harness:
+        for value in (1, 2, 3):
+            harness.process_element(value, value)
+            harness.snapshot_delta()
+        assert harness.state_of(1, "window-contents", TimeWindow(0, 10)) == 4
+        harness.process_watermark(9)
+        assert harness.values == [4, 2]
 
 
 def test_life() -> None:

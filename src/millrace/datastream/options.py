@@ -8,7 +8,7 @@ MASTER = ConfigOptions.key("millrace.master").string_type().no_default_value()
 """Spark master of a session that Millrace makes: local[*], spark://..., yarn, k8s://..."""
 
 EPOCH_INTERVAL = ConfigOptions.key("millrace.epoch.interval-ms").int_type().default_value(100)
-"""Least time between the beginnings of two epochs of an unbounded job (ms); the interval of checkpoints if that is less.
+"""Least time between the beginnings of two epochs of an unbounded job (ms); that of checkpoints if it is less.
 
 Unless it is set, a job with two-phase sinks has an epoch per checkpoint."""
 

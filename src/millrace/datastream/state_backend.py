@@ -48,7 +48,8 @@ class HashMapStateBackend(StateBackend):
 class EmbeddedRocksDBStateBackend(StateBackend):
     """State in an embedded store on local disks, for state larger than memory.
 
-    The name is Flink's; what it stands for in Millrace is the on-disk backend, whichever store that uses.
+    The name is Flink's; the store in Millrace is LMDB, which all worker processes of a machine share. It needs
+    ``pip install 'millrace[disk]'``. The changes of one epoch are in memory. Batch jobs keep their state in memory.
 
     :param enable_incremental_checkpointing: write only what changed; None leaves it to the configuration.
     :raises TypeError: ``enable_incremental_checkpointing`` is neither None nor a bool.
@@ -68,7 +69,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = DEFAULT_TRANSFER_THREADS
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Local directories for the working files; none at all for the task's temporary directory.
+        """Local directories for the working files; none at all for the system's one for temporary files.
 
         :raises ValueError: a relative path, or one that is not on the local file system.
         """

@@ -128,6 +128,8 @@ class ReadingState(SplitEnumeratorContext[Any]):
     def snapshot(self, checkpoint_id: int) -> ReadingSnapshot:
         """Raises ``JobFailedError`` if the enumerator can't say how far it is."""
         try:
+            if self.enumerator is None and self._left is not None and self._left.enumerated:
+                self._begin()  # nobody has asked it since the job went on: it is not to be forgotten
             enumerator = self.enumerator.snapshot_state(checkpoint_id) if self.enumerator is not None else None
         except Exception as error:
             raise failed_on_driver(self.info, error, " to save its enumerator") from error

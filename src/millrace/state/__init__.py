@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.state.bootstrap import KeyedStateBootstrapFunction, OperatorTransformation
-from millrace.state.entries import Timer
+from millrace.state.entries import Slice, Timer
 from millrace.state.keyed_bootstrap import BootstrapError
 from millrace.state.listing import OperatorEntry, StateEntry
 from millrace.state.opened import NotInSavepointError
@@ -20,6 +20,7 @@ __all__ = [
     "SavepointMetadata",
     "SavepointReader",
     "SavepointWriter",
+    "Slice",
     "SourcePosition",
     "StateEntry",
     "StateView",

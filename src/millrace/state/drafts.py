@@ -134,7 +134,7 @@ class Draft:
         for name, (kind, entries) in states.items():
             if name not in self.removed:
                 for change in self.changes.get(name, ()):
-                    entries = changed(kind, entries, change)
+                    entries = changed(name, kind, entries, change)
                 new[self.renamed.get(name, name)] = (kind, entries)
         return new
 

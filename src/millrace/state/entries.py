@@ -7,15 +7,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from millrace.datastream.window import TimeWindow
+from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, TIMERS
 from millrace.runtime.state.operator_state import Distribution
 
-__all__ = ["Change", "Timer", "changed", "changed_operator_state", "operator_state_pairs", "pairs"]
+__all__ = ["Change", "Slice", "Timer", "changed", "changed_operator_state", "operator_state_pairs", "pairs"]
 
 Entries = dict[Any, Any]
 Change = Callable[[Any, Any], Any]
 """(key, value) -> the new value, None to remove it"""
+
+
+class Slice(NamedTuple):
+    """A part of several windows, which they share."""
+
+    end: int
+    """ms"""
 
 
 class Timer(NamedTuple):
@@ -94,7 +102,7 @@ _BY_WINDOW = frozenset({"windows", "window lists"})
 
 def pairs(state: str, kind: str, entries: Entries) -> Iterator[tuple[Any, Any]]:
     """(key, value) of everything. State of a window has (key, window) for a key, where the window is the time of its
-    end (ms) if no more of it is stored."""
+    end (ms) if no more of it is stored, or a ``Slice``."""
     if kind == TIMERS:
         domain = "event" if state == EVENT_TIMERS else "processing"
         yield from ((at, Timer(domain, timestamp)) for timestamp, at in entries)
@@ -104,13 +112,18 @@ def pairs(state: str, kind: str, entries: Entries) -> Iterator[tuple[Any, Any]]:
     elif kind in _BY_WINDOW:
         read = _FORMS[kind].read
         for end, (_, row) in entries.items():
-            yield from ((Scoped(key, end), read(stored)) for key, stored in row.items())
+            window = _window(state, end)
+            yield from ((Scoped(key, window), read(stored)) for key, stored in row.items())
     else:
         read = _FORMS[kind].read
         yield from ((at, read(stored)) for at, stored in entries.items())
 
 
-def changed(kind: str, entries: Entries, change: Change) -> Entries:
+def _window(state: str, end: int) -> int | Slice:
+    return Slice(end) if state == SLICES else end
+
+
+def changed(state: str, kind: str, entries: Entries, change: Change) -> Entries:
     """The entries with new values.
 
     :raises TypeError: the function gives something else than the state holds, or timers shall change.
@@ -119,11 +132,13 @@ def changed(kind: str, entries: Entries, change: Change) -> Entries:
         changed_sessions = ((key, _sessions(key, sessions, change)) for key, sessions in entries.items())
         return {key: sessions for key, sessions in changed_sessions if sessions}
     if kind in _BY_WINDOW:
-        rows = {
-            end: (fresh, _contents(kind, ((key, Scoped(key, end), stored) for key, stored in row.items()), change))
-            for end, (fresh, row) in entries.items()
-        }
-        return {end: row for end, row in rows.items() if row[1]}
+        rows: Entries = {}
+        for end, (fresh, row) in entries.items():
+            window = _window(state, end)
+            new = _contents(kind, ((key, Scoped(key, window), stored) for key, stored in row.items()), change)
+            if new:
+                rows[end] = (fresh, new)
+        return rows
     return _contents(kind, ((at, at, stored) for at, stored in entries.items()), change)
 
 

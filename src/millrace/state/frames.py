@@ -15,7 +15,7 @@ from millrace.checkpoint.classes import Classes
 from millrace.checkpoint.columns import children
 from millrace.state.arrays import arrays_of
 from millrace.state.opened import Opened, Piece
-from millrace.state.rows import added, columns_of, described_columns, shapes_of
+from millrace.state.rows import added, columns_of, described_columns, shapes_of, stored_name
 from millrace.state.shapes import PLAIN, Shape, fields_of
 from millrace.state.spark_types import ddl_of, spark_type
 
@@ -98,12 +98,15 @@ def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], 
 def _group(session: SparkSession, folder: str, pieces: Sequence[Piece], names: Sequence[str]) -> DataFrame:
     constants = {name: value for name, (value, _) in added(pieces[0]).items()}
     paths = [f"{folder}/{piece.file.path}" for piece in pieces if piece.file is not None]
-    columns = [_constant(name, constants[name]) if name in constants else f"`{name}`" for name in names]
+    columns = [f"{_expression(name, constants)} AS `{name}`" for name in names]
     return session.read.parquet(*paths).selectExpr(*columns)
 
 
-def _constant(name: str, value: str | int) -> str:
-    return f"{value!r} AS `{name}`" if isinstance(value, str) else f"CAST({value} AS BIGINT) AS `{name}`"
+def _expression(name: str, constants: dict[str, str | int]) -> str:
+    value = constants.get(name)
+    if isinstance(value, int):
+        return f"CAST({value} AS BIGINT)"
+    return f"`{stored_name(name)}`" if value is None else repr(value)
 
 
 # -- by Python workers ------------------------------------------------------------------------------------------------

@@ -114,7 +114,8 @@ class SavepointReader:
     def window_state(self, uid: str) -> StateView:
         """What the open windows of an operator hold: elements, what they were reduced to, or accumulators.
 
-        Sliding windows may share slices; then the parts are shown, each under the end of its slice.
+        Sliding windows may share slices; then the parts are shown, each with the end of its slice (``slice_end``, in
+        ``items()`` a ``Slice``).
 
         :raises NotInSavepointError: the operator has no windows.
         """

@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.backend import EVENT_TIMERS, TIMERS
 from millrace.runtime.state.info import OPERATOR
 from millrace.runtime.state.operator_state import Distribution
 from millrace.state.opened import Piece
 from millrace.state.shapes import Nothing, Shape, shape_of, type_of, unify
 
-__all__ = ["added", "columns_of", "described_columns", "shapes_of"]
+__all__ = ["added", "columns_of", "described_columns", "shapes_of", "stored_name"]
 
 Described = dict[str, Any]
 
@@ -23,6 +24,7 @@ _ORDER = (
     "namespace",
     "window_start",
     "window_end",
+    "slice_end",
     "domain",
     "timestamp",
     "position",
@@ -37,10 +39,19 @@ _POSITION: Described = {"form": "int"}
 
 def described_columns(piece: Piece) -> dict[str, Described]:
     """The columns of the file that are shown, and how they were encoded."""
-    shown = {name: column for name, column in piece.columns.items() if name not in _NOT_SHOWN}
+    shown = {_shown_name(piece, name): column for name, column in piece.columns.items() if name not in _NOT_SHOWN}
     if piece.kind in _LISTS:
         shown["position"] = _POSITION
     return shown
+
+
+def _shown_name(piece: Piece, name: str) -> str:
+    return "slice_end" if piece.state == SLICES and name == "window_end" else name
+
+
+def stored_name(name: str) -> str:
+    """The name that a shown column has in the file."""
+    return "window_end" if name == "slice_end" else name
 
 
 def added(piece: Piece) -> dict[str, tuple[Any, Described]]:
@@ -54,7 +65,7 @@ def added(piece: Piece) -> dict[str, tuple[Any, Described]]:
 
 def columns_of(piece: Piece, rows: Any) -> dict[str, tuple[Any, Described]]:
     """The columns that are shown, as arrays with their descriptions."""
-    found = {name: (rows[name], described) for name, described in described_columns(piece).items()}
+    found = {name: (rows[stored_name(name)], described) for name, described in described_columns(piece).items()}
     for name, (value, described) in added(piece).items():
         found[name] = (pa.array([value] * len(rows), type_of(shape_of(described))), described)
     return found

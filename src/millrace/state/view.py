@@ -30,8 +30,9 @@ class StateView:
     """What a savepoint holds of a state. Nothing is read before it is asked for.
 
     The columns are ``key``; for state of windows ``window_start`` and ``window_end`` (ms, as far as they are stored),
-    for that of another namespace ``namespace``; for lists ``position``, with a row for each element; for maps
-    ``map_key``, with a row for each entry; with time to live ``last_access`` (ms); and ``value``.
+    or ``slice_end`` for what windows share; for that of another namespace ``namespace``; for lists ``position``, with a
+    row for each element; for maps ``map_key``, with a row for each entry; with time to live ``last_access`` (ms); and
+    ``value``.
 
     Numbers, text, bytes and times have their Arrow types, tuples, rows and dataclasses are structs. Integers beyond 64
     bits, decimals and UUIDs are text. What Arrow has no type for is text, too, as ``repr`` gives it, and its pickles
@@ -80,8 +81,9 @@ class StateView:
     def items(self) -> Iterator[tuple[Any, Any]]:
         """(key, value) as the program has them, file by file: a list for a list state, a dict for a map state.
 
-        For state of windows the key is (key, window), for timers the value is a ``Timer``, for operator state there is
-        a pair for each element: (subtask, element), for broadcast state one for each entry.
+        For state of windows the key is (key, window), where a window is the time of its end (ms) if no more of it is
+        stored, and a ``Slice`` stands for what windows share. For timers the value is a ``Timer``, for operator state
+        there is a pair for each element: (subtask, element), for broadcast state one for each entry.
 
         :raises EvolutionError: a class of the values is missing or has changed.
         """

@@ -2,8 +2,8 @@
 
     python -m tests.data.savepoints.write 0.1
 
-Beside it, in ``0.1.json``, is what the program had put out by then. What is there is never written anew: a savepoint
-must be readable in the form in which its release wrote it.
+Beside it, in ``0.1.json``, is a digest of what the program had put out by then. What is there is never written anew: a
+savepoint must be readable in the form in which its release wrote it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import every_state
-from tests.state.oracle import texts
+from tests.state.oracle import digest, texts
 
 HERE = Path(__file__).parent
 EPOCHS = 7
@@ -30,7 +30,7 @@ def write(version: str) -> None:
         for _ in range(EPOCHS - 1):
             job.epoch()
         job.epoch(folder)
-    results.write_text(json.dumps(sorted(texts(job.collected)), indent=0) + "\n")
+    results.write_text(json.dumps(digest(texts(job.collected))) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from millrace.common.file_systems import is_local, open_file_system
 from millrace.common.serialization import BulkWriterFactory
 from millrace.connectors.file_system.rolling import PartFileInfo
 
-__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart", "discard_file", "is_file", "was_finished"]
+__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart", "discard_file", "is_file"]
 
 BUFFER_SIZE = 1 << 18
 _NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
@@ -28,6 +28,8 @@ class PendingFile:
     target: str
     kept: int = 0
     """How many of its bytes belong to earlier epochs: those must outlive an abort of this one."""
+    replaces: tuple[str, ...] = ()
+    """hidden files from which it was copied: of no use once it is visible"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class PartState:
     size: int
     creation_time: int
     last_update_time: int
+    replaces: tuple[str, ...] = ()
+    """hidden files from which it was copied: older checkpoints may need them"""
+
+    def under(self, in_progress: str) -> PartState:
+        """The same part, in a copy of the file."""
+        return replace(self, in_progress=in_progress, replaces=(*self.replaces, self.in_progress))
 
 
 class Part(PartFileInfo):
@@ -84,7 +92,8 @@ class Part(PartFileInfo):
             discard_file(self._file_system, self._state.in_progress)
 
     def _pending(self) -> PendingFile:
-        return PendingFile(self._state.root, self._state.in_progress, self._state.target, self._kept)
+        state = self._state
+        return PendingFile(state.root, state.in_progress, state.target, self._kept, state.replaces)
 
     def _create(self, buffering: int = BUFFER_SIZE) -> Any:
         directory = self._state.in_progress.rpartition("/")[0]
@@ -98,19 +107,19 @@ class Part(PartFileInfo):
 class RowPart(Part):
     """Encoded elements one after the other. On local disks it may stay open over several epochs.
 
-    :param copy_to: go on in a new file of this name, with the valid bytes of the old one. What another process may
-        still write to the old one, for an epoch that has failed, then harms nobody.
+    :param source: the same part in another file, of which this one shall be a copy. What other processes still write to
+        that file then harms nobody.
     """
 
-    def __init__(self, state: PartState, encode: Callable[[Any], bytes], copy_to: str | None = None) -> None:
+    def __init__(self, state: PartState, encode: Callable[[Any], bytes], source: PartState | None = None) -> None:
         super().__init__(state)
         self._encode = encode
         self._file: Any = None
         # Python's own buffers would be written out whenever a forgotten file is garbage collected.
         self._buffer: list[bytes] = []
         self._buffered = 0
-        if copy_to is not None:
-            self._copy(copy_to)
+        if source is not None:
+            self._copy(source)
 
     def write(self, element: Any, now: int) -> None:
         data = self._encode(element)
@@ -131,15 +140,13 @@ class RowPart(Part):
 
     def _reopen(self) -> Any:
         """The file, with the bytes that an epoch has recorded and no more."""
-        file = self._open("r+b")
+        file = _open(self._state, "r+b")
         file.truncate(self._kept)
         file.seek(self._kept)
         return file
 
-    def _copy(self, path: str) -> None:
-        with self._open("rb") as old:
-            self._state = replace(self._state, in_progress=path)
-            self._file = self._create(buffering=0)
+    def _copy(self, source: PartState) -> None:
+        with _open(source, "rb") as old:
             left, self._kept = self._kept, 0  # nothing is recorded of the new file
             while left:
                 data = old.read(min(left, BUFFER_SIZE))
@@ -147,21 +154,6 @@ class RowPart(Part):
                 self._flush()
                 left -= len(data)
         self.persisted = False
-
-    def _open(self, mode: str) -> Any:
-        path = self._state.in_progress
-        try:
-            file = open(path, mode, 0)  # noqa: SIM115
-        except FileNotFoundError:
-            raise FileNotFoundError(
-                f"FileSink can't go on with {path}, which the checkpoint names as unfinished: it is gone. "
-                f"If a later run has finished it as {self._state.target}, restore from a later checkpoint"
-            ) from None
-        length = os.fstat(file.fileno()).st_size
-        if length < self._kept:
-            file.close()
-            raise OSError(f"{path} has {length} bytes, but the checkpoint says that {self._kept} were written")
-        return file
 
     def finish(self) -> PendingFile:
         self._flush()  # and so cuts off what a failed attempt has added
@@ -191,8 +183,8 @@ class RowPart(Part):
 class FinishedRows(RowPart):
     """A part that a sink of a row format left unfinished, in the hands of one that has another format by now."""
 
-    def __init__(self, state: PartState, copy_to: str | None = None) -> None:
-        super().__init__(state, _no_more, copy_to)
+    def __init__(self, state: PartState, source: PartState | None = None) -> None:
+        super().__init__(state, _no_more, source)
 
     @property
     def resumable(self) -> bool:
@@ -226,11 +218,21 @@ def _no_more(element: Any) -> bytes:
     raise NotImplementedError("nothing is added to a part of another format")
 
 
-def was_finished(state: PartState) -> bool:
-    """Whether a part that was unfinished is visible by now: a later run went on with it."""
-    file_system = open_file_system(state.root)[0]
-    hidden, target = file_system.get_file_info([state.in_progress, state.target])
-    return bool(hidden.type == fs.FileType.NotFound and target.type == fs.FileType.File and target.size >= state.size)
+def _open(state: PartState, mode: str) -> Any:
+    """The file of an unfinished part, with all its valid bytes."""
+    path = state.in_progress
+    try:
+        file = open(path, mode, 0)  # noqa: SIM115
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"FileSink can't go on with {path}, which the checkpoint names as unfinished: it is gone, and there is no "
+            f"{state.target} either, as which a later run would have finished it"
+        ) from None
+    length = os.fstat(file.fileno()).st_size
+    if length < state.size:
+        file.close()
+        raise OSError(f"{path} has {length} bytes, but the checkpoint says that {state.size} were written")
+    return file
 
 
 def is_file(file_system: Any, path: str) -> bool:

@@ -87,12 +87,12 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
             *self._opens_parts(),
         )
 
-    def _opens_parts(self) -> tuple[Callable[[PartState], Part], Callable[[PartState, str | None], Part]]:
+    def _opens_parts(self) -> tuple[Callable[[PartState], Part], Callable[[PartState, PartState | None], Part]]:
         """How to begin a part, and how to go on with one."""
         if self._writer_factory is not None:
             return partial(BulkPart, factory=self._writer_factory), FinishedRows
         encode = self._encoder.encode
-        return partial(RowPart, encode=encode), lambda state, copy_to: RowPart(state, encode, copy_to)
+        return partial(RowPart, encode=encode), lambda state, source: RowPart(state, encode, source)
 
     def create_committer(self) -> FileCommitter:
         return FileCommitter(locate(self._base_path), self._uid)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from pyarrow import fs
+
 from millrace.common.file_systems import Location, open_file_system
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
+from millrace.connectors.file_system.hidden import hidden_name, is_of
 from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file, is_file, was_finished
+from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file, is_file
 from millrace.connectors.file_system.rolling import RollingPolicy
 from millrace.connectors.owner import owner_of
 
@@ -47,8 +50,8 @@ class WriterConfig:
     output: OutputFileConfig
     check_interval_ms: int
     new_part: Callable[[PartState], Part]
-    resume_part: Callable[[PartState, str | None], Part]
-    """goes on with a part of an earlier epoch; in a file of another name if there is one"""
+    resume_part: Callable[[PartState, PartState | None], Part]
+    """goes on with a part of an earlier epoch; as a copy of the second one, if there is one"""
 
 
 class FileWriter(SinkWriter[T], Generic[T]):
@@ -78,9 +81,12 @@ class FileWriter(SinkWriter[T], Generic[T]):
             state.epoch + 1 != context.get_checkpoint_id() or state.owner != self._owner for state in states
         )
         for part_state in (part for state in states for part in state.parts):
-            if shared and was_finished(part_state):
+            if not shared:
+                part = config.resume_part(part_state, None)
+            elif self._was_finished(part_state):
                 continue
-            part = config.resume_part(part_state, self._hidden(part_state.target) if shared else None)
+            else:
+                part = config.resume_part(part_state.under(self._hidden(part_state.target)), part_state)
             # Two subtasks became one: finish the second part. Nor does a bulk format go on with a part of rows.
             if part.bucket_id in self._parts or not part.resumable:
                 self._pending.append(part.finish())
@@ -122,7 +128,14 @@ class FileWriter(SinkWriter[T], Generic[T]):
     def _hidden(self, target: str) -> str:
         """A name for the part while it is written: no other epoch or attempt has it."""
         directory, _, name = target.rpartition("/")
-        return f"{directory}/.{name}.inprogress.{self._owner}-{self._token}"
+        return f"{directory}/{hidden_name(name, self._owner, self._token)}"
+
+    def _was_finished(self, state: PartState) -> bool:
+        """Whether the part is visible by now: a later run, or another job, has gone on with it from here."""
+        file_system = open_file_system(state.root)[0]
+        hidden, target = file_system.get_file_info([state.in_progress, state.target])
+        gone = hidden.type is fs.FileType.NotFound or not is_of(self._owner, state.in_progress)
+        return bool(gone and target.type is fs.FileType.File and target.size >= state.size)
 
     def _roll(self, part: Part) -> None:
         self._pending.append(part.finish())

@@ -101,7 +101,7 @@ class KeyedBroadcastContext(UnkeyedBroadcastContext):
         backend = self._backend
         state, table = backend.get_any(state_descriptor), backend.table(state_descriptor.get_name())
         try:
-            for key in list(table.keys()) if table is not None else ():
+            for key in table.keys() if table is not None else ():
                 backend.at = key
                 function(key, state)
         finally:

@@ -36,6 +36,8 @@ _MIDDLE = 2**63
 
 def part(value: Any) -> bytes:
     """The bytes of an address or user key, ``LONGEST`` at most."""
+    if value.__class__ is int:
+        return _int(value)
     encoder = _ENCODERS.get(value.__class__)
     encoded = _other(value) if encoder is None else encoder(value)
     return encoded if len(encoded) <= LONGEST else _DIGEST + hashlib.blake2b(encoded, digest_size=32).digest()

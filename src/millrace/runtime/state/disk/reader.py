@@ -18,27 +18,26 @@ class Reader:
         self._on_damage = on_damage
         self._failure: type[Exception] = UnboundLocalError
         self._txn: Any = None
+        self._get: Callable[[bytes], bytes | None] = _nothing
 
     def begin(self, environment: Environment) -> None:
         """See the content of this moment."""
         self.end()
         self._failure = environment.failure
         self._txn = environment.read()
+        self._get = self._txn.get
 
     def end(self) -> None:
         """Let go of what is seen, so that others can use its space again."""
         if self._txn is not None:
             self._txn.abort()
-            self._txn = None
+            self._txn, self._get = None, _nothing
 
     def get(self, key: bytes) -> bytes | None:
-        if self._txn is None:
-            return None
         try:
-            record: bytes | None = self._txn.get(key)
+            return self._get(key)
         except self._failure as error:
             raise self._on_damage(error) from error
-        return record
 
     def below(self, base: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All (key, record) whose key begins with ``base``, in order. To be used up before ``end``."""
@@ -67,6 +66,10 @@ class Reader:
                 return last_before(cursor, base, end)
         except self._failure as error:
             raise self._on_damage(error) from error
+
+
+def _nothing(key: bytes) -> None:
+    return None
 
 
 def last_before(cursor: Any, base: bytes, end: bytes) -> tuple[bytes, bytes] | None:

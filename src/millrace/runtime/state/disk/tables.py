@@ -91,15 +91,15 @@ class DiskRows(MutableMapping[Any, Any]):
         return default if value is ABSENT else value
 
     def _stored(self, at: Any) -> Any:
-        value = self._read.get(at, _UNKNOWN)
+        read = self._read
+        value = read.get(at, _UNKNOWN)
         if value is _UNKNOWN:
             payload = self._shelf.payload(part(at), at)
             if payload is None:
                 return ABSENT
-            value = decode_value(payload)
-            if len(self._read) >= READS:
-                self._read.clear()
-            self._read[at] = value
+            if len(read) >= READS:
+                read.clear()
+            value = read[at] = decode_value(payload)
         return value
 
     def __getitem__(self, at: Any) -> Any:
