@@ -22,7 +22,8 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 
-KEYS = 13
+KEYS = 31
+"""So many that each of up to three subtasks has some: what lies in the buffer of a subtask without keys stays there."""
 BUCKET = 400
 TUMBLING = 1_000
 SESSION_GAP = 200
@@ -34,7 +35,7 @@ END_OF_TIME = 2**62
 
 
 def key_of(record: Numbered) -> int:
-    """Records of all splits share the keys; all records of a pause to the next have most of them."""
+    """Records of all splits share the keys."""
     return (record.number * 7 + record.split * 3) % KEYS
 
 

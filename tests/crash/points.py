@@ -65,10 +65,11 @@ def happened(directory: Path) -> list[float]:
     return [float(path.read_text()) for path in sorted(directory.glob("crash-*"))]
 
 
-def completed_epochs(directory: Path) -> list[float]:
-    """When each epoch was complete on the driver."""
+def completed_epochs(directory: Path) -> list[tuple[float, int]]:
+    """When each epoch was complete (s since the epoch), and on which driver (its process id)."""
     path = directory / "epochs"
-    return [float(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(float(moment), int(driver)) for moment, driver in map(str.split, lines)]
 
 
 def this_is_the_driver() -> None:
@@ -109,7 +110,7 @@ class _Plan:
 
     def epoch_completed(self) -> None:
         with open(self.directory / "epochs", "a") as file:
-            file.write(f"{time.time()}\n")
+            file.write(f"{time.time()} {os.getpid()}\n")
 
 
 def _kill(victim: Victim) -> None:

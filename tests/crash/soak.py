@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ class Soak:
         self.began = time.time()
         self.end = self.began + minutes * 60
         self.calm_from = self.began + minutes * 30
+        self.calm = False
         self.samples: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self.kills: list[tuple[float, str]] = []
         self.savepoints = self.restores = 0
@@ -99,7 +100,7 @@ class Soak:
         self.wait(lambda: self.epochs_since(now), now := time.time())
 
     def epochs_since(self, moment: float) -> bool:
-        return any(epoch > moment for epoch in completed_epochs(self.place.crashes)[-3:])
+        return any(epoch > moment for epoch, _ in completed_epochs(self.place.crashes)[-3:])
 
     def wait(self, until: Callable[[], Any], since: float) -> None:
         """Sample until something is so. Raises if it takes too long, or if the command has ended."""
@@ -115,6 +116,8 @@ class Soak:
     def go(self) -> None:
         while time.time() < self.end:
             calm = time.time() > self.calm_from
+            if calm and not self.calm:
+                self.calm, self.calm_from = True, time.time()
             pause = self.chance.uniform(*(CALM_SECONDS if calm else ROUGH_SECONDS))
             until = min(time.time() + pause, self.end)
             self.wait(lambda until=until: time.time() > until, time.time())
@@ -190,10 +193,11 @@ class Soak:
         for what in sorted(self.samples):
             second, last = (statistics.median(self.quarter(what, number) or [0]) for number in (1, 3))
             largest = max(value for _, value in self.samples[what])
-            if what == "files":
-                # They grow until a compaction, so medians say nothing about a short run.
+            if what.endswith("files"):
+                # They grow until a compaction (or until the JVM collects garbage, and deletes what Spark shuffled with
+                # it), so medians say nothing about a short run.
                 before = [value for moment, value in self.samples[what] if moment < self.calm_from]
-                flat = max(self.quarter(what, 3)) <= 1.25 * max(before + self.quarter(what, 1)) + 100
+                flat = max(self.quarter(what, 3), default=0) <= 1.25 * max(before + self.quarter(what, 1)) + 100
             else:
                 flat = last <= second * GROWTH + GROWTH_MB
             good &= flat
@@ -205,7 +209,7 @@ class Soak:
         epochs = completed_epochs(self.place.crashes)
         print(f"\n{len(epochs)} epochs, {self.savepoints} savepoints, {self.restores} restores with a new parallelism")
         for role in ("worker", "jvm", "driver"):
-            times = [_first_after(epochs, moment) - moment for moment, who in self.kills if who == role]
+            times = [_recovery(epochs, moment, role) for moment, who in self.kills if who == role]
             if times:
                 print(
                     f"{role} killed {len(times)} times: next epoch complete after {statistics.median(times):.1f} s "
@@ -224,8 +228,12 @@ class Soak:
         print(f"accounts balance: {sum(splits)} records, lost 0, doubled 0")
 
 
-def _first_after(moments: Iterable[float], begin: float) -> float:
-    return next((moment for moment in moments if moment > begin), begin)
+def _recovery(epochs: Sequence[tuple[float, int]], killed: float, role: str) -> float:
+    """How long it took until an epoch was complete, one of a new driver if the old one could not go on."""
+    before = next((driver for moment, driver in reversed(epochs) if moment <= killed), None)
+    return next(
+        moment - killed for moment, driver in epochs if moment > killed and (role == "worker" or driver != before)
+    )
 
 
 def main() -> int:

@@ -11,21 +11,29 @@ BUDGETS = (0, 1, 2, 3, 4, 6, 10)
 RARE = {"user code fails": 0.2, "worker dies in user code": 0.2, "driver dies": 0.15, "driver's code fails": 0.3}
 """Faults for which there is so much opportunity that they need smaller rates."""
 
-STEPS = (
+WRITES = ("fails", "seems to fail")
+STATE = ("a delta", "a whole state", "a savepoint")
+
+DRIVER_STEPS = (
     "abort",
-    "abort, done",
     "commit",
-    "commit, done",
     "delete a delta",
-    "delete a delta, done",
     "delete a whole state",
-    "delete a whole state, done",
     "delete all of a checkpoint",
-    "delete all of a checkpoint, done",
     "delete all of a job",
-    "delete all of a job, done",
     "delete all of a savepoint",
-    "delete all of a savepoint, done",
+    "record the end",
+    "record the job",
+    "recover",
+    "write a number",
+    "write a savepoint's metadata",
+    "write metadata",
+)
+"""What a driver does to the world: it may die before and after."""
+
+STEPS = (
+    *DRIVER_STEPS,
+    *(f"{step}, done" for step in DRIVER_STEPS),
     "epoch complete",
     "find splits",
     "list a job",
@@ -34,12 +42,6 @@ STEPS = (
     "read a number",
     "read a savepoint's metadata",
     "read metadata",
-    "record the end",
-    "record the end, done",
-    "record the job",
-    "record the job, done",
-    "recover",
-    "recover, done",
     "release",
     "restart",
     "save the enumerator",
@@ -47,14 +49,27 @@ STEPS = (
     "taken over",
     "tasks done",
     "while tasks run",
-    "write a number",
-    "write a number, done",
-    "write a savepoint's metadata",
-    "write a savepoint's metadata, done",
-    "write metadata",
-    "write metadata, done",
 )
-"""What a driver does, and may die before, as far as it touches the world."""
+"""Where a driver may die."""
+
+FAULTS = (
+    *(("driver dies", step) for step in STEPS),
+    *(("driver's code fails", step) for step in ("abort", "commit", "find splits", "recover", "save the enumerator")),
+    *(("driver's code fails", f"{step}, done") for step in ("abort", "commit", "recover")),
+    *(("delete fails", step) for step in DRIVER_STEPS if step.startswith("delete")),
+    *((f"driver's write {fails}", step) for step in DRIVER_STEPS if step.startswith("write") for fails in WRITES),
+    *(("read fails", step) for step in STEPS if step.startswith(("read", "list"))),
+    *(("read fails", step) for step in ("read a delta", "read a savepoint", "read a whole state")),
+    *(("task's write fails", f"write {what}") for what in STATE),
+    *(("worker dies", f"write {what}{done}") for what in STATE for done in ("", ", done")),
+    ("worker dies", "before a task"),
+    ("worker dies", "after a task"),
+    ("answer lost", ""),
+    ("output lost", ""),
+    ("zombie", ""),
+    ("user code fails", "map"),
+)
+"""(kind, where): what is sure to happen in some worlds, be there ever so little opportunity."""
 
 
 class DriverDied(BaseException):
@@ -80,34 +95,33 @@ class Violation(BaseException):
 class Chances:
     """Decides which faults happen. Their number is limited, so every job ends.
 
-    ``fatal`` is a step that the driver does not survive, when it comes to it for the so-many-th time: so every step is
-    fatal in some worlds, be it ever so rare.
+    One fault is sure to come in every other world, when there is opportunity for it for the so-many-th time.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._rates: dict[str, float] = {}
         self.left = random.choice(BUDGETS)
-        self.fatal = random.choice((None, random.choice(STEPS)))
-        self._fatal_in = random.choice((1, 1, 2, 3, 5))
+        self.sure = random.choice((None, random.choice(FAULTS)))
+        self._sure_in = random.choice((1, 1, 2, 3, 5, 8, 13))
         self.happened: Counter[tuple[str, str]] = Counter()
         """(kind, where) -> how often"""
 
     def none(self) -> None:
         """Nothing goes wrong from here on."""
-        self.left, self.fatal = 0, None
+        self.left, self.sure = 0, None
 
     def happens(self, kind: str, where: str) -> bool:
         """Whether a fault of this kind happens now. Each kind has a rate of its own, drawn when it is first met."""
-        found = self._is_fatal(kind, where) or self._is_drawn(kind)
+        found = self._is_sure(kind, where) or self._is_drawn(kind)
         self.happened[kind, where] += found
         return found
 
-    def _is_fatal(self, kind: str, where: str) -> bool:
-        if where != self.fatal or kind != "driver dies":
+    def _is_sure(self, kind: str, where: str) -> bool:
+        if (kind, where) != self.sure:
             return False
-        self._fatal_in -= 1
-        return self._fatal_in == 0
+        self._sure_in -= 1
+        return self._sure_in == 0
 
     def _is_drawn(self, kind: str) -> bool:
         if self.left <= 0:

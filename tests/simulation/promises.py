@@ -110,7 +110,8 @@ class Promises:
     def bounded(self, order: EpochOrder) -> None:
         """What the driver remembers of past epochs, and tells every task, does not grow with their number."""
         if len(order.history) > self._world.compact_versions + 1:
-            raise Violation(f"{len(order.history)} epochs are remembered; compaction begins at {self._world.compact_versions}")
+            begins = self._world.compact_versions
+            raise Violation(f"{len(order.history)} epochs are remembered; compaction begins at {begins}")
 
     # -- sinks --------------------------------------------------------------------------------------------------------
 

@@ -179,6 +179,7 @@ class _Story:
     def _check_sinks(self, job_id: str) -> None:
         world = self._world
         mine = tuple(owner_of(job_id, uid) for uid in ("ledger", "parts"))
-        left = [name for name in (*world.ledger.prepared, *world.parts.open) if name.startswith(mine)]
+        prepared = world.ledger.prepared.keys() - world.ledger.haunted
+        left = sorted(name for name in (*prepared, *world.parts.open) if name.startswith(mine))
         if left:
             raise Violation(f"sinks have things left that will never be seen: {left[:5]}")

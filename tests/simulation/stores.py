@@ -22,6 +22,8 @@ class Ledger:
         self.committed: dict[str, Records] = {}
         self.counts: Counter[Hashable] = Counter()
         """all committed records"""
+        self.haunted: set[str] = set()
+        """transactions of zombies, which may come when all is over"""
         self._world = world
         self._aborted: set[str] = set()
 
@@ -30,6 +32,7 @@ class Ledger:
         task = self._world.task
         assert task is not None
         if task.zombie:
+            self.haunted.add(name)
             task.later(f"prepare {name}", lambda: self._prepare(name, records))
         else:
             self._prepare(name, records)

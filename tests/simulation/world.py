@@ -78,8 +78,8 @@ class World:
             tolerable_failures=random.choice((0, 1, 100)),
             retained=random.choice((1, 1, 2, 3)),
         )
-        fatal = f", fatal: {self.chances.fatal}" if self.chances.fatal else ""
-        self.note(f"program {self.program.name}, {self.workers} workers, {self.chances.left} faults at most{fatal}")
+        sure = "" if self.chances.sure is None else f", sure: {' '.join(self.chances.sure)}"
+        self.note(f"program {self.program.name}, {self.workers} workers, {self.chances.left} faults at most{sure}")
         self.note(f"compaction from {self.compact_bytes} bytes, {self.compact_versions} versions; {self.settings}")
 
     def note(self, what: str) -> None:

@@ -228,6 +228,10 @@ def test_what_is_listed_is_what_there_is(reader: SavepointReader, saved: str) ->
     types = {state.name: (state.kind, state.type) for state in operators["states"].states}
     assert types["largest"] == ("reducing", "LONG")
     assert types["map"] == ("map", "MAP<STRING, ROW<a LONG, b STRING>>")
+    for uid in ("tumbling", "sliding", "reduced", "evicting", "counting"):
+        known = {state.name: state.type for state in operators[uid].states}
+        assert known["fired"] == "LONG", "whichever copy of a task reported last"
+        assert "window-contents" in known
     metadata = reader.metadata
     assert (metadata.path, metadata.id, metadata.time) == (saved, EPOCHS, EPOCHS)
     assert metadata.size > 5_000

@@ -91,7 +91,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
             uid=node.uid or "",
             name=node.name,
             factory=_factory(specs_of[node.id], node.id in final),
-            args=_arguments(specs_of[node.id], node, settings.batch, settings.job_id),
+            args=_arguments(specs_of[node.id], node, settings.batch),
             parallelism=node.parallelism or 1,
             max_parallelism=node.max_parallelism or 1,
             stage=graph.stages[node.id],
@@ -170,15 +170,15 @@ def _place(graph: Graph) -> tuple[dict[int, int], tuple[int, ...]]:
     return offsets, tuple(sum(width.values()) or 1 for width in widths)
 
 
-def _arguments(spec: specs.Spec, node: Node, batch: bool, job_id: str) -> tuple[Any, ...]:
+def _arguments(spec: specs.Spec, node: Node, batch: bool) -> tuple[Any, ...]:
     if isinstance(spec, specs.Source):
         return (spec.source, _bounded(spec.strategy) if batch else spec.strategy)
     if isinstance(spec, specs.AssignTimestamps):
         return (_bounded(spec.strategy) if batch else spec.strategy,)
     if isinstance(spec, specs.Cache):
-        return (spec.cache.sink(), job_id)
+        return (spec.cache.sink(),)
     if isinstance(spec, specs.Sink):
-        return (spec.sink.for_operator(node.uid or ""), job_id)
+        return (spec.sink.for_operator(node.uid or ""),)
     return tuple(getattr(spec, name) for name in spec.__dataclass_fields__)
 
 

@@ -17,7 +17,7 @@ from millrace.runtime.loops import Loops
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.reading import alignment_limits, reading_states
 from millrace.runtime.snapshot import JobSnapshot, OperatorPlace
-from millrace.runtime.state.info import StateInfo
+from millrace.runtime.state.info import StateInfo, with_news
 from millrace.runtime.storage import StateStorage, TaskId
 from millrace.runtime.versions import first_of_epoch
 
@@ -236,7 +236,8 @@ class Coordinator:
         for ack in acks:
             for report in ack.reports:
                 if report.states is not None:
-                    self._states[self.job.by_id[report.operator].uid] = report.states
+                    uid = self.job.by_id[report.operator].uid
+                    self._states[uid] = with_news(self._states.get(uid, ()), report.states)
         if self.checkpoints is not None:
             self.checkpoints.written(sum(ack.delta_bytes + (ack.full_bytes or 0) for ack in acks))
 

@@ -34,7 +34,7 @@ class Member:
         self.operator = operator
         self.fork = fork
         self.gate = gate
-        self._states_reported = 0
+        self._states_reported: tuple[StateInfo, ...] = ()
 
     def delta(self) -> OperatorDeltas:
         """What the epoch changed."""
@@ -82,13 +82,13 @@ class Member:
         return info
 
     def new_states(self) -> tuple[StateInfo, ...] | None:
-        """All states, if these are more than at the last call."""
+        """All states, if there is more to say about them than at the last call."""
         backends = (self.operator.keyed_state(), self.operator.operator_state())
-        infos = [info for backend in backends if backend is not None for info in backend.described()]
-        if len(infos) == self._states_reported:
+        infos = tuple(info for backend in backends if backend is not None for info in backend.described())
+        if infos == self._states_reported:
             return None
-        self._states_reported = len(infos)
-        return tuple(infos)
+        self._states_reported = infos
+        return infos
 
     @property
     def measures(self) -> Measures:

@@ -83,8 +83,6 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
         # anew.
         recovery_file.record_job(index, job.job_id, home.folder.uri)
     coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis))
-    if durable:
-        recovery_file.record_job(index, job.job_id, home.folder.uri)
     try:
         restore = _restore(coordinator, home, settings, index, lost is not None)
         runner = JobRunner(job, payload, settings, coordinator, home, restore)

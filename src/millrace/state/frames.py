@@ -17,7 +17,7 @@ from millrace.state.arrays import arrays_of
 from millrace.state.opened import Opened, Piece
 from millrace.state.rows import added, columns_of, described_columns, shapes_of, stored_name
 from millrace.state.shapes import PLAIN, Shape, fields_of
-from millrace.state.spark_types import ddl_of, spark_type
+from millrace.state.spark_types import ddl_of, spark_type, type_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,8 +40,8 @@ def frame_of(session: SparkSession, opened: Opened, pieces: Sequence[Piece]) -> 
         table = pa.concat_tables([_schema(shapes).empty_table(), *tables])
         return session.createDataFrame(table)
     paths = _paths(opened)
-    if paths is not None and all(map(_is_direct, pieces)) and all(shapes_of([piece]) == shapes for piece in pieces):
-        return _read_by_spark(session, paths, pieces, [name for name, _ in shapes])
+    if paths is not None and all(_is_direct(piece, dict(shapes)) for piece in pieces):
+        return _read_by_spark(session, paths, pieces, _schema(shapes))
     return _read_by_workers(session, pieces, shapes, opened.known)
 
 
@@ -71,8 +71,10 @@ def _paths(opened: Opened) -> str | None:
     return uri if scheme in _SAME_SCHEMES else None
 
 
-def _is_direct(piece: Piece) -> bool:
-    return piece.is_stored_as_shown and all(map(_is_shown_as_stored, described_columns(piece).values()))
+def _is_direct(piece: Piece, shapes: dict[str, Shape]) -> bool:
+    """Whether the columns that the file has are shown as they are there."""
+    in_shape = all(shapes[name] == shape for name, shape in shapes_of([piece]))
+    return in_shape and piece.is_stored_as_shown and all(map(_is_shown_as_stored, described_columns(piece).values()))
 
 
 def _is_shown_as_stored(described: dict[str, Any]) -> bool:
@@ -82,31 +84,30 @@ def _is_shown_as_stored(described: dict[str, Any]) -> bool:
     return all(map(_is_shown_as_stored, parts)) if parts else described["form"] in _DIRECT
 
 
-def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], names: Sequence[str]) -> DataFrame:
+def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], schema: Any) -> DataFrame:
     # One query for files of one schema; constants, such as the subtask, are not in the files.
     groups: dict[str, list[Piece]] = {}
     for piece in pieces:
         same = json.dumps([described_columns(piece), added(piece)], sort_keys=True)
         groups.setdefault(same, []).append(piece)
-    frames = [_group(session, folder, group, names) for group in groups.values()]
+    frames = [_group(session, folder, group, schema) for group in groups.values()]
     whole, *others = frames
     for frame in others:
         whole = whole.unionByName(frame)
     return whole
 
 
-def _group(session: SparkSession, folder: str, pieces: Sequence[Piece], names: Sequence[str]) -> DataFrame:
-    constants = {name: value for name, (value, _) in added(pieces[0]).items()}
+def _group(session: SparkSession, folder: str, pieces: Sequence[Piece], schema: Any) -> DataFrame:
     paths = [f"{folder}/{piece.file.path}" for piece in pieces if piece.file is not None]
-    columns = [f"{_expression(name, constants)} AS `{name}`" for name in names]
+    columns = [f"{_expression(pieces[0], field)} AS `{field.name}`" for field in schema]
     return session.read.parquet(*paths).selectExpr(*columns)
 
 
-def _expression(name: str, constants: dict[str, str | int]) -> str:
-    value = constants.get(name)
-    if isinstance(value, int):
-        return f"CAST({value} AS BIGINT)"
-    return f"`{stored_name(name)}`" if value is None else repr(value)
+def _expression(piece: Piece, field: Any) -> str:
+    if field.name in described_columns(piece):
+        return f"`{stored_name(field.name)}`"
+    value, _ = added(piece).get(field.name, (None, None))
+    return f"CAST({'NULL' if value is None else repr(value)} AS {type_name(field.type)})"
 
 
 # -- by Python workers ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-__all__ = ["ddl_of", "spark_type"]
+__all__ = ["ddl_of", "spark_type", "type_name"]
 
 _SIMPLER = {
     pa.large_string(): pa.string(),
@@ -49,16 +49,17 @@ def spark_type(type: Any) -> Any:
 
 def ddl_of(schema: Any) -> str:
     """A schema of types that ``spark_type`` gives."""
-    return ", ".join(f"{_quoted(field.name)} {_name(field.type)}" for field in schema)
+    return ", ".join(f"{_quoted(field.name)} {type_name(field.type)}" for field in schema)
 
 
-def _name(type: Any) -> str:
+def type_name(type: Any) -> str:
+    """The name of a type that ``spark_type`` gives."""
     if types.is_struct(type):
-        return f"STRUCT<{', '.join(f'{_quoted(field.name)}: {_name(field.type)}' for field in type.fields)}>"
+        return f"STRUCT<{', '.join(f'{_quoted(field.name)}: {type_name(field.type)}' for field in type.fields)}>"
     if types.is_list(type):
-        return f"ARRAY<{_name(type.value_type)}>"
+        return f"ARRAY<{type_name(type.value_type)}>"
     if types.is_map(type):
-        return f"MAP<{_name(type.key_type)}, {_name(type.item_type)}>"
+        return f"MAP<{type_name(type.key_type)}, {type_name(type.item_type)}>"
     return _NAMES[type]
 
 

@@ -82,7 +82,7 @@ class StateView:
         """(key, value) as the program has them, file by file: a list for a list state, a dict for a map state.
 
         For state of windows the key is (key, window), where a window is the time of its end (ms) if no more of it is
-        stored, and a ``Slice`` stands for what windows share. For timers the value is a ``Timer``, for operator state
+        stored, and a ``Slice`` stands for what windows share. For timers the value is a ``Timer``. For operator state
         there is a pair for each element: (subtask, element), for broadcast state one for each entry.
 
         :raises EvolutionError: a class of the values is missing or has changed.

@@ -60,7 +60,7 @@ class Pairs(Sink[Any]):
 
 def sinking(sink: Pairs | None = None) -> OperatorHarness:
     sink = sink or Pairs()
-    return OperatorHarness(lambda: SinkOperator(sink, "job-1"), parallelism=3, subtask=1)
+    return OperatorHarness(lambda: SinkOperator(sink), parallelism=3, subtask=1)
 
 
 SCRIPT: list[Step] = [
@@ -102,9 +102,9 @@ def test_the_writer_lives_for_one_epoch() -> None:
         assert sink.log == [], "no writer without elements"
         harness.process_element("a")
         harness.end_epoch()
-        assert sink.log == [(1, 3, "job-1"), "close"]
+        assert sink.log == [(1, 3, "0" * 32), "close"]
         harness.end_epoch()
-        assert sink.log == [(1, 3, "job-1"), "close", "close"], "state is carried on through restore_writer"
+        assert sink.log == [(1, 3, "0" * 32), "close", "close"], "state is carried on through restore_writer"
 
 
 def test_the_end_without_elements_still_flushes() -> None:

@@ -23,7 +23,7 @@ class _InitContext(WriterInitContext):
         return self._operator.context.runtime.get_number_of_parallel_subtasks()
 
     def get_job_id(self) -> str:
-        return self._operator.job_id
+        return str(self._operator.context.runtime.get_job_info().get_job_id())
 
     def get_checkpoint_id(self) -> int:
         return self._operator.epoch
@@ -51,9 +51,8 @@ class SinkOperator(Operator):
     """``DataStream.sink_to``. The writer lives for one epoch: workers are handed out in turn, so what it keeps between
     epochs is what it gives to ``snapshot_state``."""
 
-    def __init__(self, sink: Sink[Any], job_id: str = "") -> None:
+    def __init__(self, sink: Sink[Any]) -> None:
         self._sink = sink
-        self.job_id = job_id
         self.epoch = 0
         self._writer: SinkWriter[Any] | None = None
         self._states: list[Any] = []

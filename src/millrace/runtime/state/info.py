@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from millrace.common.typeinfo import TypeInformation
@@ -30,3 +31,13 @@ class StateInfo:
         return StateInfo(
             descriptor.get_name(), kind, KEYED, descriptor.type_info, descriptor.get_ttl_config() is not None
         )
+
+
+def with_news(known: Iterable[StateInfo], news: Iterable[StateInfo]) -> tuple[StateInfo, ...]:
+    """What is known after another report. A copy of a task that has the state of others, but whose function has not
+    asked for it yet, knows less about it than they do."""
+    states = {(info.scope, info.name): info for info in known}
+    for info in news:
+        if info.type is not None or (info.scope, info.name) not in states:
+            states[info.scope, info.name] = info
+    return tuple(states.values())

@@ -31,15 +31,13 @@ _AS_INT = struct.Struct(">cq")
 _AS_FLOAT = struct.Struct(">cd")
 _AS_WINDOW = struct.Struct(">cqq")
 _TIME = struct.Struct(">Q")
+_LENGTH = struct.Struct(">I").pack
 _MIDDLE = 2**63
 
 
 def part(value: Any) -> bytes:
     """The bytes of an address or user key, ``LONGEST`` at most."""
-    if value.__class__ is int:
-        return _int(value)
-    encoder = _ENCODERS.get(value.__class__)
-    encoded = _other(value) if encoder is None else encoder(value)
+    encoded = _ENCODERS.get(value.__class__, _other)(value)
     return encoded if len(encoded) <= LONGEST else _DIGEST + hashlib.blake2b(encoded, digest_size=32).digest()
 
 
@@ -113,15 +111,17 @@ def _tuple(value: tuple[Any, ...]) -> bytes:
 
 
 def _scoped(value: Scoped) -> bytes:
-    return _SCOPED + _joined(value)
+    key, namespace = value
+    first = _ENCODERS.get(key.__class__, _other)(key)
+    second = _ENCODERS.get(namespace.__class__, _other)(namespace)
+    return b"".join((_SCOPED, _LENGTH(len(first)), first, _LENGTH(len(second)), second))
 
 
 def _joined(values: tuple[Any, ...]) -> bytes:
     pieces: list[bytes] = []
     for value in values:
-        encoder = _ENCODERS.get(value.__class__)
-        encoded = _other(value) if encoder is None else encoder(value)
-        pieces += (len(encoded).to_bytes(4, "big"), encoded)
+        encoded = _ENCODERS.get(value.__class__, _other)(value)
+        pieces += (_LENGTH(len(encoded)), encoded)
     return b"".join(pieces)
 
 
