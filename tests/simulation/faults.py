@@ -103,7 +103,7 @@ class Chances:
         self._rates: dict[str, float] = {}
         self.left = random.choice(BUDGETS)
         self.sure = random.choice((None, random.choice(FAULTS)))
-        self._sure_in = random.choice((1, 1, 2, 3, 5, 8, 13))
+        self._sure_in = random.choice((1, 1, 1, 2, 3, 5, 8, 13))
         self.happened: Counter[tuple[str, str]] = Counter()
         """(kind, where) -> how often"""
 

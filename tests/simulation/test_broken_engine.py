@@ -17,7 +17,7 @@ from millrace.runtime.coordinator import Coordinator
 from millrace.runtime.loops import Loops
 from millrace.runtime.reading import ReadingState
 
-ENOUGH = 1_000
+ENOUGH = 2_000
 """seeds, one of which must find it"""
 
 _conclude, _go_on = Coordinator._conclude, ReadingState.go_on

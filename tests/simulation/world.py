@@ -17,7 +17,7 @@ from tests.simulation.stores import Ledger, Parts
 
 from millrace.runtime.checkpoints import CheckpointSettings
 
-WISHES = ("savepoint", "cancel", "stop")
+WISHES = ("savepoint", "cancel", "stop", "stop")
 
 _roots = itertools.count()
 """A root of its own for every world: nothing that is remembered of one fits another."""
@@ -65,6 +65,8 @@ class World:
         """the job that another driver would go on with"""
         self.durable = random.random() < 0.9
         self.wishes = random.choice((0, 0, 1, 1, 2))
+        if self.chances.sure is not None and "savepoint" in self.chances.sure[1]:
+            self.wishes = 3
         """how often the user still does something about the job"""
         self.workers = random.choice((1, 2, 3))
         self.compact_bytes = random.choice((300, 3_000, 1 << 22))
@@ -152,7 +154,7 @@ class World:
         """What the user wants at this moment."""
         if self.wishes and self.random.random() < 0.12:
             self.wishes -= 1
-            return self.random.choice(WISHES if self.durable else WISHES[:1])
+            return self.random.choice(WISHES if self.durable else ("savepoint",))
         return None
 
     def savepoint(self) -> str:

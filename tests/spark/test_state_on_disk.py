@@ -9,7 +9,6 @@ from typing import Any
 from tests.spark.conftest import MakeEnvironment
 
 from millrace.common import Types
-from millrace.common.configuration import Configuration
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction
 from millrace.datastream.connectors.datagen import DataGeneratorSource
@@ -29,8 +28,7 @@ class Count(KeyedProcessFunction):
 
 
 def test_workers_take_turns(environment: MakeEnvironment, tmp_path: Path) -> None:
-    env = environment(2)
-    env.configure(Configuration.from_dict({"millrace.epoch.max-records": "500"}))
+    env = environment(2, **{"millrace.epoch.max-records": 500})
     backend = EmbeddedRocksDBStateBackend()
     backend.set_db_storage_paths(str(tmp_path))
     env.set_state_backend(backend)

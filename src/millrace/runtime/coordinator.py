@@ -376,8 +376,8 @@ class Coordinator:
         self._number_from(max(self._next_epoch, next_epoch, snapshot.epoch + 1))
         self._loops.begin_from(snapshot.loops)
         self._commits.restore(snapshot.committables, snapshot.writers)
-        if ended:
-            self._commits.recover(snapshot.job_id)
+        # Of the other job only if it is over; what this one takes over has to be told to its sinks in any case.
+        self._commits.recover(snapshot.job_id if ended else self.job.job_id)
         self._commit()
         return EpochOrder(self._take_number(), attempt=self.attempt, restore=uri)
 
