@@ -89,7 +89,7 @@ class _Plan:
     def reached(self, point: Point, victims: Sequence[Victim] = tuple(Victim)) -> None:
         """This process is at the point; crashes of ``victims`` may happen here."""
         index = len(list(self.directory.glob("crash-*")))
-        if index == len(self._crashes):
+        if index >= len(self._crashes):
             return
         crash = self._crashes[index]
         if crash.point is not point or crash.victim not in victims:
