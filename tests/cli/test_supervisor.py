@@ -45,6 +45,12 @@ def tell(*values):
 KILLED = "the driver was killed by SIGKILL (kill -9, or the machine ran out of memory)"
 
 
+def _heed_signals() -> None:
+    """Whatever runs the tests may ignore Ctrl-C or a terminal that closes (nohup), and that would be inherited."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(tmp_path: Path, body: str, *options: str, **more: Any) -> subprocess.Popen[str]:
     (tmp_path / "program.py").write_text(PROLOGUE + body)
     (tmp_path / "temporary").mkdir()
@@ -54,8 +60,7 @@ def start(tmp_path: Path, body: str, *options: str, **more: Any) -> subprocess.P
         cwd=tmp_path,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
-        # Whatever runs the tests may ignore Ctrl-C, and that would be inherited.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        preexec_fn=_heed_signals,
         **{**streams, **more},
     )
 
