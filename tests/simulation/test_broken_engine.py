@@ -49,12 +49,12 @@ def same_for_all_lists_of_runs(history: Sequence[int], runs: Sequence[int]) -> t
     return versions.versions_of(history, [min(run, 1) for run in runs])
 
 
-Replaced = list[tuple[Any, str, Callable[..., Any] | bool]]
+Replaced = list[tuple[Any, str, Callable[..., Any]]]
 
 MISTAKES: dict[str, Replaced] = {
     "commits what no checkpoint holds": [(Coordinator, "_conclude", commits_before_it_records)],
     "leaves what dead tasks have prepared": [(Commits, "recover", nothing)],
-    "forgets what it owes to the sinks": [(Commits, "waiting", False)],
+    "forgets what it owes to the sinks": [(Commits, "pending", lambda self: {})],
     "deletes what an older checkpoint needs": [(Checkpoints, "oldest_needed", lambda self, task, first: first)],
     "never deletes old state": [(Coordinator, "_discard", nothing)],
     "never deletes old checkpoints": [(Checkpoints, "_delete", nothing)],

@@ -9,7 +9,9 @@ import pytest
 from tests.spark.conftest import MakeEnvironment
 from tests.spark.test_graphs import Logged
 
+from millrace.checkpoint.home import JobHome
 from millrace.runtime.coordinator import Coordinator
+from millrace.runtime.restart_policies import NoRestart
 from millrace.spark.runner import JobRunner
 from millrace.spark.submit import JobSettings
 
@@ -43,10 +45,11 @@ def test_later_jobs_read_what_the_first_one_kept(environment: MakeEnvironment, t
     ],
 )
 def test_what_a_cluster_needs_a_directory_for(
-    environment: MakeEnvironment, cached: bool, batch: bool, what: str | None
+    environment: MakeEnvironment, tmp_path: Path, cached: bool, batch: bool, what: str | None
 ) -> None:
     stream = environment(1, batch).from_sequence(1, 2)
     (stream.cache() if cached else stream).print()
     job = stream.get_execution_environment().job_graph()
-    settings = JobSettings(None, {}, parallelism=1, bounded=True, batch=batch, epoch_interval_ms=100)
-    assert JobRunner(job, b"", settings, Coordinator(job, lambda: 0))._keeps_in_files() == what
+    settings = JobSettings(None, {}, parallelism=1, bounded=True, batch=batch, epoch_interval_ms=100, restart=NoRestart())
+    home = JobHome(job.job_id, None, str(tmp_path))
+    assert JobRunner(job, b"", settings, Coordinator(job, lambda: 0), home)._keeps_in_files() == what

@@ -68,11 +68,6 @@ class Commits:
             except Exception as error:
                 raise failed_on_driver(info, error, " to recover") from error
 
-    @property
-    def waiting(self) -> bool:
-        """Whether something is still to be committed."""
-        return any(self._pending.values())
-
     def pending(self) -> dict[str, tuple[Any, ...]]:
         """uid -> what waits."""
         return {info.uid: tuple(self._pending[id]) for id, (info, _) in self._committers.items() if self._pending[id]}

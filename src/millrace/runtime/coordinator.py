@@ -92,7 +92,7 @@ class Coordinator:
     def finished(self) -> bool:
         """Whether all sources have ended and their last elements are through the sinks, or the job was told to end
         here."""
-        return self._suspended or (self._at_end and not self._commits.waiting and not self._untold)
+        return self._suspended or (self._at_end and not self._untold)
 
     @property
     def _at_end(self) -> bool:

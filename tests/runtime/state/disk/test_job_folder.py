@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,15 @@ def test_a_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
     (folder / "in-use").unlink()
     folder.rmdir()
     assert Path(job_folder(str(tmp_path), "job")).exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list the open files of a process")
+def test_a_process_that_sees_many_jobs_keeps_no_files_open(tmp_path: Path) -> None:
+    for number in range(20):
+        folder = job_folder(str(tmp_path), f"job-{number}")
+        shutil.rmtree(folder)
+    in_use = [target for target in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if str(tmp_path) in target]
+    assert len(in_use) <= 1
 
 
 def test_tasks_are_divided_among_the_disks(tmp_path: Path) -> None:

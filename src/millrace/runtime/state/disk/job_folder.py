@@ -28,11 +28,10 @@ def job_folder(root: str, job_id: str) -> str:
     mark = os.path.join(folder, _MARK)
     if folder not in _marks or not os.path.exists(mark):
         os.makedirs(folder, mode=0o700, exist_ok=True)
+        _release_deleted()
         handle = os.open(mark, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(handle, fcntl.LOCK_SH)
         os.utime(mark)
-        if folder in _marks:
-            os.close(_marks[folder])
         _marks[folder] = handle
         _delete_abandoned(os.path.dirname(folder))
     return folder
@@ -44,6 +43,13 @@ def delete_job_folder(root: str, job_id: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if folder in _marks:
         os.close(_marks.pop(folder))
+
+
+def _release_deleted() -> None:
+    """Close the marks of jobs whose directories somebody has deleted: a process may see many jobs."""
+    for folder in list(_marks):
+        if not os.path.exists(os.path.join(folder, _MARK)):
+            os.close(_marks.pop(folder))
 
 
 def _private(root: str) -> str:
