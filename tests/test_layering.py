@@ -1,6 +1,6 @@
 """Which package may import which: the arrows of the design, checked in the source of every module.
 
-    datastream, table, cep  ->  graph  ->  runtime            spark, cluster, cli on top
+    datastream, table, cep  ->  graph  ->  runtime  ->  relational            spark, cluster, cli on top
 
 Imports under ``if TYPE_CHECKING`` do not count: they never run.
 """
@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # "" are the modules right under millrace.
 EVERYTHING = {
     "", "cep", "checkpoint", "cli", "cluster", "common", "connectors", "datastream", "formats", "graph", "metrics",
-    "runtime", "spark", "state", "table", "testing", "util",
+    "relational", "runtime", "spark", "state", "table", "testing", "util",
 }  # fmt: skip
 BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli"}
 
@@ -53,9 +53,19 @@ ALLOWED: dict[str, set[str]] = {
     "common": {"common"},
     "metrics": {"common", "metrics"},
     "util": {"common", "util"},
-    "runtime": {"common", "metrics", "util", "runtime"} | CONTRACTS,
-    "connectors": {"common", "util", "connectors", "formats", "datastream.functions", "datastream.not_yet"},
-    "formats": {"common", "util", "connectors", "formats", "datastream.functions", "datastream.not_yet"},
+    # Types, expressions, plan nodes and built-in functions of tables: descriptions and columns, no engine.
+    "relational": {"common", "util", "relational"},
+    "runtime": {"common", "metrics", "util", "relational", "runtime"} | CONTRACTS,
+    "connectors": {
+        "common",
+        "util",
+        "relational",
+        "connectors",
+        "formats",
+        "datastream.functions",
+        "datastream.not_yet",
+    },
+    "formats": {"common", "util", "relational", "connectors", "formats", "datastream.functions", "datastream.not_yet"},
     "checkpoint": {
         "common",
         "util",
@@ -65,7 +75,7 @@ ALLOWED: dict[str, set[str]] = {
         "datastream.window",
         "datastream.externalized_checkpoint_retention",
     },
-    "graph": {"common", "util", "runtime", "graph", "connectors"} | VALUES,
+    "graph": {"common", "util", "relational", "runtime", "graph", "connectors"} | VALUES,
     "datastream": BELOW_SPARK,
     "table": BELOW_SPARK,
     "cep": BELOW_SPARK,
@@ -79,6 +89,7 @@ ALLOWED: dict[str, set[str]] = {
 ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
     "datastream.stream_execution_environment": {"spark"},
     "datastream.data_stream": {"spark"},
+    "table.execution": {"spark"},
 }
 
 ENGINE = {"pyspark", "py4j"}

@@ -50,6 +50,6 @@ def test_what_a_cluster_needs_a_directory_for(
     stream = environment(1, batch).from_sequence(1, 2)
     (stream.cache() if cached else stream).print()
     job = stream.get_execution_environment().job_graph()
-    settings = JobSettings(None, {}, parallelism=1, bounded=True, batch=batch, epoch_interval_ms=100, restart=NoRestart())
+    settings = JobSettings(None, {}, 1, bounded=True, batch=batch, epoch_interval_ms=100, restart=NoRestart())
     home = JobHome(job.job_id, None, str(tmp_path))
     assert JobRunner(job, b"", settings, Coordinator(job, lambda: 0), home)._keeps_in_files() == what

@@ -1,0 +1,3 @@
+"""Imports every module that registers built-in functions."""
+
+from __future__ import annotations

@@ -1,0 +1,147 @@
+"""Built-in functions: one description a function, by its name in plans.
+
+A description says what types it takes and gives, how it is computed on Arrow columns (in streaming plans, and in batch
+where Spark has nothing like it), and how Spark computes the same, if it does. Tests run every example of a function
+through both and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from millrace.relational.rex import Call, Rex
+from millrace.relational.types import DataType
+
+Column: TypeAlias = Any
+"""An argument or result: a ``pyarrow.Array``, or a ``pyarrow.Scalar`` that stands for a column of equal values."""
+
+
+class SignatureError(Exception):
+    """Arguments that a function does not take. The message says what it takes; the front ends add the place."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a call is typed: what each argument is cast to, and the type of the result."""
+
+    args: tuple[DataType, ...]
+    result: DataType
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a function may know beyond its arguments."""
+
+    length: int
+    """rows of the batch"""
+    zone: str = "UTC"
+    """time zone of the session"""
+    now: int = 0
+    """start of the query in batch, processing time in streaming; microseconds since the epoch"""
+    database: str = ""
+    watermark: int | None = None
+    """event time of the operator in ms; None before the first watermark"""
+    configuration: dict[str, str] = field(default_factory=dict)
+
+
+Infer = Callable[[Sequence[Rex], dict[str, Any]], Signature]
+"""(arguments, options of the call) -> how it is typed. Raises SignatureError."""
+Compute = Callable[[Call, Sequence[Column], Surroundings], Column]
+"""(the typed call, arguments cast as its signature says, surroundings) -> result of the type of the call."""
+Spark = Callable[[Call, Sequence[str]], "str | None"]
+"""(the typed call, SQL text of the arguments) -> Spark SQL text; None: not in this case"""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar function or operator."""
+
+    name: str
+    infer: Infer
+    compute: Compute
+    spark: Spark | None = None
+    aliases: tuple[str, ...] = ()
+    """other names in SQL"""
+    deterministic: bool = True
+    dynamic: bool = False
+    """the same for all rows of a batch query, anew for each row in streaming (CURRENT_TIMESTAMP)"""
+    syntax: str = ""
+    """how it is called, for error messages, e.g. ``SUBSTRING(string FROM integer [FOR integer])``"""
+
+
+_scalars: dict[str, Scalar] = {}
+
+
+def scalar(
+    name: str,
+    infer: Infer,
+    *,
+    spark: Spark | str | None = None,
+    aliases: Sequence[str] = (),
+    deterministic: bool = True,
+    dynamic: bool = False,
+    syntax: str = "",
+) -> Callable[[Compute], Compute]:
+    """Register the decorated function as the computation of a built-in function.
+
+    :param spark: a template with {0}, {1}, ... for the arguments or {args} for all, or a function.
+    """
+
+    def register(compute: Compute) -> Compute:
+        described = Scalar(
+            name,
+            infer,
+            compute,
+            _template(spark) if isinstance(spark, str) else spark,
+            tuple(aliases),
+            deterministic,
+            dynamic,
+            syntax,
+        )
+        for each in (name, *aliases):
+            if each in _scalars:
+                raise ValueError(f"function {each} is registered twice")
+            _scalars[each] = described
+        return compute
+
+    return register
+
+
+def _template(text: str) -> Spark:
+    return lambda call, args: text.format(*args, args=", ".join(args))
+
+
+def find_scalar(name: str) -> Scalar | None:
+    """The function with this name (upper case), None without."""
+    _load()
+    return _scalars.get(name)
+
+
+def scalar_names() -> list[str]:
+    """Names and aliases of all scalar functions."""
+    _load()
+    return sorted(_scalars)
+
+
+def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Call:
+    """A typed call: the arguments are cast to what the function takes.
+
+    :raises SignatureError: it does not take them.
+    :raises KeyError: there is no such function.
+    """
+    from millrace.relational.casting import cast_to
+
+    found = find_scalar(name)
+    if found is None:
+        raise KeyError(name)
+    options = options or {}
+    signature = found.infer(args, options)
+    cast = tuple(cast_to(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
+    return Call(signature.result, found.name, cast, tuple(sorted(options.items())))
+
+
+def _load() -> None:
+    """Import the modules that register functions."""
+    from millrace.relational.functions import catalogue  # noqa: F401

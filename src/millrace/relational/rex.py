@@ -1,0 +1,261 @@
+"""Bound expressions over the columns of a row: what SQL text and Table API expressions become.
+
+Frozen, picklable, comparable. Columns are numbered, so names do not matter any more; of a join's condition the columns
+of the right input follow those of the left one. Every expression has its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational.types import BooleanType, DataType
+
+if TYPE_CHECKING:
+    from millrace.relational.nodes import Rel
+
+
+@dataclass(frozen=True)
+class Rex:
+    """Base of all expressions."""
+
+    type: DataType
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return ()
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        """This expression with other children, as many as it has."""
+        return self
+
+
+@dataclass(frozen=True)
+class Literal(Rex):
+    """A constant in the form that Python has for its type: ``int``, ``Decimal``, ``datetime``, ``timedelta``, months as
+    ``int``, ... None for NULL."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Ref(Rex):
+    """Column ``index`` of the input, counted from 0."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class OuterRef(Rex):
+    """Column ``index`` of the query around a subquery; ``depth`` 1 is the next one outside. Gone after
+    decorrelation."""
+
+    index: int
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class FieldAccess(Rex):
+    """A field of a row value."""
+
+    row: Rex
+    name: str
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return (self.row,)
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, row=children[0])
+
+
+@dataclass(frozen=True)
+class Call(Rex):
+    """A built-in function or operator by its name in the registry (``functions.registry``), e.g. ``+``, ``CASE``,
+    ``CAST``, ``UPPER``. A CAST's target is ``type``. ``options`` are fixed words of its syntax, e.g.
+    ``(("on_error", "NULL"),)`` of JSON_VALUE or ``(("unit", "HOUR"),)`` of EXTRACT."""
+
+    function: str
+    args: tuple[Rex, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return self.args
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, args=children)
+
+    def option(self, name: str, default: Any = None) -> Any:
+        return dict(self.options).get(name, default)
+
+
+@dataclass(frozen=True)
+class UdfCall(Rex):
+    """A scalar function of the user."""
+
+    function: Any = field(compare=False)
+    """a ``UserDefinedScalarFunctionWrapper`` (``table.udf``)"""
+    name: str = ""
+    args: tuple[Rex, ...] = ()
+    vectorized: bool = False
+    """takes and gives pandas.Series"""
+    asynchronous: bool = False
+    deterministic: bool = True
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return self.args
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, args=children)
+
+
+@dataclass(frozen=True)
+class Subquery(Rex):
+    """A query inside an expression; a rule makes joins of them.
+
+    ``kind`` is IN, EXISTS or SCALAR. For IN, ``operands`` are what is compared with the columns of the query.
+    """
+
+    kind: str
+    plan: Rel = field(compare=False)
+    operands: tuple[Rex, ...] = ()
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return self.operands
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, operands=children)
+
+
+@dataclass(frozen=True)
+class AggCall:
+    """One aggregate: a built-in one by name, or a function of the user."""
+
+    function: str
+    args: tuple[Rex, ...]
+    type: DataType
+    distinct: bool = False
+    filter: Rex | None = None
+    """FILTER (WHERE ...)"""
+    order: tuple[SortKey, ...] = ()
+    """WITHIN GROUP (ORDER BY ...)"""
+    options: tuple[tuple[str, Any], ...] = ()
+    udf: Any = field(default=None, compare=False)
+    """a ``UserDefinedAggregateFunctionWrapper`` in place of a built-in function"""
+
+    def option(self, name: str, default: Any = None) -> Any:
+        return dict(self.options).get(name, default)
+
+    def inputs(self) -> Iterator[Rex]:
+        """Every expression over the input's columns."""
+        yield from self.args
+        if self.filter is not None:
+            yield self.filter
+        for key in self.order:
+            yield key.expression
+
+    def map(self, change: Callable[[Rex], Rex]) -> AggCall:
+        """With every expression over the input replaced."""
+        return replace(
+            self,
+            args=tuple(map(change, self.args)),
+            filter=None if self.filter is None else change(self.filter),
+            order=tuple(replace(key, expression=change(key.expression)) for key in self.order),
+        )
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """One item of an ORDER BY. As in Flink NULL counts as smallest unless NULLS FIRST or LAST is written."""
+
+    expression: Rex
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class Frame:
+    """ROWS or RANGE of an OVER window. A bound is how far it reaches back: None for UNBOUNDED, 0 for CURRENT ROW; ms
+    for RANGE, rows for ROWS. ``following`` is how far it reaches ahead, which only batch knows."""
+
+    rows: bool
+    preceding: int | None
+    following: int | None = 0
+
+
+TRUE = Literal(BooleanType(False), True)
+
+
+def walk(expression: Rex) -> Iterator[Rex]:
+    """The expression and everything in it, outside first."""
+    yield expression
+    for child in expression.children:
+        yield from walk(child)
+
+
+def rewrite(expression: Rex, change: Callable[[Rex], Rex | None]) -> Rex:
+    """Replace parts: where ``change`` gives an expression it takes the place of the whole part, elsewhere the children
+    are looked at."""
+    changed = change(expression)
+    if changed is not None:
+        return changed
+    children = expression.children
+    if not children:
+        return expression
+    new = tuple(rewrite(child, change) for child in children)
+    return expression if all(a is b for a, b in zip(new, children)) else expression.with_children(new)
+
+
+def refs(expression: Rex) -> set[int]:
+    """The columns that an expression reads."""
+    return {part.index for part in walk(expression) if isinstance(part, Ref)}
+
+
+def shift(expression: Rex, by: int, start: int = 0) -> Rex:
+    """References from ``start`` on moved by ``by`` columns."""
+
+    def moved(part: Rex) -> Rex | None:
+        return replace(part, index=part.index + by) if isinstance(part, Ref) and part.index >= start else None
+
+    return rewrite(expression, moved)
+
+
+def remap(expression: Rex, places: dict[int, int] | Callable[[int], int]) -> Rex:
+    """References to other places."""
+    place = places.__getitem__ if isinstance(places, dict) else places
+
+    def moved(part: Rex) -> Rex | None:
+        return replace(part, index=place(part.index)) if isinstance(part, Ref) else None
+
+    return rewrite(expression, moved)
+
+
+def substitute(expression: Rex, columns: tuple[Rex, ...]) -> Rex:
+    """References replaced by what computes those columns: merges two projections."""
+
+    def put(part: Rex) -> Rex | None:
+        return columns[part.index] if isinstance(part, Ref) else None
+
+    return rewrite(expression, put)
+
+
+def conjuncts(condition: Rex) -> list[Rex]:
+    """The parts of a condition that are connected with AND."""
+    if isinstance(condition, Call) and condition.function == "AND":
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [] if condition == TRUE else [condition]
+
+
+def conjunction(parts: list[Rex]) -> Rex:
+    """The parts connected with AND; TRUE for none."""
+    if not parts:
+        return TRUE
+    if len(parts) == 1:
+        return parts[0]
+    nullable = any(part.type.is_nullable for part in parts)
+    return Call(BooleanType(nullable), "AND", tuple(parts))

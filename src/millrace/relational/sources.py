@@ -1,0 +1,111 @@
+"""What a table connector gives to the planner: a source, a lookup, a sink, each in the forms that streaming and batch
+need."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.common.sink import Sink
+from millrace.common.source import Source
+from millrace.common.types import RowKind
+from millrace.relational.nodes import Schema
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows
+
+INSERT_ONLY = frozenset({RowKind.INSERT})
+ALL_KINDS = frozenset(RowKind)
+UPSERT = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE})
+
+
+@dataclass(frozen=True)
+class TableContext:
+    """A table as its DDL describes it, for the connector's factory."""
+
+    path: tuple[str, str, str]
+    """catalog, database, name"""
+    columns: Schema
+    """physical columns in their order"""
+    metadata: tuple[tuple[str, str, Any], ...] = ()
+    """metadata columns: (name, key, type); virtual ones are not written"""
+    primary_key: tuple[str, ...] = ()
+    partition_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    """what WITH says, 'connector' included"""
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """of the session"""
+    streaming: bool = True
+    comment: str = ""
+
+    @property
+    def summary(self) -> str:
+        return ".".join(self.path)
+
+
+class TableSource(ABC):
+    """Reads a table. A source of streaming plans gives ``Rows`` with the columns that were asked for."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """kinds of change that its rows can have"""
+    bounded = True
+
+    @abstractmethod
+    def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
+        """A source (FLIP-27) whose elements are ``Rows`` of these columns of the table (physical, then metadata ones).
+
+        :param filters: conditions over all columns of the table; whoever can read less may use them.
+        """
+
+    def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
+        """The same as a Spark DataFrame with columns named c0, c1, ...; None: what ``stream`` reads is used."""
+        return None
+
+
+class LookupTableSource(ABC):
+    """Finds rows of an external table by key. Lives in the tasks: opened there, closed there."""
+
+    def open(self) -> None: ...
+
+    @abstractmethod
+    def lookup(self, keys: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[tuple[Any, ...]]]:
+        """For every key (values of the key columns, in the order that ``lookup_source`` was given) the rows of the
+        table that have it, as tuples of all its physical columns."""
+
+    def close(self) -> None: ...
+
+
+class TableSink(ABC):
+    """Writes a table."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """kinds of change that it can take; the planner turns updates into what it takes, or refuses"""
+    keys: tuple[str, ...] = ()
+    """of an upsert sink: its primary key"""
+
+    @abstractmethod
+    def stream(self) -> Sink[Rows]:
+        """A sink (FLIP-143) for ``Rows`` with the columns of the table."""
+
+    def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> bool:
+        """Write a Spark DataFrame with columns named c0, c1, ... in batch mode. False: ``stream`` writes it."""
+        return False
+
+
+class TableFactory(ABC):
+    """A connector by its name in WITH ('connector' = ...)."""
+
+    identifier: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    """names of options; one that ends with a dot stands for all that begin with it. Others are refused by name."""
+
+    def source(self, table: TableContext) -> TableSource:
+        raise NotImplementedError(f"connector '{self.identifier}' cannot be read from")
+
+    def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
+        raise NotImplementedError(f"connector '{self.identifier}' cannot be looked up")
+
+    def sink(self, table: TableContext) -> TableSink:
+        raise NotImplementedError(f"connector '{self.identifier}' cannot be written to")

@@ -1,0 +1,573 @@
+"""Data types of tables. Public through ``millrace.table.types``.
+
+Types are values: equal when class, parameters and nullability are equal, never changed. ``str()`` gives the SQL text.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+_T = TypeVar("_T", bound="DataType")
+
+MAX_LENGTH = 2**31 - 1
+"""Length of STRING and BYTES."""
+
+
+class DataType:
+    """Base of all types."""
+
+    def __init__(self, nullable: bool = True) -> None:
+        self._nullable = nullable
+        self._conversion_cls = ""
+
+    @property
+    def is_nullable(self) -> bool:
+        return self._nullable
+
+    def nullable(self: _T) -> _T:
+        """This type, with NULL among its values."""
+        return self._with_nullable(True)
+
+    def not_null(self: _T) -> _T:
+        """This type without NULL."""
+        return self._with_nullable(False)
+
+    def with_nullable(self: _T, nullable: bool) -> _T:
+        return self._with_nullable(nullable)
+
+    def _with_nullable(self: _T, nullable: bool) -> _T:
+        if self._nullable == nullable:
+            return self
+        changed = copy.copy(self)
+        changed._nullable = nullable
+        return changed
+
+    def bridged_to(self: _T, conversion_cls: str) -> _T:
+        """Accepted for programs of PyFlink: there is no JVM class to bridge to."""
+        changed = copy.copy(self)
+        changed._conversion_cls = conversion_cls
+        return changed
+
+    @classmethod
+    def type_name(cls) -> str:
+        return cls.__name__.removesuffix("Type").upper()
+
+    def need_conversion(self) -> bool:
+        """Whether values look different inside of Millrace than in Python."""
+        return False
+
+    def to_sql_type(self, obj: Any) -> Any:
+        return obj
+
+    def from_sql_type(self, obj: Any) -> Any:
+        return obj
+
+    def parameters(self) -> tuple[Any, ...]:
+        """What distinguishes two types of this class, nullability aside."""
+        return ()
+
+    def sql(self) -> str:
+        """The SQL text without NOT NULL."""
+        return self.type_name()
+
+    def is_same(self, other: DataType) -> bool:
+        """Equal up to nullability (of the outermost level)."""
+        return type(self) is type(other) and self.parameters() == other.parameters()
+
+    def __str__(self) -> str:
+        return self.sql() if self._nullable else f"{self.sql()} NOT NULL"
+
+    def __repr__(self) -> str:
+        parts = [*map(repr, self.parameters()), str(self._nullable).lower()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DataType) and self.is_same(other) and self._nullable == other._nullable
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.parameters(), self._nullable))
+
+
+class AtomicType(DataType):
+    """A type without parts."""
+
+
+class NullType(AtomicType):
+    """The type of a bare NULL."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class NumericType(AtomicType):
+    """Numbers."""
+
+
+class IntegralType(NumericType):
+    """Whole numbers of a fixed width; arithmetic wraps around as in Java."""
+
+    bits: int
+
+
+class FractionalType(NumericType):
+    """Numbers with a fraction."""
+
+
+class TinyIntType(IntegralType):
+    bits = 8
+
+
+class SmallIntType(IntegralType):
+    bits = 16
+
+
+class IntType(IntegralType):
+    bits = 32
+
+
+class BigIntType(IntegralType):
+    bits = 64
+
+
+class FloatType(FractionalType):
+    """4 bytes."""
+
+
+class DoubleType(FractionalType):
+    """8 bytes."""
+
+
+class DecimalType(FractionalType):
+    """Exact numbers of ``precision`` digits, ``scale`` of them after the point.
+
+    :raises ValueError: a precision outside 1 to 38, or a scale outside 0 to the precision.
+    """
+
+    MAX_PRECISION = 38
+
+    def __init__(self, precision: int = 10, scale: int = 0, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        if not 1 <= precision <= self.MAX_PRECISION:
+            raise ValueError(f"the precision of a DECIMAL is from 1 to 38, not {precision}")
+        if not 0 <= scale <= precision:
+            raise ValueError(f"the scale of a DECIMAL({precision}, ..) is from 0 to {precision}, not {scale}")
+        self.precision = precision
+        self.scale = scale
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self.precision, self.scale
+
+    def sql(self) -> str:
+        return f"DECIMAL({self.precision}, {self.scale})"
+
+
+class _Sized(AtomicType):
+    """Text or bytes of a length."""
+
+    unbounded = ""
+
+    def __init__(self, length: int = 1, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        if length < 0 or length > MAX_LENGTH:
+            raise ValueError(f"the length of a {self.type_name()} is from 1 to {MAX_LENGTH}, not {length}")
+        self.length = length
+
+    def parameters(self) -> tuple[Any, ...]:
+        return (self.length,)
+
+    def sql(self) -> str:
+        if self.unbounded and self.length == MAX_LENGTH:
+            return self.unbounded
+        return f"{self.type_name()}({self.length})"
+
+
+class CharType(_Sized):
+    """Text of exactly ``length`` characters, padded with blanks."""
+
+
+class VarCharType(_Sized):
+    """Text of at most ``length`` characters; STRING is the longest."""
+
+    unbounded = "STRING"
+
+
+class BinaryType(_Sized):
+    """Exactly ``length`` bytes."""
+
+
+class VarBinaryType(_Sized):
+    """At most ``length`` bytes; BYTES is the longest."""
+
+    unbounded = "BYTES"
+
+
+class BooleanType(AtomicType):
+    """TRUE, FALSE, and UNKNOWN for NULL."""
+
+
+class DateType(AtomicType):
+    """A day: ``datetime.date``."""
+
+
+class _Precise(AtomicType):
+    """A time with ``precision`` digits after the second."""
+
+    default_precision = 6
+    most = 9
+
+    def __init__(self, precision: int | None = None, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        precision = self.default_precision if precision is None else precision
+        if not 0 <= precision <= self.most:
+            raise ValueError(f"the precision of {self.type_name()} is from 0 to {self.most}, not {precision}")
+        self.precision = precision
+
+    def parameters(self) -> tuple[Any, ...]:
+        return (self.precision,)
+
+    def sql(self) -> str:
+        return f"{self.type_name()}({self.precision})"
+
+
+class TimeType(_Precise):
+    """A time of day: ``datetime.time``."""
+
+    default_precision = 0
+
+
+class TimestampType(_Precise):
+    """A date and time without zone: ``datetime.datetime`` without tzinfo. Kept to the microsecond."""
+
+
+class LocalZonedTimestampType(_Precise):
+    """An instant, shown in the zone of the session. Kept to the microsecond."""
+
+    @classmethod
+    def type_name(cls) -> str:
+        return "TIMESTAMP_LTZ"
+
+
+class ZonedTimestampType(_Precise):
+    """A date and time with its own zone: can be named, not computed with, as in Flink."""
+
+    def sql(self) -> str:
+        return f"TIMESTAMP({self.precision}) WITH TIME ZONE"
+
+
+class Resolution:
+    """A unit of an interval: what ``DataTypes.DAY()`` and its like give."""
+
+    class IntervalUnit(enum.Enum):
+        SECOND = 0
+        MINUTE = 1
+        HOUR = 2
+        DAY = 3
+        MONTH = 4
+        YEAR = 5
+
+    def __init__(self, unit: IntervalUnit, precision: int = -1) -> None:
+        self._unit = unit
+        self._precision = precision
+
+    @property
+    def unit(self) -> IntervalUnit:
+        return self._unit
+
+    @property
+    def precision(self) -> int:
+        return self._precision
+
+    def __str__(self) -> str:
+        return f"{self._unit.name}({self._precision})" if self._precision >= 0 else self._unit.name
+
+
+class YearMonthIntervalType(AtomicType):
+    """A number of months. In Python an ``int``."""
+
+    class YearMonthResolution(enum.Enum):
+        YEAR = 1
+        MONTH = 2
+        YEAR_TO_MONTH = 3
+
+    def __init__(self, resolution: YearMonthResolution, precision: int = 2, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        self._resolution = resolution
+        self._precision = precision
+
+    @property
+    def resolution(self) -> YearMonthResolution:
+        return self._resolution
+
+    @property
+    def precision(self) -> int:
+        return self._precision
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self._resolution, self._precision
+
+    def sql(self) -> str:
+        unit = self._resolution.name.replace("_", " ")
+        return "INTERVAL MONTH" if unit == "MONTH" else "INTERVAL " + unit.replace("YEAR", f"YEAR({self._precision})")
+
+
+class DayTimeIntervalType(AtomicType):
+    """A span of time, kept to the microsecond: ``datetime.timedelta``."""
+
+    class DayTimeResolution(enum.Enum):
+        DAY = 1
+        DAY_TO_HOUR = 2
+        DAY_TO_MINUTE = 3
+        DAY_TO_SECOND = 4
+        HOUR = 5
+        HOUR_TO_MINUTE = 6
+        HOUR_TO_SECOND = 7
+        MINUTE = 8
+        MINUTE_TO_SECOND = 9
+        SECOND = 10
+
+    def __init__(
+        self,
+        resolution: DayTimeResolution,
+        day_precision: int = 2,
+        fractional_precision: int = 6,
+        nullable: bool = True,
+    ) -> None:
+        super().__init__(nullable)
+        self._resolution = resolution
+        self._day_precision = day_precision
+        self._fractional_precision = fractional_precision
+
+    @property
+    def resolution(self) -> DayTimeResolution:
+        return self._resolution
+
+    @property
+    def day_precision(self) -> int:
+        return self._day_precision
+
+    @property
+    def fractional_precision(self) -> int:
+        return self._fractional_precision
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self._resolution, self._day_precision, self._fractional_precision
+
+    def sql(self) -> str:
+        unit = self._resolution.name.replace("_", " ")
+        if unit.startswith("DAY"):
+            unit = unit.replace("DAY", f"DAY({self._day_precision})", 1)
+        if unit.endswith("SECOND"):
+            unit += f"({self._fractional_precision})"
+        return f"INTERVAL {unit}"
+
+
+class ArrayType(DataType):
+    """A list of values of one type."""
+
+    def __init__(self, element_type: DataType, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        self.element_type = element_type
+
+    def parameters(self) -> tuple[Any, ...]:
+        return (self.element_type,)
+
+    def sql(self) -> str:
+        return f"ARRAY<{self.element_type}>"
+
+
+class ListViewType(DataType):
+    """A list in the accumulator of an aggregate function, kept in state entry by entry."""
+
+    def __init__(self, element_type: DataType) -> None:
+        super().__init__(False)
+        self._element_type = element_type
+
+    @property
+    def element_type(self) -> DataType:
+        return self._element_type
+
+    def parameters(self) -> tuple[Any, ...]:
+        return (self._element_type,)
+
+    def sql(self) -> str:
+        return f"LIST_VIEW<{self._element_type}>"
+
+
+class MapType(DataType):
+    """A ``dict`` of keys of one type to values of one type."""
+
+    def __init__(self, key_type: DataType, value_type: DataType, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        self.key_type = key_type
+        self.value_type = value_type
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self.key_type, self.value_type
+
+    def sql(self) -> str:
+        return f"MAP<{self.key_type}, {self.value_type}>"
+
+
+class MapViewType(DataType):
+    """A dict in the accumulator of an aggregate function, kept in state entry by entry."""
+
+    def __init__(self, key_type: DataType, value_type: DataType) -> None:
+        super().__init__(False)
+        self._key_type = key_type
+        self._value_type = value_type
+
+    @property
+    def key_type(self) -> DataType:
+        return self._key_type
+
+    @property
+    def value_type(self) -> DataType:
+        return self._value_type
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self._key_type, self._value_type
+
+    def sql(self) -> str:
+        return f"MAP_VIEW<{self._key_type}, {self._value_type}>"
+
+
+class MultisetType(DataType):
+    """Values with how often each occurs: a ``dict`` of value to count."""
+
+    def __init__(self, element_type: DataType, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        self.element_type = element_type
+
+    def parameters(self) -> tuple[Any, ...]:
+        return (self.element_type,)
+
+    def sql(self) -> str:
+        return f"MULTISET<{self.element_type}>"
+
+
+class RowField:
+    """A field of a row type."""
+
+    def __init__(self, name: str, data_type: DataType, description: str | None = None) -> None:
+        self.name = name
+        self.data_type = data_type
+        self.description = description
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowField) and (self.name, self.data_type) == (other.name, other.data_type)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.data_type))
+
+    def __repr__(self) -> str:
+        return f"RowField({self.name}, {self.data_type!r})"
+
+    def __str__(self) -> str:
+        quoted = self.name.replace("`", "``")
+        return f"`{quoted}` {self.data_type}"
+
+
+class RowType(DataType):
+    """Named fields: values are ``Row``."""
+
+    def __init__(self, fields: Sequence[RowField] | None = None, nullable: bool = True) -> None:
+        super().__init__(nullable)
+        self.fields = list(fields or ())
+
+    @property
+    def names(self) -> list[str]:
+        return [field.name for field in self.fields]
+
+    def add(self, field: RowField | str, data_type: DataType | None = None) -> RowType:
+        """Add a field to this type, and give it back.
+
+        :raises ValueError: a name without a type.
+        """
+        if isinstance(field, str):
+            if data_type is None:
+                raise ValueError(f"field {field!r} needs a data type")
+            field = RowField(field, data_type)
+        self.fields.append(field)
+        return self
+
+    def field_names(self) -> list[str]:
+        return self.names
+
+    def field_types(self) -> list[DataType]:
+        return [field.data_type for field in self.fields]
+
+    def parameters(self) -> tuple[Any, ...]:
+        return tuple(self.fields)
+
+    def sql(self) -> str:
+        return f"ROW<{', '.join(map(str, self.fields))}>"
+
+    def __iter__(self) -> Iterator[RowField]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+class RawType(DataType):
+    """Any Python object, kept as a pickle."""
+
+    def sql(self) -> str:
+        return "RAW('object')"
+
+
+class VariantType(AtomicType):
+    """A value that brings its own type, as JSON does."""
+
+
+class BitmapType(AtomicType):
+    """A set of 32 bit numbers, compressed."""
+
+
+class DescriptorType(AtomicType):
+    """Names of columns, as an argument of a table function."""
+
+
+class UserDefinedType(DataType):
+    """A class of the user with a representation in SQL types. Subclass it."""
+
+    @classmethod
+    def type_name(cls) -> str:
+        return cls.__name__
+
+    @classmethod
+    def sql_type(cls) -> DataType:
+        """The type of what ``serialize`` gives."""
+        raise NotImplementedError(f"{cls.__name__} must implement sql_type()")
+
+    @classmethod
+    def module(cls) -> str:
+        return cls.__module__
+
+    @classmethod
+    def java_udt(cls) -> str:
+        """Accepted for programs of PyFlink."""
+        return ""
+
+    def need_conversion(self) -> bool:
+        return True
+
+    def serialize(self, obj: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must implement serialize()")
+
+    def deserialize(self, datum: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must implement deserialize()")
+
+    def to_sql_type(self, obj: Any) -> Any:
+        return None if obj is None else self.serialize(obj)
+
+    def from_sql_type(self, obj: Any) -> Any:
+        return None if obj is None else self.deserialize(obj)
+
+
+def string() -> VarCharType:
+    """STRING."""
+    return VarCharType(MAX_LENGTH)

@@ -1,0 +1,125 @@
+"""Single values between their Python form and Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.common.types import Row
+from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
+from millrace.relational.types import DataType
+
+
+def to_arrow_scalar(value: Any, data_type: DataType) -> pa.Scalar:
+    """A value in the Python form of its type as an Arrow scalar."""
+    return pa.scalar(to_internal(value, data_type), arrow_type(data_type))
+
+
+def to_arrow(values: list[Any], data_type: DataType) -> pa.Array:
+    """Values in the Python form of their type as an Arrow column.
+
+    :raises pa.ArrowInvalid: a value does not fit into the type.
+    """
+    convert = converter(data_type)
+    return pa.array(values if convert is None else list(map(convert, values)), arrow_type(data_type))
+
+
+def to_python(column: pa.Array, data_type: DataType) -> list[Any]:
+    """An Arrow column as values in the Python form of the type."""
+    values = column.to_pylist()
+    convert = back_converter(data_type)
+    return values if convert is None else list(map(convert, values))
+
+
+def to_internal(value: Any, data_type: DataType) -> Any:
+    """A value in the form that Arrow takes for the type."""
+    convert = converter(data_type)
+    return value if convert is None else convert(value)
+
+
+def converter(data_type: DataType) -> Any:
+    """The function from the Python form to what Arrow takes; None where they are the same."""
+    if isinstance(data_type, t.UserDefinedType):
+        inner = converter(data_type.sql_type())
+        return data_type.to_sql_type if inner is None else lambda value: inner(data_type.to_sql_type(value))
+    if isinstance(data_type, t.RawType):
+        import cloudpickle
+
+        return lambda value: None if value is None else cloudpickle.dumps(value)
+    if isinstance(data_type, t.RowType):
+        return _row_converter(data_type)
+    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
+        each = converter(data_type.element_type)
+        if each is None:
+            return lambda value: None if value is None else list(value)
+        return lambda value: None if value is None else [each(part) for part in value]
+    if isinstance(data_type, (t.MapType, t.MapViewType, t.MultisetType)):
+        multiset = isinstance(data_type, t.MultisetType)
+        key = converter(data_type.element_type if multiset else data_type.key_type) or _same  # type: ignore[union-attr]
+        item = (_same if multiset else converter(data_type.value_type)) or _same  # type: ignore[union-attr]
+        return lambda value: None if value is None else [(key(k), item(v)) for k, v in _pairs(value)]
+    return None
+
+
+def back_converter(data_type: DataType) -> Any:
+    """The function from what Arrow gives to the Python form; None where they are the same."""
+    if isinstance(data_type, t.UserDefinedType):
+        inner = back_converter(data_type.sql_type()) or _same
+        return lambda value: data_type.from_sql_type(inner(value))
+    if isinstance(data_type, t.RawType):
+        import pickle
+
+        return lambda value: None if value is None else pickle.loads(value)
+    if isinstance(data_type, t.RowType):
+        names = data_type.field_names()
+        parts = [back_converter(each) or _same for each in data_type.field_types()]
+        return lambda value: (
+            None if value is None else _named(names, [part(value[name]) for part, name in zip(parts, names)])
+        )
+    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
+        each = back_converter(data_type.element_type)
+        return None if each is None else lambda value: None if value is None else [each(part) for part in value]
+    if isinstance(data_type, (t.MapType, t.MapViewType, t.MultisetType)):
+        multiset = isinstance(data_type, t.MultisetType)
+        key = back_converter(data_type.element_type if multiset else data_type.key_type) or _same  # type: ignore[union-attr]
+        item = (_same if multiset else back_converter(data_type.value_type)) or _same  # type: ignore[union-attr]
+        return lambda value: None if value is None else {key(k): item(v) for k, v in value}
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _pairs(value: Any) -> Any:
+    return value.items() if hasattr(value, "items") else value
+
+
+def _named(names: list[str], values: list[Any]) -> Row:
+    row = Row(*values)
+    row.set_field_names(names)
+    return row
+
+
+def _row_converter(data_type: t.RowType) -> Any:
+    names = data_type.field_names()
+    parts = [converter(each) or _same for each in data_type.field_types()]
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Row):
+            fields: Any = value.get_fields_by_names(names)
+        elif isinstance(value, dict):
+            fields = [value.get(name) for name in names]
+        elif isinstance(value, (tuple, list)):
+            fields = value
+        else:
+            fields = [getattr(value, name) for name in names]
+        if len(fields) != len(names):
+            raise ValueError(f"a row of {len(names)} fields ({', '.join(names)}) cannot be made of {value!r}")
+        return {name: part(field) for name, part, field in zip(names, parts, fields)}
+
+    return convert
