@@ -94,9 +94,13 @@ class _Plan:
         crash = self._crashes[index]
         if crash.point is not point or crash.victim not in victims:
             return
+        # A driver that goes on commits what is owed before it has a JVM or workers.
+        killed = _process(crash.victim)
+        if killed is None:
+            return
         self._reached[index] += 1
         if self._reached[index] >= crash.nth and self._claim(index):
-            _kill(crash.victim)
+            _kill(killed)
 
     def _claim(self, index: int) -> bool:
         """Whether no other process was faster."""
@@ -113,19 +117,27 @@ class _Plan:
             file.write(f"{time.time()} {os.getpid()}\n")
 
 
-def _kill(victim: Victim) -> None:
-    """Kill, and see it die unless it is this process."""
+def _process(victim: Victim) -> psutil.Process | None:
+    """Who will be killed, None if there is none yet."""
     driver = psutil.Process(int(os.environ[_DRIVER]))
     if victim is Victim.DRIVER:
-        killed = driver
-    elif victim is Victim.JVM:
-        killed = next(child for child in driver.children() if "java" in child.name())
-    else:
-        killed = psutil.Process() if driver.pid != os.getpid() else _workers(driver)[0]
+        return driver
+    if victim is Victim.WORKER and driver.pid != os.getpid():
+        return psutil.Process()
+    found = _workers(driver) if victim is Victim.WORKER else _jvms(driver)
+    return found[0] if found else None
+
+
+def _kill(killed: psutil.Process) -> None:
+    """Kill, and see it die unless it is this process."""
     killed.send_signal(signal.SIGKILL)
     end = time.monotonic() + 10
     while killed.is_running() and killed.status() != psutil.STATUS_ZOMBIE and time.monotonic() < end:
         time.sleep(0.001)
+
+
+def _jvms(driver: psutil.Process) -> list[psutil.Process]:
+    return [child for child in driver.children() if "java" in child.name()]
 
 
 def _workers(driver: psutil.Process) -> list[psutil.Process]:
