@@ -12,7 +12,13 @@ from tests.checkpoint.jobs import SavedJob, collecting
 
 from millrace.checkpoint.errors import RestoreError
 from millrace.common import Row, Types
-from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
+from millrace.datastream import (
+    CheckpointedFunction,
+    DataStream,
+    KeyedProcessFunction,
+    MapFunction,
+    StreamExecutionEnvironment,
+)
 from millrace.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -115,6 +121,52 @@ def test_rows_in_lists_and_maps(ttl: bool, source: str, tmp_path: Path) -> None:
         for key, last in LAST.items():
             rows = [Row(count=value, new=None, name=f"n{value}") for value in range(key, last + 1, 3)]
             assert found[key] == (rows if name == "list" else {f"of {key}": rows[-1]})
+
+
+class KeepsWithoutKeys(MapFunction, CheckpointedFunction):
+    """Stores ``make(value)`` in every kind of operator state, and shows what it was restored with."""
+
+    def __init__(self, row: Any, make: Any) -> None:
+        self.row = row
+        self.make = make
+
+    def initialize_state(self, context: Any) -> None:
+        store = context.get_operator_state_store()
+        self.mine = store.get_list_state(ListStateDescriptor("mine", self.row))
+        self.all = store.get_union_list_state(ListStateDescriptor("all", self.row))
+        self.shared = store.get_broadcast_state(MapStateDescriptor("shared", Types.INT(), self.row))
+        self.before = [list(self.mine.get()), list(self.all.get()), [row for _, row in self.shared.items()]]
+
+    def snapshot_state(self, context: Any) -> None:
+        """All of it is in the state already."""
+
+    def map(self, value: int) -> Any:
+        row = self.make(value)
+        self.mine.add(row)
+        self.all.add(row)
+        self.shared.put(value, row)
+        return value, self.before
+
+
+def keeping_without_keys(row: Any, make: Any) -> Any:
+    def build(env: StreamExecutionEnvironment) -> DataStream:
+        values = env.from_sequence(0, 29).uid("values").set_parallelism(1)
+        return values.map(KeepsWithoutKeys(row, make)).set_parallelism(1).uid("keeps")
+
+    return build
+
+
+@pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
+def test_rows_in_operator_state(source: str, tmp_path: Path) -> None:
+    before, after = keeping_without_keys(OLD, old_row), keeping_without_keys(NEW, new_row)
+    rows = [Row(count=value, new=None, name=f"n{value}") for value in range(15)]
+    assert first_results(before, after, tmp_path, source) == {key: [rows, rows, rows] for key in range(3)}
+
+
+def test_operator_state_of_another_type_is_refused(tmp_path: Path) -> None:
+    before, after = keeping_without_keys(Types.INT(), int), keeping_without_keys(Types.STRING(), str)
+    with pytest.raises(RestoreError, match=r"INT can't become STRING"):
+        first_results(before, after, tmp_path)
 
 
 def _an_hour() -> Any:

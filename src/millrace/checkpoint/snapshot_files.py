@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from millrace.checkpoint.adapt import adapt
@@ -31,10 +31,11 @@ from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.pickling import dumps
 from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
-from millrace.runtime.state.info import KEYED
-from millrace.runtime.state.operator_state import OperatorStateBackend
+from millrace.runtime.state.info import KEYED, StateInfo
+from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend
 from millrace.runtime.state.redistribute import redistribute
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.state.tables import ListTable, MapTable
 from millrace.runtime.storage import Wanted
 
 
@@ -69,7 +70,8 @@ class FolderSnapshots:
         keyed = earlier.keyed
         if issubclass(info.factory, WindowOperatorBase):
             keyed = convert_windows(keyed, place.windows, info.args[0], earlier.watermark)
-        return replace(earlier, keyed=_adapted(keyed, metadata.states.get(info.uid, ()), wanted))
+        states = metadata.states.get(info.uid, ())
+        return replace(earlier, keyed=_adapted(keyed, states, wanted), adapt=partial(_adapted_operator_state, states))
 
 
 @lru_cache(maxsize=4)
@@ -86,16 +88,31 @@ def _adapted(
     for piece in pieces:
         adapted = {}
         for name, (kind, entries) in piece.items():
-            info, known = wanted(name), before.get(name)
-            if info is None or info.type is None or known is None or known.type is None:
-                adapted[name] = (kind, entries)
-                continue
-            now = StateDescription.of(info)
-            if state_changes(known, now):
-                continue  # the driver will refuse to run: it tells all that does not fit
-            convert = adapter(known.type, now.type)
-            adapted[name] = (kind, entries if convert is None else adapt(kind, entries, convert))
+            change = _change(before.get(name), wanted(name))
+            if change is not _MISFIT:
+                adapted[name] = (kind, entries if change is None else adapt(kind, entries, change))
         yield adapted
+
+
+_MISFIT = object()
+
+
+def _change(known: StateDescription | None, info: StateInfo | None) -> Any:
+    """How values of a stored state become those of the wanted one, None for as they are. ``_MISFIT`` if they can't:
+    the driver will refuse to run, it tells all that does not fit."""
+    if info is None or info.type is None or known is None or known.type is None:
+        return None
+    now = StateDescription.of(info)
+    return _MISFIT if state_changes(known, now) else adapter(known.type, now.type)
+
+
+def _adapted_operator_state(states: Sequence[StateDescription], info: StateInfo, entry: Any) -> Any:
+    known = next((each for each in states if (each.name, each.scope) == (info.name, info.scope)), None)
+    change = _change(known, info)
+    if change is None or change is _MISFIT:
+        return entry
+    kind = MapTable.kind if info.kind == Distribution.BROADCAST.value else ListTable.kind
+    return adapt(kind, {info.name: entry}, change)[info.name]
 
 
 def operator_folder(info: OperatorInfo | OperatorPlace) -> str:

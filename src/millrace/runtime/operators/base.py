@@ -151,7 +151,7 @@ class Operator:
                     f"there is operator state for it ({', '.join(earlier.shared)}), but its function is no "
                     f"CheckpointedFunction now: make it one, or change its uid"
                 )
-            shared.apply(earlier.shared)
+            shared.take_over(earlier.shared, earlier.adapt)
         elif shared is not None:
             shared.restored = True
         self.take_over_small(earlier.smalls)

@@ -7,6 +7,7 @@ is one table for each way in which state is redistributed, so the way is part of
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from millrace.datastream.state import (
@@ -61,6 +62,7 @@ class OperatorStateBackend(OperatorStateStore):
         """whether this subtask goes on from an earlier copy, be its state empty or not"""
         self.changed = False
         """whether another copy made changes since the function was initialized"""
+        self._adapt: Callable[[StateInfo, Any], Any] | None = None
 
     def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
         state: ListState[Any] = self._state(state_descriptor, Distribution.SPLIT_DISTRIBUTE, HeapListState)
@@ -117,6 +119,11 @@ class OperatorStateBackend(OperatorStateStore):
             self._tables[distribution].apply({name: change})
             self.changed = True
 
+    def take_over(self, delta: OperatorDelta, adapt: Callable[[StateInfo, Any], Any] | None) -> None:
+        """Begin with what earlier subtasks had. What type a state has now is known when the function asks for it."""
+        self.apply(delta)
+        self._adapt = adapt
+
     def _state(self, descriptor: StateDescriptor, wanted: Distribution, heap: Any) -> Any:
         expected = MapStateDescriptor if wanted is Distribution.BROADCAST else ListStateDescriptor
         if not isinstance(descriptor, expected):
@@ -130,7 +137,12 @@ class OperatorStateBackend(OperatorStateStore):
         if name not in self._states:
             self._states[name] = (wanted, heap(_Named(name), self._tables[wanted]))
             self.infos[name] = StateInfo(name, wanted.value, OPERATOR, descriptor.type_info)
+            self._bring_up_to_date(self.infos[name], self._tables[wanted])
         return self._states[name][1]
+
+    def _bring_up_to_date(self, info: StateInfo, table: Table) -> None:
+        if self._adapt is not None and info.name in table.rows:
+            table.apply({info.name: self._adapt(info, table.entries()[info.name])})
 
     def _names(self, distribution: Distribution) -> set[str]:
         registered = {name for name, (found, _) in self._states.items() if found is distribution}

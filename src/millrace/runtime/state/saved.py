@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.operator_state import OperatorDelta
 
 KeyedPieces = Iterable[dict[str, Any]]
@@ -36,3 +37,5 @@ class EarlierState:
     """of all earlier subtasks, in their order"""
     watermark: int
     """the lowest of all of them (ms)"""
+    adapt: Callable[[StateInfo, Any], Any] | None = None
+    """(an operator state that is wanted now, its entry in ``shared``) -> the entry with values of the wanted type"""
