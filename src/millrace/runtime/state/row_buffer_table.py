@@ -1,0 +1,158 @@
+"""Batches of rows that wait for event time, for all keys together: what fires for all keys at once need not be looked up
+key by key.
+
+In a full snapshot the rows are under the keys of the stream, so that after a rescale each subtask has those of its
+keys. Jobs without tables need no Arrow, so it is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from millrace.runtime.state.tables import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from millrace.relational.rows import Rows
+
+SINCE = 0
+"""The address of a delta: not a key, since these are tuples. It is (the time until which rows were taken or None,
+batches with their times that were added and not taken)."""
+MOST_SEGMENTS = 128
+"""So many old batches become one: each watermark looks at all of them."""
+
+
+class Segment(NamedTuple):
+    """Rows in the order of their arrival."""
+
+    rows: Rows
+    times: Any
+    """when each row is due (ms), a numpy array of int64"""
+    earliest: int
+
+
+class RowBufferTable(Table):
+    """Rows until they are taken out. The full content of a key is (times, rows as tuples with the row kind first)."""
+
+    kind = "row buffers"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._types: Sequence[pa.DataType] = ()
+        self._key: tuple[int, ...] = ()
+        self._segments: list[Segment] = []
+        self._known = 0
+        """how many of the segments the last delta had, or those before it"""
+        self._taken: int | None = None
+        """the latest time of a ``take`` since the last delta"""
+
+    def describe(self, types: Sequence[pa.DataType], key: tuple[int, ...]) -> None:
+        """The types of the columns, and which of them the stream is keyed by. To be told before anything else."""
+        self._types, self._key = types, key
+
+    def add(self, rows: Rows, times: Any) -> None:
+        """Rows that are due at these times (ms)."""
+        if len(rows):
+            self._segments.append(Segment(rows, times, int(times.min())))
+
+    def take(self, until: int) -> list[tuple[Rows, Any]]:
+        """Take out what is due at ``until`` (ms) or before: batches and their times, in the order of arrival."""
+        if all(segment.earliest > until for segment in self._segments):
+            return []
+        self._taken = until if self._taken is None else max(until, self._taken)
+        due: list[tuple[Rows, Any]] = []
+        before = _split(self._segments[: self._known], until, due)
+        since = _split(self._segments[self._known :], until, due)
+        self._segments, self._known = before + since, len(before)
+        return due
+
+    def delta(self) -> dict[Any, Any]:
+        added = self._segments[self._known :]
+        if not added and self._taken is None:
+            return {}
+        change = (self._taken, [segment[:2] for segment in added])
+        self._settle()
+        return {SINCE: change}
+
+    def _settle(self) -> None:
+        if len(self._segments) > MOST_SEGMENTS:
+            self._segments = [_merged(self._segments)]
+        self._taken, self._known = None, len(self._segments)
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        waiting = dict(changes)
+        since = waiting.pop(SINCE, None)
+        if since is not None:
+            taken, added = since
+            if taken is not None:
+                self.take(taken)
+            for rows, times in added:
+                self.add(rows, times)
+        if waiting:
+            self._add_back(waiting)
+        self._settle()
+
+    def _add_back(self, entries: dict[Any, Any]) -> None:
+        import numpy as np
+
+        from millrace.relational.rows import Rows, record_batch
+        from millrace.runtime.tables.row_codec import RowCodec
+
+        times = [time for entry_times, _ in entries.values() for time in entry_times]
+        stored = [row for _, rows in entries.values() for row in rows]
+        columns = RowCodec(self._types).columns([row[1:] for row in stored])
+        kinds = np.array([row[0] for row in stored], np.uint8)
+        batch = record_batch(columns, len(stored))
+        self.add(Rows(batch, kinds if kinds.any() else None), np.array(times, np.int64))
+
+    def entries(self) -> dict[Any, Any]:
+        if not self._segments:
+            return {}
+        from millrace.runtime.tables.keys import key_tuples
+        from millrace.runtime.tables.row_codec import RowCodec
+
+        found: dict[Any, tuple[list[int], list[Any]]] = {}
+        codec = RowCodec(self._types)
+        for rows, times, _ in self._segments:
+            keys = key_tuples([rows.batch.column(index) for index in self._key], len(rows))
+            stored = zip(rows.kind_values().tolist(), codec.rows(rows.columns, len(rows)))
+            for key, time, (kind, row) in zip(keys, times.tolist(), stored):
+                entry = found.setdefault(key, ([], []))
+                entry[0].append(time)
+                entry[1].append((kind, *row))
+        return found
+
+    def row(self, at: Any) -> Any:
+        return self.entries().get(at)
+
+    def addresses(self) -> Iterator[Any]:
+        return iter(self.entries())
+
+
+def _split(segments: list[Segment], until: int, due: list[tuple[Rows, Any]]) -> list[Segment]:
+    """The segments with what is due later; the rest is added to ``due``."""
+    left = []
+    for segment in segments:
+        rows, times, earliest = segment
+        if earliest > until:
+            left.append(segment)
+            continue
+        now = times <= until
+        if now.all():
+            due.append((rows, times))
+            continue
+        due.append((rows.where(now), times[now]))
+        later = times[~now]
+        left.append(Segment(rows.where(~now), later, int(later.min())))
+    return left
+
+
+def _merged(segments: list[Segment]) -> Segment:
+    import numpy as np
+
+    from millrace.relational.rows import concat
+
+    times = np.concatenate([segment.times for segment in segments])
+    return Segment(concat([segment.rows for segment in segments]), times, int(times.min()))
