@@ -146,6 +146,7 @@ CONTENTS: dict[str, Content] = {
     "window lists": _LIST,
     "sessions": _SESSIONS,
     "time buffers": _BUFFERS,
+    "row buffers": _BUFFERS,
     "timers": TIMER_CONTENT,
     "SPLIT_DISTRIBUTE": _LIST,
     "UNION": _LIST,

@@ -126,6 +126,8 @@ def _with_state(spec: specs.Spec, state: StatePlan) -> specs.Spec:
 def _factory(spec: specs.Spec, batch: bool) -> type[Operator]:
     if isinstance(spec, specs.Window):
         return window_operator(spec.strategy, batch)
+    if isinstance(spec, specs.TableStep):
+        return type(spec.config.operator())
     return (BATCH if batch else STREAMING)[type(spec)]
 
 

@@ -15,6 +15,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.result_cache import ResultCache
 from millrace.datastream import functions
 from millrace.datastream.state import MapStateDescriptor
+from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.windows.strategy import WindowStrategy
 
 
@@ -146,6 +147,13 @@ class CloseWith(Spec):
 
     head: int
     """id of the loop's head: no edge, since the graph has no cycles"""
+
+
+@dataclass(frozen=True)
+class TableStep(Spec):
+    """One operator of a table program, on batches of rows: its configuration says which."""
+
+    config: TableConfig
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,21 @@ def cast_to(expression: Rex, wanted: DataType) -> Rex:
     return Call(nullable, "CAST", (expression,))
 
 
+def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> Call:
+    """CAST(expression AS target) as written in a query; with ``attempt`` TRY_CAST.
+
+    :raises SignatureError: there is no such cast. The message says what else to do.
+    """
+    from millrace.relational.functions.cast_values import caster, may_be_null, why_not
+    from millrace.relational.functions.registry import SignatureError
+
+    source = expression.type
+    if caster(source, target) is None:
+        raise SignatureError(f"{source.sql()} cannot be CAST to {target.sql()}: {why_not(source, target)}")
+    nullable = attempt or source.is_nullable or may_be_null(source, target)
+    return Call(target.with_nullable(nullable), "TRY_CAST" if attempt else "CAST", (expression,))
+
+
 def is_number(data_type: DataType) -> bool:
     return isinstance(data_type, t.NumericType)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Column, Surroundings, find_scalar
-from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall
+from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall, refs
 from millrace.relational.values import to_arrow_scalar
 
 
@@ -39,30 +41,57 @@ class Evaluator:
             return self._columns[expression.index]
         if isinstance(expression, Literal):
             return to_arrow_scalar(expression.value, expression.type)
+        if not _repeatable(expression):
+            return self._compute(expression)
         known = self._known.get(expression)
         if known is None:
-            known = self._compute(expression)
-            if _repeatable(expression):
-                self._known[expression] = known
+            known = self._known[expression] = self._compute(expression)
         return known
+
+    @property
+    def length(self) -> int:
+        """Rows of the batch."""
+        return self._surroundings.length
+
+    def some_rows(self, rows: Any, expression: Rex) -> pa.Array:
+        """The values of an expression in these rows only (numpy indices), in their order."""
+        taken: list[Any] = [None] * len(self._columns)
+        for index in refs(expression):
+            taken[index] = self._columns[index].take(pa.array(rows))
+        return Evaluator(taken, replace(self._surroundings, length=len(rows))).column(expression)
 
     def _compute(self, expression: Rex) -> Column:
         if isinstance(expression, Call):
-            function = find_scalar(expression.function)
-            if function is None:
-                raise NotImplementedError(f"function {expression.function} is not built in")
-            args = [self.value(arg) for arg in expression.args]
-            return function.compute(expression, args, self._surroundings)
+            return self._call(expression)
         if isinstance(expression, FieldAccess):
             row = self.value(expression.row)
             position = expression.row.type.field_names().index(expression.name)  # type: ignore[attr-defined]
-            return pc.struct_field(row, position)
+            # struct_field alone would show the fields of a row that is NULL.
+            return pc.if_else(
+                pc.is_valid(row), pc.struct_field(row, position), pa.scalar(None, row.type[position].type)
+            )
         if isinstance(expression, UdfCall):
             raise NotImplementedError("a user's function is called by its own operator, not inside an expression")
         raise NotImplementedError(f"{type(expression).__name__} cannot be computed on columns")
 
+    def _call(self, expression: Call) -> Column:
+        function = find_scalar(expression.function)
+        if function is None:
+            raise NotImplementedError(f"function {expression.function} is not built in")
+        if function.by_need is None:
+            return function.compute(expression, [self.value(arg) for arg in expression.args], self._surroundings)
+        try:
+            return function.compute(expression, [self.value(arg) for arg in expression.args], self._surroundings)
+        except (ValueError, ArithmeticError):
+            # An argument that fails may be one that need not be computed for the rows where it does.
+            return function.by_need(expression, self)
+
 
 def _repeatable(expression: Rex) -> bool:
+    """Whether the values of equal expressions are equal, and it can be told that they are."""
+    if isinstance(expression, Literal):
+        value = expression.value
+        return not isinstance(value, (list, dict, bytearray)) and not (isinstance(value, float) and value == 0)
     if isinstance(expression, Call):
         function = find_scalar(expression.function)
         if function is not None and not function.deterministic:
@@ -73,6 +102,15 @@ def _repeatable(expression: Rex) -> bool:
 def repeat(scalar: pa.Scalar, length: int) -> pa.Array:
     """A column of equal values."""
     return pa.nulls(length, scalar.type) if not scalar.is_valid else pa.repeat(scalar, length)
+
+
+def scatter(pieces: Sequence[pa.Array], rows: Sequence[Any], length: int, wanted: pa.DataType) -> pa.Array:
+    """One column of values computed for different rows; the rows are all of the batch, each once."""
+    if not length:
+        return pa.array([], wanted)
+    order = np.empty(length, np.int64)
+    order[np.concatenate(rows)] = np.arange(length)
+    return pa.concat_arrays(list(pieces)).take(pa.array(order))
 
 
 def empty_columns(types: Sequence[Any]) -> list[pa.Array]:

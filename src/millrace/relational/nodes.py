@@ -169,6 +169,18 @@ class Correlate(_Single):
         return self.input.schema + _nullable(self.produced, self.left)
 
 
+@dataclass(frozen=True)
+class Expand(_Single):
+    """Each row gives one row a projection: how streaming plans compute GROUPING SETS."""
+
+    projections: tuple[tuple[Rex, ...], ...]
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
 # -- sets -------------------------------------------------------------------------------------------------------------
 
 
@@ -217,6 +229,19 @@ class Aggregate(_Single):
     columns: Schema
     sets: tuple[tuple[int, ...], ...] | None = None
     """None: all keys"""
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+@dataclass(frozen=True)
+class TableAggregate(_Single):
+    """A table aggregate function of the user: for every group any number of rows, each behind the keys."""
+
+    keys: tuple[int, ...]
+    call: AggCall
+    columns: Schema
 
     @property
     def schema(self) -> Schema:

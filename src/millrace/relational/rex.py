@@ -120,7 +120,7 @@ class Subquery(Rex):
     """
 
     kind: str
-    plan: Rel = field(compare=False)
+    plan: Rel
     operands: tuple[Rex, ...] = ()
     negated: bool = False
 

@@ -50,6 +50,8 @@ class TableSource(ABC):
     kinds: frozenset[RowKind] = INSERT_ONLY
     """kinds of change that its rows can have"""
     bounded = True
+    primary_key: tuple[int, ...] = ()
+    """the columns of the PRIMARY KEY; whoever makes the source of a table fills it in"""
 
     @abstractmethod
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:

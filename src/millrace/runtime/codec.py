@@ -1,4 +1,5 @@
-"""How a packet's elements become bytes: marshal for plain data, one pickle for everything else.
+"""How a packet's elements become bytes: marshal for plain data, Arrow for batches of rows, one pickle for everything
+else.
 
 Marshal writes numbers and strings in columns several times as fast as pickle writes the same tuples (40 instead
 of 330 ns for a pair), but it takes anything with a buffer for bytes (a numpy number!), so it only gets values whose
@@ -14,13 +15,15 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from millrace.common.types import Row, RowKind, row_of
+from millrace.relational.rows import Rows
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.pickling import dumps
+from millrace.runtime.tables.packing import merge, pack, unpack
 
 Mark = int | Status
 """A watermark (ms) or a status change."""
 
-_PICKLE, _MARSHAL = b"P", b"M"
+_PICKLE, _MARSHAL, _COLUMNS = b"P", b"M", b"C"
 _MARSHAL_VERSION = 2  # later ones look every object up to find shared ones
 _PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
 _TIMES = frozenset({int, type(None)})
@@ -44,6 +47,10 @@ _kind = attrgetter("_row_kind")
 
 def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
     """Everything of a packet."""
+    if chunk.values and chunk.values[0].__class__ is Rows:
+        batches, marks = merge(chunk.values, marks)
+        statuses = [(position, mark.value if isinstance(mark, Status) else mark) for position, mark in marks]
+        return _COLUMNS + pack(batches, statuses)
     values = _pack_rows(chunk.values)
     plain = _plain(values)
     if plain is not None and _plain_frame(chunk, marks):
@@ -65,7 +72,13 @@ def _plain_frame(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bool:
 def decode(payload: bytes) -> Iterator[Chunk | Mark]:
     """The chunks and marks of a packet, in order. Only for packets that ``encode`` of the same job made."""
     body = memoryview(payload)[1:]
-    if payload[:1] == _MARSHAL:
+    timestamps: Any
+    keys: Any
+    if payload[:1] == _COLUMNS:
+        values, statuses = unpack(payload)
+        timestamps = keys = None
+        marks = [(position, Status(mark) if isinstance(mark, str) else mark) for position, mark in statuses]
+    elif payload[:1] == _MARSHAL:
         form, names, content, timestamps, keys, statuses = marshal.loads(body)
         values = _unpack(form, names, content)
         marks = [(position, Status(mark) if isinstance(mark, str) else mark) for position, mark in statuses]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from millrace.relational.rows import Rows
+
 MIN_TIMESTAMP = -(2**63)
 """The watermark before the first one (ms), Flink's Long.MIN_VALUE."""
 MAX_WATERMARK = 2**63 - 1
@@ -43,3 +45,10 @@ class Chunk:
 
     def __repr__(self) -> str:
         return f"Chunk(values={self.values!r}, timestamps={self.timestamps!r}, keys={self.keys!r})"
+
+
+def count(values: list[Any]) -> int:
+    """How many elements these are to somebody who measures: of batches of rows it is the rows."""
+    if values and values[0].__class__ is Rows:
+        return sum(map(len, values))
+    return len(values)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from millrace.runtime.codec import Mark, encode
-from millrace.runtime.elements import Chunk
+from millrace.runtime.elements import Chunk, count
 from millrace.runtime.partitioners import Partitioner
 
 ACK = -1
@@ -133,7 +133,7 @@ def _groups(packets: Iterable[Packet]) -> Iterator[list[Packet]]:
 class _Buffer:
     """What waits for one target."""
 
-    __slots__ = ("keys", "marks", "number", "timestamps", "values")
+    __slots__ = ("keys", "marks", "number", "size", "timestamps", "values")
 
     def __init__(self) -> None:
         self.number = 0
@@ -144,9 +144,12 @@ class _Buffer:
         self.timestamps: list[int | None] | None = None
         self.keys: list[Any] | None = None
         self.marks: list[tuple[int, Mark]] = []
+        self.size = 0
+        """elements; of batches of rows it is the rows"""
 
     def add(self, chunk: Chunk) -> None:
         before = len(self.values)
+        self.size += count(chunk.values)
         if chunk.timestamps is not None and self.timestamps is None:
             self.timestamps = [None] * before
         if not before:
@@ -185,7 +188,7 @@ class ChannelWriter:
         for target, part in self._route(chunk):
             buffer = self._buffers[target]
             buffer.add(part)
-            if len(buffer.values) >= FLUSH_AT:
+            if buffer.size >= FLUSH_AT:
                 self._flush(target, buffer)
 
     def mark(self, mark: Mark) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status, count
 from millrace.runtime.exchange import ChannelWriter
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.base import Operator
@@ -28,7 +28,7 @@ class Gate:
         self._open = set(channels)
 
     def chunk(self, chunk: Chunk, input: int) -> None:
-        self.records += len(chunk.values)
+        self.records += count(chunk.values)
         self.operator.process(chunk, input)
         keyed = self.operator.keyed_state()
         if keyed is not None:
@@ -106,7 +106,7 @@ class Fork:
         self._send(tag, chunk)
 
     def _send(self, tag: str | None, chunk: Chunk) -> None:
-        self.records += len(chunk.values)
+        self.records += count(chunk.values)
         for gate, input in self._local.get(tag, ()):
             gate.chunk(chunk, input)
         for writer in self._remote.get(tag, ()):

@@ -75,6 +75,7 @@ def _write_buffer(value: Any, stored: Any) -> Any:
 
 _VALUE = _Form(lambda stored: stored, lambda value, stored: value)
 _LIST = _Form(lambda stored: list(stored[1]), _write_list)
+_BUFFER = _Form(lambda stored: list(zip(*stored)), _write_buffer)
 _FORMS = {
     "value": _VALUE,
     "list": _LIST,
@@ -84,13 +85,15 @@ _FORMS = {
     "TTL map": _Form(lambda stored: {key: value for key, (_, value) in stored[1].items()}, _write_ttl_map),
     "windows": _VALUE,
     "window lists": _LIST,
-    "time buffers": _Form(lambda stored: list(zip(*stored)), _write_buffer),
+    "time buffers": _BUFFER,
+    "row buffers": _BUFFER,
 }
 _SHAPES: dict[str, tuple[type, ...]] = {
     "list": (list, tuple),
     "TTL list": (list, tuple),
     "window lists": (list, tuple),
     "time buffers": (list, tuple),
+    "row buffers": (list, tuple),
     "map": (dict,),
     "TTL map": (dict,),
 }

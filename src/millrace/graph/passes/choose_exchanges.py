@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from millrace.graph.nodes import Edge, Graph, GraphError, Node
 from millrace.runtime.partitioners import Forward, Hash, Rebalance
+from millrace.runtime.tables.exchange import ByColumns
 
 
 def choose_exchanges(graph: Graph) -> Graph:
@@ -28,7 +29,7 @@ def _choose(edge: Edge, node: Node, above: dict[int, Node]) -> Edge:
             f"{node.described} has parallelism {node.parallelism}, but forward() leads to it from {source.described} "
             f"with parallelism {source.parallelism}: forward() needs equal parallelism; use rebalance() or rescale()"
         )
-    if isinstance(edge.partitioner, Hash):
+    if isinstance(edge.partitioner, (Hash, ByColumns)):
         assert node.max_parallelism is not None, "assign_parallelism sets it"
         return replace(edge, partitioner=replace(edge.partitioner, max_parallelism=node.max_parallelism))
     return edge

@@ -3,16 +3,38 @@
 A description says what types it takes and gives, how it is computed on Arrow columns (in streaming plans, and in batch
 where Spark has nothing like it), and how Spark computes the same, if it does. Tests run every example of a function
 through both and compare.
+
+To add a function:
+
+1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of this package, and import the module
+   in ``catalogue``. The name is upper case, as SQL has it; operators have their signs (``+``, ``<=``, ``||``) or words
+   (``IS NULL``, ``IS NOT DISTINCT FROM``, ``SIMILAR TO``). What has special syntax takes its parts as plain arguments
+   in the order of the text, fixed words as options. NOT forms (``NOT LIKE``) are ``NOT`` of the plain one.
+2. ``infer`` is mostly ``signatures.takes(TEXT, WHOLE, result=...)``. What it does not take raises ``SignatureError``
+   with "it takes (...)"; ``call`` puts name and types before that.
+3. The computation gets each argument as an Arrow column or, for a constant, as an Arrow scalar, and gives either, of
+   the Arrow type of ``call.type``. Use a kernel of ``pyarrow.compute`` where it does exactly the right thing,
+   ``columns.by_row`` elsewhere. Errors that a row causes are ``ValueError`` or ``ArithmeticError``.
+4. Give Spark text only if it computes the same for all inputs, NULL, NaN, -0.0 and overflow included. Spark has
+   ``spark.sql.ansi.enabled=false``, the zone of the job's session, and columns of the types in ``relational.arrow``.
+5. Declare examples in the test of the module (``tests/relational/functions/examples.py``).
+
+An operator of several type families (``+`` of numbers, of times, ...) is registered once a family: the others give
+``overload_of="+"`` and a name of their own, e.g. ``+ TIME``. ``call("+", ...)`` makes a call of the first one that
+takes the arguments; plans contain that one's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
+
+if TYPE_CHECKING:
+    from millrace.relational.evaluate import Evaluator
 
 Column: TypeAlias = Any
 """An argument or result: a ``pyarrow.Array``, or a ``pyarrow.Scalar`` that stands for a column of equal values."""
@@ -52,6 +74,8 @@ Compute = Callable[[Call, Sequence[Column], Surroundings], Column]
 """(the typed call, arguments cast as its signature says, surroundings) -> result of the type of the call."""
 Spark = Callable[[Call, Sequence[str]], "str | None"]
 """(the typed call, SQL text of the arguments) -> Spark SQL text; None: not in this case"""
+ByNeed = Callable[[Call, "Evaluator"], Column]
+"""(the typed call, what computes its arguments) -> result: for CASE, AND and whatever else must not compute all"""
 
 
 @dataclass(frozen=True)
@@ -69,9 +93,12 @@ class Scalar:
     """the same for all rows of a batch query, anew for each row in streaming (CURRENT_TIMESTAMP)"""
     syntax: str = ""
     """how it is called, for error messages, e.g. ``SUBSTRING(string FROM integer [FOR integer])``"""
+    by_need: ByNeed | None = None
+    """the computation that computes arguments only for the rows that need them; used when one of them fails"""
 
 
 _scalars: dict[str, Scalar] = {}
+_overloads: dict[str, list[Scalar]] = {}
 
 
 def scalar(
@@ -83,10 +110,13 @@ def scalar(
     deterministic: bool = True,
     dynamic: bool = False,
     syntax: str = "",
+    overload_of: str = "",
+    by_need: ByNeed | None = None,
 ) -> Callable[[Compute], Compute]:
     """Register the decorated function as the computation of a built-in function.
 
     :param spark: a template with {0}, {1}, ... for the arguments or {args} for all, or a function.
+    :param overload_of: the name that users write, where it has another registration for other types.
     """
 
     def register(compute: Compute) -> Compute:
@@ -99,11 +129,14 @@ def scalar(
             deterministic,
             dynamic,
             syntax,
+            by_need,
         )
         for each in (name, *aliases):
             if each in _scalars:
                 raise ValueError(f"function {each} is registered twice")
             _scalars[each] = described
+        if overload_of:
+            _overloads.setdefault(overload_of, []).append(described)
         return compute
 
     return register
@@ -137,9 +170,17 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
     if found is None:
         raise KeyError(name)
     options = options or {}
-    signature = found.infer(args, options)
-    cast = tuple(cast_to(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
-    return Call(signature.result, found.name, cast, tuple(sorted(options.items())))
+    problems = []
+    for candidate in (found, *_overloads.get(found.name, ())):
+        try:
+            signature = candidate.infer(args, options)
+        except SignatureError as error:
+            problems.append(str(error))
+            continue
+        cast = tuple(cast_to(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
+        return Call(signature.result, candidate.name, cast, tuple(sorted(options.items())))
+    types = ", ".join(arg.type.sql() for arg in args)
+    raise SignatureError(f"{found.name} does not take ({types}): {', or '.join(problems)}")
 
 
 def _load() -> None:

@@ -1,0 +1,147 @@
+"""Values as text, as CAST to STRING gives it: numbers as Java prints them, times with the digits of their type."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from millrace.relational import types as t
+from millrace.relational.types import DataType
+
+Format = Callable[[Any], str]
+_NULL = "NULL"
+_PLAIN_FROM, _PLAIN_BELOW = -3, 7
+"""powers of ten between which Java writes floating numbers without an exponent"""
+
+
+def formatter(source: DataType, zone: str) -> Format | None:
+    """The function from a value (as Arrow gives it) to its text; None for a type without text form."""
+    simple = _SIMPLE.get(type(source))
+    if simple is not None:
+        return simple
+    if isinstance(source, t.TimeType):
+        return lambda value: time_text(value, source.precision)
+    if isinstance(source, t.TimestampType):
+        return lambda value: timestamp_text(value, source.precision)
+    if isinstance(source, t.LocalZonedTimestampType):
+        local = ZoneInfo(zone)
+        return lambda value: timestamp_text(value.astimezone(local), source.precision)
+    if isinstance(source, (t.ArrayType, t.MapType, t.MultisetType, t.RowType)):
+        return _nested(source, zone)
+    return None
+
+
+def _nested(source: DataType, zone: str) -> Format | None:
+    if isinstance(source, t.ArrayType):
+        element = _inside(source.element_type, zone)
+        return element and (lambda value: f"[{', '.join(map(element, value))}]")
+    if isinstance(source, t.RowType):
+        parts = [_inside(each, zone) for each in source.field_types()]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return lambda value: f"({', '.join(part(field) for part, field in zip(known, value.values()))})"
+    multiset = isinstance(source, t.MultisetType)
+    key = _inside(source.element_type if multiset else source.key_type, zone)  # type: ignore[attr-defined]
+    item = _inside(t.IntType() if multiset else source.value_type, zone)  # type: ignore[attr-defined]
+    if key is None or item is None:
+        return None
+    return lambda value: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in value) + "}"
+
+
+def _inside(source: DataType, zone: str) -> Format | None:
+    """As part of an array, map or row, where NULL has a text too."""
+    each = formatter(source, zone)
+    return each and (lambda value: _NULL if value is None else each(value))
+
+
+def double_text(value: float) -> str:
+    """A DOUBLE as Java prints it: 1.0, 1.0E10, NaN, -Infinity."""
+    return _java(value, repr, float)
+
+
+def float_text(value: float) -> str:
+    """A FLOAT as Java prints it: the shortest digits that tell it from other floats."""
+    return _java(value, lambda each: np.format_float_scientific(np.float32(each), unique=True), np.float32)
+
+
+def _java(value: float, shortest: Callable[[float], str], read: Callable[[str], Any]) -> str:
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    sign, digits, exponent = Decimal(shortest(value)).normalize().as_tuple()
+    if len(digits) == 1 and read(two := f"{value:.1e}") == read(repr(value)):
+        # Java tries two digits before it is content with one: 4.9E-324.
+        sign, digits, exponent = Decimal(two).normalize().as_tuple()
+    text = "".join(map(str, digits))
+    minus = "-" if sign else ""
+    if text == "0":
+        return minus + "0.0"
+    point = len(text) + int(exponent)  # digits before the decimal point
+    if _PLAIN_FROM < point <= _PLAIN_BELOW:
+        whole = text[:point].ljust(point, "0") if point > 0 else "0"
+        fraction = text[point:] if point > 0 else "0" * -point + text
+        return f"{minus}{whole}.{fraction or '0'}"
+    return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"
+
+
+def timestamp_text(value: dt.datetime, precision: int) -> str:
+    """``2021-09-24 12:34:56.123``, with exactly ``precision`` digits after the second."""
+    whole = f"{value.year:04}-{value.month:02}-{value.day:02} {value.hour:02}:{value.minute:02}:{value.second:02}"
+    return f"{whole}.{fraction(value.microsecond, precision)}" if precision else whole
+
+
+def fraction(microsecond: int, precision: int) -> str:
+    return f"{microsecond:06}".ljust(precision, "0")[:precision]
+
+
+def time_text(value: dt.time, precision: int) -> str:
+    """``12:34:56.12``: up to ``precision`` digits, without zeros at the end but for the first."""
+    whole = f"{value.hour:02}:{value.minute:02}:{value.second:02}"
+    if not precision:
+        return whole
+    digits = fraction(value.microsecond, precision)
+    return f"{whole}.{digits.rstrip('0') or '0'}"
+
+
+def _months_text(value: int) -> str:
+    years, months = divmod(abs(value), 12)
+    return f"{'-' if value < 0 else '+'}{years}-{months:02}"
+
+
+def _span_text(value: dt.timedelta) -> str:
+    milliseconds = abs(value) // dt.timedelta(milliseconds=1)
+    seconds, milliseconds = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    sign = "-" if value < dt.timedelta(0) else "+"
+    return f"{sign}{days} {hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03}"
+
+
+_SIMPLE: dict[type[DataType], Format] = {
+    t.NullType: str,
+    t.BooleanType: lambda value: "TRUE" if value else "FALSE",
+    t.TinyIntType: str,
+    t.SmallIntType: str,
+    t.IntType: str,
+    t.BigIntType: str,
+    t.FloatType: float_text,
+    t.DoubleType: double_text,
+    t.DecimalType: lambda value: format(value, "f"),
+    t.CharType: str,
+    t.VarCharType: str,
+    t.BinaryType: lambda value: value.decode("utf-8", "replace"),
+    t.VarBinaryType: lambda value: value.decode("utf-8", "replace"),
+    t.DateType: lambda value: f"{value.year:04}-{value.month:02}-{value.day:02}",
+    t.YearMonthIntervalType: _months_text,
+    t.DayTimeIntervalType: _span_text,
+    t.RawType: lambda value: str(pickle.loads(value)),
+}

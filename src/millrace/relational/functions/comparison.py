@@ -1,0 +1,208 @@
+"""Comparisons: ``=``, ``<``, BETWEEN, IN, IS NULL, IS DISTINCT FROM.
+
+Text and bytes compare byte by byte, whatever their declared lengths. NaN equals nothing, itself included. A text beside
+a time is read as one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational import types as t
+from millrace.relational.casting import as_decimal, common_type, is_bytes, is_text
+from millrace.relational.functions.columns import by_row, is_null_constant, null
+from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
+from millrace.relational.functions.signatures import ANY, BOOLEAN_TYPE, signature, takes
+from millrace.relational.rex import Call, Rex
+from millrace.relational.types import DataType
+
+_TIMES = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType)
+_FLOATS = (t.FloatType, t.DoubleType)
+_WITHOUT_ORDER = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.VariantType, t.BitmapType)
+_KERNELS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def compared(types: Sequence[DataType]) -> list[DataType] | None:
+    """What values of these types are cast to in order to be compared; None if they cannot be."""
+    times = [each for each in types if isinstance(each, _TIMES)]
+    if times and len(times) < len(types):
+        types = [common_type(times) or each if is_text(each) else each for each in types]
+    if all(is_text(each) for each in types) or all(is_bytes(each) for each in types):
+        return list(types)
+    if all(isinstance(each, (t.IntegralType, t.DecimalType)) for each in types):
+        # Decimals of different scales compare exactly as they are: their common type may lack digits.
+        if any(isinstance(each, t.DecimalType) for each in types):
+            return [as_decimal(each) for each in types]
+    common = common_type(types)
+    return None if common is None else [common.with_nullable(each.is_nullable) for each in types]
+
+
+def _infer(count: int, ordered: bool, nullable: bool | None = None) -> Callable[..., Signature]:
+    def infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+        if len(args) != count:
+            raise SignatureError(f"it takes {count} values")
+        types = compared([arg.type for arg in args])
+        if types is None:
+            raise SignatureError("it takes values of comparable types: CAST one to the type of the other")
+        if ordered and any(isinstance(each, _WITHOUT_ORDER) for each in types):
+            raise SignatureError("it takes values that have an order")
+        return signature(types, BOOLEAN_TYPE, nullable)
+
+    return infer
+
+
+def compare(sign: str, call: Call, left: Column, right: Column) -> Column:
+    """One comparison of values that were cast to comparable types."""
+    if _has_kernel(call):
+        return _KERNELS[sign](left, right)
+    return by_row(call, [left, right], _PYTHON[sign])
+
+
+def _has_kernel(call: Call) -> bool:
+    types = [arg.type for arg in call.args]
+    if any(isinstance(each, (*_WITHOUT_ORDER, t.NullType)) for each in types):
+        return False
+    decimals = [each for each in types if isinstance(each, t.DecimalType)]
+    whole = max((each.precision - each.scale for each in decimals), default=0)
+    return whole + max((each.scale for each in decimals), default=0) <= t.DecimalType.MAX_PRECISION
+
+
+def _spark(sign: str) -> Callable[[Call, Sequence[str]], str | None]:
+    def text(call: Call, args: Sequence[str]) -> str | None:
+        if not _has_kernel(call):
+            return None
+        left, right = args
+        plain = f"({left} {sign} {right})"
+        if not isinstance(call.args[0].type, _FLOATS):
+            return plain
+        # For Spark NaN equals NaN and is greater than all other numbers.
+        with_nan = "TRUE" if sign == "<>" else "FALSE"
+        missing = f"({left} IS NULL OR {right} IS NULL)"
+        return f"CASE WHEN {missing} THEN NULL WHEN isnan({left}) OR isnan({right}) THEN {with_nan} ELSE {plain} END"
+
+    return text
+
+
+def _register(sign: str, aliases: tuple[str, ...] = ()) -> None:
+    @scalar(sign, _infer(2, sign not in ("=", "<>")), spark=_spark(sign), aliases=aliases)
+    def _compare(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+        return compare(sign, call, *args)
+
+
+_register("=", ("==",))
+_register("<>", ("!=",))
+for _sign in ("<", "<=", ">", ">="):
+    _register(_sign)
+
+
+@scalar("IS NULL", takes(ANY, result=BOOLEAN_TYPE, nullable=False), spark="({0} IS NULL)")
+def _is_null(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    return pc.is_null(args[0])
+
+
+@scalar("IS NOT NULL", takes(ANY, result=BOOLEAN_TYPE, nullable=False), spark="({0} IS NOT NULL)")
+def _is_not_null(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    return pc.is_valid(args[0])
+
+
+def _distinct(call: Call, args: Sequence[Column]) -> Column:
+    left, right = args
+    some_null = pc.or_(pc.is_null(left), pc.is_null(right))
+    one_null = pc.xor(pc.is_null(left), pc.is_null(right))
+    return pc.if_else(some_null, one_null, compare("<>", call, left, right))
+
+
+def _spark_distinct(call: Call, args: Sequence[str]) -> str | None:
+    different = _spark("<>")(call, args)
+    left, right = args
+    if different is None:
+        return None
+    return (
+        f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN ({left} IS NULL) <> ({right} IS NULL) ELSE {different} END"
+    )
+
+
+@scalar("IS DISTINCT FROM", _infer(2, False, nullable=False), spark=_spark_distinct)
+def _is_distinct(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    return _distinct(call, args)
+
+
+def _spark_not_distinct(call: Call, args: Sequence[str]) -> str | None:
+    different = _spark_distinct(call, args)
+    return None if different is None else f"(NOT {different})"
+
+
+@scalar("IS NOT DISTINCT FROM", _infer(2, False, nullable=False), spark=_spark_not_distinct)
+def _is_not_distinct(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    return pc.invert(_distinct(call, args))
+
+
+def _spark_between(call: Call, args: Sequence[str]) -> str | None:
+    value, low, high = args
+    if _spark(">=")(call, args[:2]) is None or isinstance(call.args[0].type, _FLOATS):
+        return None
+    plain = f"({value} BETWEEN {low} AND {high})"
+    return f"({plain} OR ({value} BETWEEN {high} AND {low}))" if call.option("symmetric") else plain
+
+
+@scalar(
+    "BETWEEN",
+    _infer(3, True),
+    spark=_spark_between,
+    syntax="value BETWEEN [SYMMETRIC] low AND high, with the option symmetric=True",
+)
+def _between(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    value, low, high = args
+    inside = pc.and_kleene(compare(">=", call, value, low), compare("<=", call, value, high))
+    if not call.option("symmetric"):
+        return inside
+    turned = pc.and_kleene(compare(">=", call, value, high), compare("<=", call, value, low))
+    return pc.or_kleene(inside, turned)
+
+
+def _infer_in(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+    if len(args) < 2:
+        raise SignatureError("it takes a value and what to look for it in")
+    return _infer(len(args), False)(args, options)
+
+
+def _spark_in(call: Call, args: Sequence[str]) -> str | None:
+    if not _has_kernel(call) or isinstance(call.args[0].type, _FLOATS):
+        return None
+    return f"({args[0]} IN ({', '.join(args[1:])}))"
+
+
+@scalar("IN", _infer_in, spark=_spark_in, syntax="value IN (value, ...)")
+def _in(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    value, *choices = args
+    constants = all(isinstance(choice, pa.Scalar) for choice in choices)
+    same = all(choice.type == value.type for choice in choices)
+    if not constants or not same or not _has_kernel(call) or isinstance(call.args[0].type, _FLOATS):
+        return reduce(pc.or_kleene, [compare("=", call, value, choice) for choice in choices])
+    if is_null_constant(value):
+        return null(call)
+    known = pa.array([choice.as_py() for choice in choices if choice.is_valid], value.type)
+    found = pc.is_in(value, value_set=known)
+    otherwise = pa.scalar(False) if all(choice.is_valid for choice in choices) else pa.scalar(None, pa.bool_())
+    return pc.if_else(pc.is_valid(value), pc.if_else(found, pa.scalar(True), otherwise), pa.scalar(None, pa.bool_()))

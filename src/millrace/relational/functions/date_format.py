@@ -1,0 +1,60 @@
+"""DATE_FORMAT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational import types as t
+from millrace.relational.casting import is_text
+from millrace.relational.functions.columns import by_row
+from millrace.relational.functions.registry import Column, Surroundings, scalar
+from millrace.relational.functions.signatures import STRING, TEXT, takes
+from millrace.relational.functions.temporal_formatting import Format, formatter, strftime
+from millrace.relational.functions.temporal_numbers import STAMP_OR_TEXT
+from millrace.relational.functions.temporal_parsing import simple_parser
+from millrace.relational.functions.temporal_zones import local_times
+from millrace.relational.functions.timestamps import DEFAULT
+from millrace.relational.rex import Call
+
+_read = simple_parser(DEFAULT)
+
+
+@scalar("DATE_FORMAT", takes(STAMP_OR_TEXT, TEXT, result=STRING, nullable=True), syntax="DATE_FORMAT(time, format)")
+def date_format(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    """Text is read as yyyy-MM-dd HH:mm:ss first. Of a TIMESTAMP_LTZ what clocks in the session's zone show."""
+    times, pattern = args
+    data_type = call.args[0].type
+    if is_text(data_type):
+        return by_row(call, args, _of_text, prepare={1: _simple})
+    if isinstance(data_type, t.DateType):
+        return by_row(call, args, _of_date, prepare={1: _simple})
+    if isinstance(data_type, t.LocalZonedTimestampType):
+        times = local_times(times, around.zone)
+    if isinstance(pattern, pa.Scalar) and pattern.is_valid and not isinstance(times, pa.Scalar):
+        plain = strftime(pattern.as_py())
+        if plain is not None:
+            seconds = pc.floor_temporal(times, unit="second").cast(pa.timestamp("s"))
+            return pc.strftime(seconds, format=plain)
+    return by_row(call, [times, pattern], _of_stamp, prepare={1: lambda text: formatter(text, False)})
+
+
+def _simple(pattern: str) -> Format:
+    return formatter(pattern, True)
+
+
+def _of_stamp(at: datetime, write: Callable[[datetime], str]) -> str:
+    return write(at)
+
+
+def _of_date(day: date, write: Callable[[datetime], str]) -> str:
+    return write(datetime(day.year, day.month, day.day))
+
+
+def _of_text(text: str, write: Callable[[Any], str]) -> str | None:
+    found = _read(text)
+    return None if found is None else write(found[0])

@@ -1,0 +1,161 @@
+"""LIKE and SIMILAR TO, with ESCAPE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.functions.columns import by_row
+from millrace.relational.functions.registry import Column, Surroundings, scalar
+from millrace.relational.functions.signatures import BOOLEAN_TYPE, TEXT, takes
+from millrace.relational.rex import Call, Literal
+
+_TAKEN = takes(TEXT, TEXT, TEXT, optional=1, result=BOOLEAN_TYPE)
+_CLASSES = {
+    "ALPHA": "A-Za-z",
+    "UPPER": "A-Z",
+    "LOWER": "a-z",
+    "DIGIT": "0-9",
+    "ALNUM": "A-Za-z0-9",
+    "SPACE": " ",
+    "WHITESPACE": r"\s",
+}
+_NAMED = re.compile(r"\[:([A-Za-z]+):\]")
+_BACKSLASH = "\\"
+_OPERATORS = "|*+?(){}"
+
+
+def _escaped(pattern: str, place: int, escape: str, may_follow: str) -> str:
+    """The character after an escape.
+
+    :raises ValueError: it needs none.
+    """
+    following = pattern[place + 1 : place + 2]
+    if not following or following not in may_follow + escape:
+        raise ValueError(f"in the pattern {pattern!r} the escape character {escape!r} stands before nothing to escape")
+    return following
+
+
+def _checked(escape: str) -> str:
+    if len(escape) > 1:
+        raise ValueError(f"ESCAPE takes one character, not {escape!r}")
+    return escape
+
+
+def like_regex(pattern: str, escape: str = "") -> re.Pattern[str]:
+    """``%`` stands for any text, ``_`` for any character. Without ESCAPE nothing escapes them.
+
+    :raises ValueError: a wrong escape.
+    """
+    parts, place = [], 0
+    while place < len(pattern):
+        char = pattern[place]
+        if escape and char == escape:
+            parts.append(re.escape(_escaped(pattern, place, escape, "%_")))
+            place += 1
+        else:
+            parts.append({"%": ".*", "_": "."}.get(char) or re.escape(char))
+        place += 1
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def similar_regex(pattern: str, escape: str = "") -> re.Pattern[str]:
+    """LIKE with ``| * + ? {2,3} ( ) [a-z] [^a] [[:ALPHA:]]`` of regular expressions.
+
+    :raises ValueError: a wrong escape or expression.
+    """
+    parts, place = [], 0
+    while place < len(pattern):
+        char = pattern[place]
+        if escape and char == escape:
+            parts.append(re.escape(_escaped(pattern, place, escape, "%_[]^-" + _OPERATORS)))
+            place += 1
+        elif char == "[":
+            end = _end_of_set(pattern, place)
+            parts.append(_set(pattern[place + 1 : end]))
+            place = end
+        elif char in _OPERATORS:
+            parts.append(char)
+        else:
+            parts.append({"%": ".*", "_": "."}.get(char) or re.escape(char))
+        place += 1
+    try:
+        return re.compile("".join(parts), re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no pattern for SIMILAR TO: {error}") from None
+
+
+def _end_of_set(pattern: str, start: int) -> int:
+    """Of ``[...]``, which may contain ``[:ALPHA:]``."""
+    place = start + 1
+    while place < len(pattern) and pattern[place] != "]":
+        place = pattern.index(":]", place + 2) + 2 if pattern.startswith("[:", place) else place + 1
+    if place >= len(pattern):
+        raise ValueError(f"the pattern {pattern!r} has a [ without ]")
+    return place
+
+
+def _set(inside: str) -> str:
+    def named(match: re.Match[str]) -> str:
+        found = _CLASSES.get(match[1].upper())
+        if found is None:
+            raise ValueError(f"SIMILAR TO knows no [:{match[1]}:], but {', '.join(_CLASSES)}")
+        return found
+
+    return f"[{_NAMED.sub(named, inside.replace(_BACKSLASH, 2 * _BACKSLASH))}]"
+
+
+def _plain(pattern: str) -> tuple[str, str] | None:
+    """How a LIKE pattern without ``_`` and with ``%`` only at its ends is looked for, and its text."""
+    text = pattern.strip("%")
+    if "%" in text or "_" in text:
+        return None
+    return ("%" if pattern.startswith("%") else "") + "x" + ("%" if pattern.endswith("%") else ""), text
+
+
+_PLAIN: dict[str, Callable[[Any, str], Any]] = {
+    "x": lambda column, text: pc.equal(column, pa.scalar(text)),
+    "x%": pc.starts_with,
+    "%x": pc.ends_with,
+    "%x%": pc.match_substring,
+}
+
+
+def _match(call: Call, args: Sequence[Column], regex: Callable[[str, str], re.Pattern[str]]) -> Column:
+    """One pattern for all rows is made ready once."""
+    text, pattern, *rest = args
+    if isinstance(pattern, pa.Scalar) and all(isinstance(each, pa.Scalar) and each.is_valid for each in rest):
+        escape = _checked(rest[0].as_py()) if rest else ""
+        return by_row(call, [text, pattern], _matches, prepare={1: lambda each: regex(each, escape)})
+    return by_row(call, args, lambda value, each, escape="": _matches(value, regex(each, _checked(escape))))
+
+
+def _matches(text: str, pattern: re.Pattern[str]) -> bool:
+    return pattern.fullmatch(text) is not None
+
+
+def _spark_like(call: Call, args: Sequence[str]) -> str | None:
+    """Spark has a backslash escape unless another one is given."""
+    pattern = call.args[1]
+    if len(args) == 3 or not isinstance(pattern, Literal) or "\\" in (pattern.value or ""):
+        return None
+    return f"({args[0]} LIKE {args[1]})"
+
+
+@scalar("LIKE", _TAKEN, spark=_spark_like, syntax="string LIKE pattern [ESCAPE character]")
+def _like(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    text, pattern, *rest = args
+    if not rest and isinstance(pattern, pa.Scalar) and pattern.is_valid and not isinstance(text, pa.Scalar):
+        plain = _plain(pattern.as_py())
+        if plain is not None:
+            return _PLAIN[plain[0]](text, plain[1])
+    return _match(call, args, like_regex)
+
+
+@scalar("SIMILAR TO", _TAKEN, syntax="string SIMILAR TO pattern [ESCAPE character]")
+def _similar(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    return _match(call, args, similar_regex)

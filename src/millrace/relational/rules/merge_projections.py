@@ -1,0 +1,34 @@
+"""Two projections in a row become one; a projection that changes nothing goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from millrace.relational import nodes as n
+from millrace.relational.rex import Ref, Rex, substitute, walk
+from millrace.relational.rules.determinism import is_deterministic, is_expensive
+from millrace.relational.rules.traversal import transform
+
+
+def merge_projections(plan: n.Rel) -> n.Rel:
+    """Only where nothing is computed more often than before that is expensive or gives another value each time."""
+    return transform(plan, _merge)
+
+
+def _merge(node: n.Rel) -> n.Rel:
+    if not isinstance(node, n.Project):
+        return node
+    below = node.input
+    if isinstance(below, n.Project) and _may_merge(node.expressions, below.expressions):
+        merged = tuple(substitute(each, below.expressions) for each in node.expressions)
+        return _merge(replace(node, input=below.input, expressions=merged))
+    unchanged = tuple(Ref(column.type, index) for index, column in enumerate(below.schema))
+    return below if node.expressions == unchanged and node.columns == below.schema else node
+
+
+def _may_merge(upper: tuple[Rex, ...], lower: tuple[Rex, ...]) -> bool:
+    uses = Counter(part.index for each in upper for part in walk(each) if isinstance(part, Ref))
+    return all(
+        uses[index] <= 1 or (is_deterministic(each) and not is_expensive(each)) for index, each in enumerate(lower)
+    )

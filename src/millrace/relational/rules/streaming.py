@@ -1,0 +1,27 @@
+"""The rules that a plan goes through before it becomes a streaming program."""
+
+from __future__ import annotations
+
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.nodes import Rel
+from millrace.relational.rules.column_pruning import prune_columns
+from millrace.relational.rules.constant_folding import fold_constants
+from millrace.relational.rules.filter_pushdown import push_filters
+from millrace.relational.rules.grouping_sets import grouping_sets
+from millrace.relational.rules.join_keys import join_keys
+from millrace.relational.rules.merge_projections import merge_projections
+from millrace.relational.rules.top_n import top_n
+from millrace.relational.rules.traversal import transform
+
+
+def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
+    """The plan as it is run: the same changes of the same table."""
+    # What depends on the clock is computed anew for each row.
+    plan = fold_constants(plan, surroundings)
+    plan = merge_projections(plan)
+    plan = transform(plan, top_n)
+    plan = push_filters(plan)
+    plan = prune_columns(plan)
+    plan = merge_projections(plan)
+    plan = grouping_sets(plan)
+    return join_keys(plan)

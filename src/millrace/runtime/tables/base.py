@@ -1,0 +1,157 @@
+"""The base of operators on tables: batches in, batches out, expressions computed on columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.rows import Kinds, Rows, concat, record_batch
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
+from millrace.runtime.operators.base import Operator
+from millrace.runtime.operators.keyed import keyed_backend
+from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.tables.state import KeyedMap, KeyedValue, keyed_map, keyed_value
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What expressions may know of the session."""
+
+    zone: str = "UTC"
+    database: str = ""
+    configuration: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableConfig(ABC):
+    """What an operator does: a frozen description that makes the operator, in as many subtasks as there are."""
+
+    environment: Environment = Environment()
+    state_ttl: int = 0
+    """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
+
+    @abstractmethod
+    def operator(self) -> TableOperator[Any]:
+        """A new operator."""
+
+
+C = TypeVar("C", bound=TableConfig)
+
+
+class TableOperator(Operator, Generic[C]):
+    """Receives and emits ``Rows``. Subclasses implement ``receive``, and ``flush`` if they hold results back.
+
+    Elements of the runtime are whole batches, without timestamps: event time is a column. What comes in one chunk is
+    put together before it is received.
+    """
+
+    flushes_before_watermarks = True
+    """False: results that are held back may follow a watermark, since their rows have no event time"""
+
+    def __init__(self, config: C) -> None:
+        self.config = config
+
+    def receive(self, rows: Rows, input: int) -> None:
+        """A batch of at least one row."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Emit what was held back in this epoch."""
+
+    def advance(self, watermark: int) -> None:
+        """Event time has come to ``watermark`` (ms): emit what is due. It is handed on afterwards."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        rows = concat(chunk.values)
+        if not len(rows):
+            return
+        try:
+            self.receive(rows, input)
+        except Exception as error:
+            raise self.context.error(error) from error
+
+    def process_watermark(self, watermark: int) -> None:
+        self.watermark = watermark
+        try:
+            self.advance(watermark)
+            if self.flushes_before_watermarks or watermark == MAX_WATERMARK:
+                self.flush()
+        except Exception as error:
+            raise self.context.error(error) from error
+        self.output.mark(watermark)
+
+    def end_epoch(self) -> None:
+        self._flush()
+
+    def end_input(self) -> None:
+        self._flush()
+
+    def _flush(self) -> None:
+        try:
+            self.flush()
+        except Exception as error:
+            raise self.context.error(error) from error
+
+    def emit_rows(self, rows: Rows) -> None:
+        """Hand a batch on, unless it is empty."""
+        if len(rows):
+            self.output.emit(Chunk([rows]))
+
+    def emit_columns(self, columns: Sequence[pa.Array], length: int, kinds: Kinds | None = None) -> None:
+        """Hand these columns on as a batch."""
+        self.emit_rows(Rows(record_batch(columns, length), kinds))
+
+    def evaluator(self, columns: Sequence[pa.Array], length: int) -> Evaluator:
+        """Computes expressions on a batch, at this moment's processing time and watermark."""
+        environment = self.config.environment
+        return Evaluator(
+            columns,
+            Surroundings(
+                length=length,
+                zone=environment.zone,
+                now=self.context.clock() * 1000,
+                database=environment.database,
+                watermark=None if self.watermark == MIN_TIMESTAMP else self.watermark,
+                configuration=environment.configuration,
+            ),
+        )
+
+
+class KeyedTableOperator(TableOperator[C]):
+    """With state by key: ``keyed_value`` and ``keyed_map``, asked for in ``setup``.
+
+    The key is a tuple of values (``keys``), also if there is only one key column. State may lie at a key or at
+    ``Scoped(key, namespace)``. Everything that an operator keeps between two epochs is in such state, so checkpoints,
+    rescaling and other copies of the task work as for any keyed operator. What it derives from the state it makes anew
+    in ``caught_up`` and ``open``.
+    """
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self.backend: KeyedStateBackend = keyed_backend(self)
+
+    def keyed_state(self) -> KeyedStateBackend:
+        return self.backend
+
+    def keyed_value(self, name: str, ttl: int | None = None) -> KeyedValue:
+        """A state with one object at an address.
+
+        :param ttl: ms until it expires, 0 for never; None: as the configuration says.
+        """
+        return keyed_value(self.backend, name, self.config.state_ttl if ttl is None else ttl)
+
+    def keyed_map(self, name: str, ttl: int | None = None) -> KeyedMap:
+        """A state with a dict at an address, read and written entry by entry."""
+        return keyed_map(self.backend, name, self.config.state_ttl if ttl is None else ttl)
+
+
+def kinds_of(kind: int, length: int) -> Kinds | None:
+    """The kinds of rows that all have one."""
+    return np.full(length, kind, np.uint8) if kind else None

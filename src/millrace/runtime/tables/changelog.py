@@ -1,0 +1,116 @@
+"""Operators that change what a changelog says, not the table: normalize, drop old rows, materialize for a sink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.rows import DELETE, UPDATE_BEFORE, Rows
+from millrace.relational.types import DataType
+from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.keys import Key, group, key_tuples
+from millrace.runtime.tables.placed_rows import PlacedRows
+from millrace.runtime.tables.row_codec import Row, RowCodec
+from millrace.runtime.tables.row_per_key import RowPerKeyOperator
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropUpdateBefore(TableConfig):
+    """Without the old rows of updates, for a consumer that knows rows by their key."""
+
+    def operator(self) -> DropUpdateBeforeOperator:
+        return DropUpdateBeforeOperator(self)
+
+
+class DropUpdateBeforeOperator(TableOperator[DropUpdateBefore]):
+    def receive(self, rows: Rows, input: int) -> None:
+        if rows.kinds is not None:
+            rows = rows.where(rows.kinds != UPDATE_BEFORE)
+        self.emit_rows(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangelogNormalize(TableConfig):
+    """From changes that say which row a key has now, or that it has none, to a changelog with old rows. A deletion
+    needs no more than its key; what repeats or deletes nothing is left out."""
+
+    keys: tuple[int, ...]
+    types: tuple[DataType, ...]
+    """of all columns"""
+    before: bool = True
+    """whether the consumer needs the old row of an update (-U)"""
+
+    def operator(self) -> ChangelogNormalizeOperator:
+        return ChangelogNormalizeOperator(self)
+
+
+class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._state = self.keyed_value("row")
+        self.codec = RowCodec([arrow_type(each) for each in self.config.types])
+        self.before = self.config.before
+
+    def row_of(self, key: Key) -> Row | None:
+        found: Row | None = self._state.get(key)
+        return found
+
+    def receive(self, rows: Rows, input: int) -> None:
+        if rows.kinds is not None:
+            rows = rows.where(rows.kinds != UPDATE_BEFORE)
+        columns = rows.columns
+        grouped = group([columns[index] for index in self.config.keys], len(rows))
+        last = np.empty(len(grouped.keys), np.int64)
+        last[grouped.ids] = np.arange(len(rows))
+        latest = rows.take(last)
+        values = self.codec.rows(latest.columns, len(latest))
+        for key, kind, row in zip(grouped.keys, latest.kind_values().tolist(), values):
+            self.touch(key, self._state.get(key))
+            if kind == DELETE:
+                self._state.remove(key)
+            else:
+                self._state.put(key, row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpsertMaterialize(TableConfig):
+    """Before a sink whose primary key is not what the changes are by: rows of one primary key may come in any order, so
+    all that are there are kept, and the latest one of them is the row of the key."""
+
+    keys: tuple[int, ...]
+    """the primary key of the sink"""
+    types: tuple[DataType, ...]
+    """of all columns"""
+    unique: tuple[int, ...] | None = None
+    """columns by which the changes know their rows; None: by all columns"""
+    before: bool = False
+    """whether the sink wants the old row of an update (-U)"""
+
+    def operator(self) -> UpsertMaterializeOperator:
+        return UpsertMaterializeOperator(self)
+
+
+class UpsertMaterializeOperator(RowPerKeyOperator[UpsertMaterialize]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self.codec = RowCodec([arrow_type(each) for each in self.config.types])
+        self.before = self.config.before
+        self._rows = PlacedRows(self, self.codec, self.config.unique)
+
+    def row_of(self, key: Key) -> Row | None:
+        return self._rows.latest(key)
+
+    def receive(self, rows: Rows, input: int) -> None:
+        keys = key_tuples([rows.batch.column(index) for index in self.config.keys], len(rows))
+        for key in dict.fromkeys(keys):
+            if key not in self.touched:
+                self.touch(key, self.row_of(key))
+        self._rows.update(keys, rows)
+
+    def flush(self) -> None:
+        for key in self.touched:
+            self._rows.forget_empty(key)
+        super().flush()

@@ -1,0 +1,86 @@
+"""DISTINCT arguments: rows that bring a value for the first time, or take its last occurrence back.
+
+Aggregates over the same arguments share the values, whatever their FILTER is: an entry of state per value counts its
+occurrences for each filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rex import Rex
+from millrace.runtime.tables.batch import Batch
+from millrace.runtime.tables.kept import Pairs, Values
+from millrace.runtime.tables.keys import Ids, key_columns
+from millrace.runtime.tables.state import KeyedMap
+
+Counts = tuple[int, ...]
+"""how often a value occurs, for each filter"""
+
+
+class Changed(NamedTuple):
+    """Values that count from now on, or do not count any more."""
+
+    ids: Ids
+    args: list[pa.Array]
+    signs: list[pa.Array]
+    """for each filter: 1, -1, or 0 for nothing"""
+
+
+class DistinctValues:
+    """The different values of some arguments."""
+
+    def __init__(self, args: tuple[Rex, ...], entries: KeyedMap, types: Sequence[pa.DataType]) -> None:
+        self.args = args
+        self.filters: list[Rex | None] = []
+        self._entries = entries
+        self._types = types
+
+    def filter_number(self, condition: Rex | None) -> int:
+        """The place of a filter among those that the values are counted for."""
+        if condition not in self.filters:
+            self.filters.append(condition)
+        return self.filters.index(condition)
+
+    def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
+        """Count the values of these rows."""
+        args = [batch.column(arg) for arg in self.args]
+        pairs = Pairs(batch.ids, args)
+        nets = [pairs.net(batch.signs_where(each).to_numpy()).tolist() for each in self.filters]
+        return self._count(pairs.ids, pairs.values, list(zip(*nets)), ats)
+
+    def absorb(self, at: Any, other: Any) -> Changed:
+        """Count the values of another address as those of ``at``, which is accumulator 0; they stay where they are."""
+        entries = list(self._entries.items(other))
+        return self._count([0] * len(entries), [v for v, _ in entries], [c for _, c in entries], [at])
+
+    def _count(self, ids: list[int], values: list[Values], nets: list[Counts], ats: Sequence[Any]) -> Changed:
+        entries, nothing = self._entries, (0,) * len(self.filters)
+        changed: list[tuple[int, Values, Counts]] = []
+        for id, value, net in zip(ids, values, nets):
+            if net == nothing:
+                continue
+            at = ats[id]
+            before = entries.get(at, value) or nothing
+            after = tuple(map(int.__add__, before, net))
+            if after == nothing:
+                entries.remove(at, value)
+            else:
+                entries.put(at, value, after)
+            signs = tuple((new > 0) - (old > 0) for old, new in zip(before, after))
+            if signs != nothing:
+                changed.append((id, value, signs))
+        columns = key_columns([value for _, value, _ in changed], self._types)
+        signs_by_filter = zip(*(each for _, _, each in changed)) if changed else [()] * len(self.filters)
+        return Changed(
+            np.array([id for id, _, _ in changed], np.int64),
+            columns,
+            [pa.array(each, pa.int64()) for each in signs_by_filter],
+        )
+
+    def clear(self, at: Any) -> None:
+        self._entries.clear(at)

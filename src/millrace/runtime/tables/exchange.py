@@ -1,0 +1,68 @@
+"""How batches of rows are spread over the subtasks of the next operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from millrace.relational.rows import Rows, concat
+from millrace.runtime.elements import Chunk
+from millrace.runtime.keygroups import KeyTargets
+from millrace.runtime.partitioners import Partitioner, Router
+from millrace.runtime.tables.keys import Ids, group_ids, key_tuples
+
+
+@dataclass(frozen=True)
+class ByColumns(Partitioner):
+    """By the key group of the values in some columns, as a stream that is keyed by the tuple of these values. Rows for
+    one target stay in order."""
+
+    columns: tuple[int, ...]
+    max_parallelism: int = 128
+    ship_strategy = "HASH"
+
+    def router(self, subtask: int, senders: int, receivers: int) -> Router:
+        if receivers == 1:
+            return lambda chunk: iter([(0, chunk)])
+        target_of = KeyTargets(self.max_parallelism, receivers)
+
+        def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
+            rows = concat(chunk.values)
+            for target, part in _split(rows, self._targets(rows, target_of), receivers):
+                yield target, Chunk([part])
+
+        return split
+
+    def _targets(self, rows: Rows, target_of: KeyTargets) -> Ids:
+        columns = [rows.batch.column(index) for index in self.columns]
+        ids, first = group_ids(columns, len(rows))
+        keys = key_tuples([column.take(first) for column in columns], len(first))
+        return np.array([target_of[key] for key in keys], np.int64)[ids]
+
+
+@dataclass(frozen=True)
+class Single(Partitioner):
+    """Everything to subtask 0, the only one that has work: an aggregate without keys, a global order."""
+
+    ship_strategy = "GLOBAL"
+
+    def router(self, subtask: int, senders: int, receivers: int) -> Router:
+        return lambda chunk: iter([(0, chunk)])
+
+
+def _split(rows: Rows, targets: Ids, receivers: int) -> Iterator[tuple[int, Rows]]:
+    if not len(rows):
+        return
+    counts = np.bincount(targets, minlength=receivers)
+    if counts.max() == len(rows):
+        yield int(targets[0]), rows
+        return
+    sorted_rows = rows.take(np.argsort(targets, kind="stable"))
+    start = 0
+    for target, count in enumerate(counts.tolist()):
+        if count:
+            kinds = None if sorted_rows.kinds is None else sorted_rows.kinds[start : start + count]
+            yield target, Rows(sorted_rows.batch.slice(start, count), kinds)
+            start += count

@@ -1,0 +1,154 @@
+"""Rows by key: columns become numbers of groups, and each distinct key one tuple of Python values.
+
+Python cost is per distinct key of a batch. A key is what a ``DataStream`` would be keyed by: a tuple of the values that
+``pyarrow`` gives, so ``keygroups`` sends it to the same key group. What cannot be a part of a tuple that is compared
+and hashed has another form inside of the tuple: lists and structs are tuples, NaN is a text, -0.0 is 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Key = tuple[Any, ...]
+Ids = np.ndarray[Any, np.dtype[np.int64]]
+
+_NAN = "NaN"
+"""in place of the number, which is unlike itself; no column of numbers has a text"""
+_LARGEST = 2**62
+
+
+class Grouped(NamedTuple):
+    """Which rows have equal keys. NULL equals NULL here, as in GROUP BY."""
+
+    ids: Ids
+    """the group of each row; groups are numbered by their first row"""
+    first: Ids
+    """the first row of each group"""
+    keys: list[Key]
+    """the key of each group"""
+
+
+def group(columns: Sequence[pa.Array], length: int) -> Grouped:
+    """The groups of rows that are equal in these columns; all rows are one group if there are no columns.
+
+    :param length: how many rows there are.
+    """
+    ids, first = group_ids(columns, length)
+    where = pa.array(first)
+    return Grouped(ids, first, key_tuples([column.take(where) for column in columns], len(first)))
+
+
+def group_ids(columns: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
+    """(group of each row, first row of each group): the columnar half of ``group``, without any Python per key."""
+    if not columns:
+        return np.zeros(length, np.int64), np.zeros(min(length, 1), np.int64)
+    combined, size = _codes(columns[0])
+    for column in columns[1:]:
+        codes, count = _codes(column)
+        if size * count >= _LARGEST:
+            combined, size = _dense(combined)
+        combined, size = combined * count + codes, size * count
+    ids, count = combined, size
+    if len(columns) > 1:
+        ids, count = _dense(combined)
+    first = np.empty(count, np.int64)
+    # Assigned from the last row to the first, so that the first one stays.
+    first[ids[::-1]] = np.arange(length - 1, -1, -1, dtype=np.int64)
+    return ids, first
+
+
+def key_tuples(columns: Sequence[pa.Array], length: int) -> list[Key]:
+    """One key a row, also for equal ones."""
+    if not columns:
+        return [()] * length
+    return list(zip(*map(hashable_values, columns)))
+
+
+def hashable_values(column: pa.Array) -> list[Any]:
+    """The values in the form that they have inside of keys."""
+    values: list[Any] = column.to_pylist()
+    into = _freezer(column.type)
+    return values if into is None else list(map(into, values))
+
+
+def key_columns(keys: Sequence[Key], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The columns of these keys again, of the given Arrow types."""
+    if not keys:
+        return [pa.array([], each) for each in types]
+    return [value_column(values, each) for values, each in zip(zip(*keys), types)]
+
+
+def value_column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    """A column of values that ``hashable_values`` gave."""
+    back = _thawer(data_type)
+    return pa.array(values if back is None else list(map(back, values)), data_type)
+
+
+def _codes(column: pa.Array) -> tuple[Ids, int]:
+    """A number for each value, equal for equal ones and by their first row, and how many numbers there are."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 becomes 0.0
+    elif pa.types.is_nested(column.type):
+        known: dict[Any, int] = {}
+        return np.array([known.setdefault(each, len(known)) for each in hashable_values(column)], np.int64), len(known)
+    encoded = column.dictionary_encode("encode")
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def _dense(codes: Ids) -> tuple[Ids, int]:
+    return _codes(pa.array(codes))
+
+
+Change = Callable[[Any], Any]
+
+
+def _freezer(data_type: pa.DataType) -> Change | None:
+    """From what Arrow gives to what may be in a key; None where they are the same."""
+    if pa.types.is_floating(data_type):
+        return _freeze_float
+    if pa.types.is_map(data_type):
+        key, item = _freezer(data_type.key_type) or _same, _freezer(data_type.item_type) or _same
+        return lambda value: None if value is None else tuple(sorted(((key(k), item(v)) for k, v in value), key=repr))
+    if pa.types.is_struct(data_type):
+        parts = [(each.name, _freezer(each.type) or _same) for each in data_type]
+        return lambda value: None if value is None else tuple([part(value[name]) for name, part in parts])
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type) or pa.types.is_fixed_size_list(data_type):
+        inner = _freezer(data_type.value_type) or _same
+        return lambda value: None if value is None else tuple(map(inner, value))
+    return None
+
+
+def _thawer(data_type: pa.DataType) -> Change | None:
+    if pa.types.is_floating(data_type):
+        return _thaw_float
+    if pa.types.is_map(data_type):
+        key, item = _thawer(data_type.key_type) or _same, _thawer(data_type.item_type) or _same
+        return lambda value: None if value is None else [(key(k), item(v)) for k, v in value]
+    if pa.types.is_struct(data_type):
+        parts = [(each.name, _thawer(each.type) or _same) for each in data_type]
+        return lambda value: None if value is None else {name: part(each) for (name, part), each in zip(parts, value)}
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type) or pa.types.is_fixed_size_list(data_type):
+        inner = _thawer(data_type.value_type) or _same
+        return lambda value: None if value is None else list(map(inner, value))
+    return None
+
+
+def _freeze_float(value: float | None) -> Any:
+    if value is None:
+        return None
+    return value + 0.0 if value == value else _NAN
+
+
+def _thaw_float(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,95 @@
+"""What a lookup join remembers of the external table, in the memory of one task."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.common.config_values import to_duration
+
+Found = Sequence[tuple[Any, ...]]
+"""the rows of a key"""
+
+
+@dataclass(frozen=True)
+class CacheSettings:
+    """How much is remembered, and how long (ms; None: for ever)."""
+
+    max_rows: int | None = None
+    after_write: int | None = None
+    after_access: int | None = None
+    missing: bool = True
+    """whether it is remembered that a key has no rows"""
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> CacheSettings | None:
+        """From a table's ``lookup.*`` options; None: nothing is remembered.
+
+        A FULL cache remembers each key from its first use until the next reload.
+        """
+        kind = options.get("lookup.cache", "").upper()
+        old_rows, old_ttl = options.get("lookup.cache.max-rows"), options.get("lookup.cache.ttl")
+        if kind not in ("", "NONE", "PARTIAL", "FULL"):
+            raise ValueError(f"'lookup.cache' is NONE, PARTIAL or FULL, not {kind}")
+        if kind == "FULL":
+            return CacheSettings(after_write=_millis(options.get("lookup.full-cache.periodic-reload.interval")))
+        if kind == "PARTIAL":
+            rows = options.get("lookup.partial-cache.max-rows")
+            return CacheSettings(
+                None if rows is None else int(rows),
+                _millis(options.get("lookup.partial-cache.expire-after-write")),
+                _millis(options.get("lookup.partial-cache.expire-after-access")),
+                options.get("lookup.partial-cache.cache-missing-key", "true").lower() == "true",
+            )
+        if kind == "" and old_rows is not None and int(old_rows) > 0:
+            missing = options.get("lookup.cache.caching-missing-key", "true").lower() == "true"
+            return CacheSettings(int(old_rows), _millis(old_ttl), None, missing)
+        return None
+
+
+def _millis(text: str | None) -> int | None:
+    return None if text is None else to_duration(text).to_millis()
+
+
+class LookupCache:
+    """The rows of keys that were looked up; the keys that were not used for longest are forgotten first."""
+
+    def __init__(self, settings: CacheSettings) -> None:
+        self._settings = settings
+        self._entries: OrderedDict[Any, tuple[int, int, Found]] = OrderedDict()
+        """key -> (time of the write, time of the last access, rows), the longest unused one first"""
+        self._rows = 0
+
+    def get(self, key: Any, now: int) -> Found | None:
+        """The rows of a key; None if they must be looked up."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        written, used, found = entry
+        settings = self._settings
+        if (settings.after_write is not None and now - written >= settings.after_write) or (
+            settings.after_access is not None and now - used >= settings.after_access
+        ):
+            self._forget(key)
+            return None
+        self._entries[key] = (written, now, found)
+        self._entries.move_to_end(key)
+        return found
+
+    def put(self, key: Any, found: Found, now: int) -> None:
+        if not found and not self._settings.missing:
+            return
+        self._entries[key] = (now, now, found)
+        self._rows += _size(found)
+        while self._settings.max_rows is not None and self._rows > self._settings.max_rows:
+            self._forget(next(iter(self._entries)))
+
+    def _forget(self, key: Any) -> None:
+        _, _, found = self._entries.pop(key)
+        self._rows -= _size(found)
+
+
+def _size(found: Found) -> int:
+    return max(1, len(found))

@@ -1,0 +1,202 @@
+"""A regular join: every change of one side meets the whole present content of the other.
+
+The changes of a batch do not meet each other, only what the other side held before. So all pairs of a batch are found,
+checked and emitted at once. What depends on the order within the batch is whether a row of the other side had partners
+before; that is a running sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import DELETE, INSERT, Kinds, Rows
+from millrace.runtime.tables.base import KeyedTableOperator
+from millrace.runtime.tables.join_config import JoinConfig, always, holds
+from millrace.runtime.tables.join_state import Held, JoinSide
+from millrace.runtime.tables.keys import Grouped, Ids, Key, group
+from millrace.runtime.tables.matching import has_null, ranges, running, side_by_side
+from millrace.runtime.tables.row_codec import RowCodec
+
+LEFT, RIGHT = "left", "right"
+"""names of the states"""
+MOST_PAIRS = 250_000
+"""A batch that makes more pairs is worked off in parts."""
+_BEFORE, _PAIRS, _AFTER = range(3)
+"""what an input row makes, in this order"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegularJoin(JoinConfig):
+    """A ``Join`` node."""
+
+    null_aware: bool = False
+    """an ANTI join for NOT IN: a left row stays if the condition is FALSE with every right row. NULLs in a key match
+    all keys, so both inputs go to one subtask"""
+    left_unique: tuple[int, ...] | None = None
+    """columns of the left input that no two of its rows share"""
+    right_unique: tuple[int, ...] | None = None
+    left_ttl: int | None = None
+    """ms; None: ``state_ttl``. Of the STATE_TTL hint"""
+    right_ttl: int | None = None
+
+    def operator(self) -> RegularJoinOperator:
+        return RegularJoinOperator(self)
+
+
+@dataclass
+class _Part:
+    """Some rows of the result: positions in the left and in the right columns (-1: NULLs)."""
+
+    order: Ids
+    """the input row that each belongs to"""
+    phase: int
+    left: Ids
+    right: Ids
+    kinds: Kinds
+
+
+class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config = self.config
+        left = self.keyed_map(LEFT, config.left_ttl)
+        right = self.keyed_map(RIGHT, config.right_ttl)
+        self._sides = (
+            JoinSide(left, RowCodec(config.left_types), config.keeps_left or config.only_left, config.left_unique),
+            JoinSide(right, RowCodec(config.right_types), config.keeps_right, config.right_unique),
+        )
+        self._keys = (config.equal.left, config.equal.right)
+        self._rest = config.condition if config.null_aware else config.equal.rest
+
+    def receive(self, rows: Rows, input: int) -> None:
+        columns = rows.columns
+        keys = [columns[index] for index in self._keys[input]]
+        grouped = group(keys, len(rows))
+        nowhere = has_null(keys, len(rows), self.config.equal.null_safe) & (not self.config.null_aware)
+        addresses = self._partners_of(grouped, nowhere, input)
+        held = Held(self._sides[1 - input], dict.fromkeys(address for row in addresses for address in row))
+        at, to = self._candidates(grouped.ids, addresses, held)
+        if len(at) > MOST_PAIRS and len(rows) > 1:
+            half = len(rows) // 2
+            self.receive(rows.take(np.arange(half)), input)
+            self.receive(rows.take(np.arange(half, len(rows))), input)
+            return
+        others = held.columns()
+        if len(at) and not always(self._rest):
+            where = (columns, others, at, to) if input == 0 else (others, columns, to, at)
+            matches = holds(self, self._rest, *where, unknown=self.config.null_aware)
+            at, to = at[matches], to[matches]
+        partners = np.bincount(at, held.copies[to], len(rows)).astype(np.int64)
+        self._keep(rows, grouped, nowhere, partners, input)
+        if self.config.only_left:
+            parts = self._filtered(rows, partners, at, to, held, input)
+        else:
+            parts = self._joined(rows, partners, at, to, held, input)
+        self._emit(parts, columns if input == 0 else others, others if input == 0 else columns)
+
+    # -- which rows meet ------------------------------------------------------------------------------------------
+
+    def _partners_of(self, grouped: Grouped, nowhere: Any, input: int) -> list[list[Key]]:
+        """For each group of rows the addresses of the other side where partners may be."""
+        if not self.config.null_aware:
+            return [[] if none else [key] for key, none in zip(grouped.keys, nowhere[grouped.first].tolist())]
+        table = self.backend.table((LEFT, RIGHT)[1 - input])
+        everywhere = [] if table is None else list(table.keys())
+        unknown = [key for key in everywhere if None in key]
+        return [everywhere if None in key else [*unknown, key] for key in grouped.keys]
+
+    def _candidates(self, ids: Ids, addresses: list[list[Key]], held: Held) -> tuple[Ids, Ids]:
+        """Pairs of (row of the batch, row that is held), in the order of the batch."""
+        flat = np.array([held.index[address] for each in addresses for address in each], np.int64)
+        counts = np.array([len(each) for each in addresses], np.int64)
+        starts = np.cumsum(counts) - counts
+        row, place = ranges(starts[ids], counts[ids])
+        chosen = flat[place]
+        which, to = ranges(held.starts[chosen], held.sizes[chosen])
+        return row[which], to
+
+    def _keep(self, rows: Rows, grouped: Grouped, nowhere: Any, partners: Ids, input: int) -> None:
+        """Store the changes, but for rows that can never have a partner."""
+        side = self._sides[input]
+        kept = ~nowhere
+        if not kept.all():
+            rows, ids, partners = rows.where(kept), grouped.ids[kept], partners[kept]
+        else:
+            ids = grouped.ids
+        keys = grouped.keys
+        content = side.codec.rows(rows.columns, len(rows))
+        side.change([keys[each] for each in ids.tolist()], content, rows.adds().tolist(), partners.tolist())
+
+    # -- what comes of it -----------------------------------------------------------------------------------------
+
+    def _joined(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: Held, input: int) -> list[_Part]:
+        keeps = (self.config.keeps_left, self.config.keeps_right)
+        mine, theirs = keeps if input == 0 else keeps[::-1]
+        adds, kinds = rows.adds(), rows.kind_values()
+        copies = held.copies[to]
+        pair, other = np.repeat(at, copies), np.repeat(to, copies)
+        # Beside rows with NULLs instead of a partner an update is no longer one: they come and go.
+        plain = np.where(adds, INSERT, DELETE).astype(np.uint8)
+        of_pairs = plain if mine else np.where(adds, INSERT, kinds) if theirs else kinds
+        parts = [self._part(_PAIRS, pair, pair, other, of_pairs[pair].astype(np.uint8), input)]
+        if mine:
+            alone = np.flatnonzero(partners == 0)
+            parts.append(self._part(_PAIRS, alone, alone, np.full(len(alone), -1), plain[alone], input))
+        if theirs:
+            first, last = self._turns(adds, at, to, held)
+            parts.append(self._alone(_BEFORE, at[first], to[first], DELETE, held, input))
+            parts.append(self._alone(_AFTER, at[last], to[last], INSERT, held, input))
+        return parts
+
+    def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: Held, input: int) -> list[_Part]:
+        """SEMI and ANTI."""
+        anti, kinds = self.config.kind == "ANTI", rows.kind_values()
+        if input == 0:
+            chosen = np.flatnonzero((partners == 0) == anti)
+            return [self._part(_PAIRS, chosen, chosen, chosen, kinds[chosen], 0)]
+        first, last = self._turns(rows.adds(), at, to, held)
+        turned = np.flatnonzero(first | last)
+        order, left = at[turned], to[turned]
+        changes = np.where(first[turned], DELETE, INSERT) if anti else kinds[order]
+        copies = held.copies[left]
+        order, left = np.repeat(order, copies), np.repeat(left, copies)
+        return [self._part(_PAIRS, order, order, left, np.repeat(changes, copies).astype(np.uint8), 1)]
+
+    def _turns(self, adds: Any, at: Ids, to: Ids, held: Held) -> tuple[Any, Any]:
+        """Of each pair whether it gave the held row its first partner, and whether it took the last one away."""
+        changes = np.where(adds[at], 1, -1)
+        before, touched, sums = running(to, changes)
+        before = held.partners[to] + before
+        held.set_partners(touched, np.maximum(held.partners[touched] + sums, 0))
+        return (changes > 0) & (before <= 0), (changes < 0) & (before == 1)
+
+    def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: Held, input: int) -> _Part:
+        """Held rows with NULLs in place of a partner."""
+        copies = held.copies[other]
+        order, other = np.repeat(order, copies), np.repeat(other, copies)
+        return self._part(phase, order, np.full(len(other), -1), other, np.full(len(other), kind, np.uint8), input)
+
+    def _part(self, phase: int, order: Ids, mine: Ids, other: Ids, kinds: Kinds, input: int) -> _Part:
+        return _Part(order, phase, mine, other, kinds) if input == 0 else _Part(order, phase, other, mine, kinds)
+
+    def _emit(self, parts: list[_Part], left: list[pa.Array], right: list[pa.Array]) -> None:
+        order = np.lexsort(
+            (
+                np.concatenate([np.full(len(part.order), part.phase) for part in parts]),
+                np.concatenate([part.order for part in parts]),
+            )
+        )
+        if not len(order):
+            return
+        left_at = np.concatenate([part.left for part in parts])[order]
+        right_at = np.concatenate([part.right for part in parts])[order]
+        kinds = np.concatenate([part.kinds for part in parts])[order]
+        if self.config.only_left:
+            columns = side_by_side(left, [], left_at, right_at)
+        else:
+            columns = side_by_side(left, right, left_at, right_at)
+        self.emit_columns(columns, len(order), kinds if kinds.any() else None)

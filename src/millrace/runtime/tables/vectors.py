@@ -1,0 +1,39 @@
+"""Arrow columns as what a vectorised function takes, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+
+def to_pandas(column: pa.Array) -> Any:
+    """A Series; of a ROW a DataFrame with a column for each field."""
+    if pa.types.is_struct(column.type):
+        fields = zip(column.type, column.flatten())
+        return pd.DataFrame({field.name: to_pandas(values) for field, values in fields})
+    return column.to_pandas(date_as_object=True)
+
+
+def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> pa.Array:
+    """What a function gave for ``length`` rows, as a column.
+
+    :raises ValueError: it has another length.
+    :raises pa.ArrowInvalid: a value does not fit into the type.
+    """
+    if not hasattr(result, "__len__") or isinstance(result, (str, bytes)):
+        raise TypeError(f"{name} must return a pandas.Series, not {type(result).__name__}")
+    if len(result) != length:
+        raise ValueError(f"{name} was given {length} rows and returned {len(result)}: it must return one value a row")
+    if isinstance(result, pd.DataFrame):
+        fields = list(data_type)
+        parts = [from_pandas(result.iloc[:, place], each.type, length, name) for place, each in enumerate(fields)]
+        return pa.StructArray.from_arrays(parts, fields=fields)
+    series = result if isinstance(result, pd.Series) else pd.Series(result)
+    missing = np.asarray(series.isnull(), bool)
+    if pa.types.is_timestamp(data_type) and data_type.tz and getattr(series.dt, "tz", None) is None:
+        series = series.dt.tz_localize(data_type.tz)
+    array = pa.Array.from_pandas(series, mask=missing, type=data_type)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

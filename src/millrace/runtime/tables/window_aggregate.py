@@ -1,0 +1,204 @@
+"""Aggregates over TUMBLE, HOP and CUMULATE: the same windows for all keys, which fire together.
+
+Where accumulators can be merged, overlapping windows of event time share slices: a row is added once, and a window that
+fires merges the slices that it is made of. Otherwise a row is added to every window that it is in.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import Rows
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.window_tables import WindowTable
+from millrace.runtime.tables.accumulators import Accumulator
+from millrace.runtime.tables.aggregating import AggregatingOperator
+from millrace.runtime.tables.batch import Batch, signs_of
+from millrace.runtime.tables.keys import Ids, Key, group
+from millrace.runtime.tables.window_config import WindowAggregate, window_rows
+from millrace.runtime.tables.window_table import without_null_times
+from millrace.runtime.tables.window_times import Windows, has_passed, passed
+
+WINDOWS = "window accumulators"
+
+
+class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
+    """State: end of a window or slice (on the wall, ms) -> key -> accumulator."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config = self.config
+        self.aggregate(config.calls, config.retracts, ttl=0)
+        self._table: WindowTable = self.backend.table_of(WINDOWS, WindowTable.kind)
+        self._clock, self._windows = config.clock, Windows(config.window)
+        self._event_time = config.time is not None
+        overlap = (config.window.slide or config.window.size) < config.window.size
+        self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
+        self._agenda: list[int] = []
+        """a heap of the ends of windows that will fire"""
+        self._planned: set[int] = set()
+        metrics = context.runtime.get_metrics_group()
+        self._late = metrics.counter("numLateRecordsDropped")
+        self._without_time = metrics.counter("numNullRowTimeRecordsDropped")
+
+    def open(self) -> None:
+        super().open()
+        self._plan()
+
+    def caught_up(self) -> None:
+        self._plan()
+
+    def _plan(self) -> None:
+        """The state has come from other copies, which may have fired windows."""
+        self._agenda, self._planned = [], set()
+        self._schedule(self._table.rows)
+
+    def _schedule(self, buckets: Iterable[int]) -> None:
+        for bucket in buckets:
+            for end in self._windows.windows_of(bucket) if self._sliced else (bucket,):
+                if end not in self._planned and not (self._sliced and self._is_over(end)):
+                    self._planned.add(end)
+                    heapq.heappush(self._agenda, end)
+
+    def _is_over(self, end: int) -> bool:
+        return has_passed(end, self._clock, self.watermark)
+
+    # -- rows come in ---------------------------------------------------------------------------------------------
+
+    def receive(self, rows: Rows, input: int) -> None:
+        if not self._event_time:
+            self._fire_until(self.context.clock())
+        rows, buckets = self._assigned(rows)
+        if not len(rows):
+            return
+        columns = rows.columns
+        keys = [columns[index] for index in self.config.keys]
+        grouped = group([pa.array(buckets), *keys], len(rows))
+        ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
+        contents, zero = self._table.rows, self.accumulators.zero
+        old = [contents[at.namespace].get(at.key, zero) if at.namespace in contents else zero for at in ats]
+        batch = Batch(self.evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
+        for at, accumulator in zip(ats, self.accumulators.update(batch, old, ats)):
+            row, touched = self._table.begin(at.namespace)
+            row[at.key] = accumulator
+            touched[at.key] = 0
+        self._schedule({at.namespace for at in ats})
+
+    def _assigned(self, rows: Rows) -> tuple[Rows, Ids]:
+        """The rows that are not late, and the window or slice that each is added to."""
+        config, clock = self.config, self._clock
+        if config.attached is not None:
+            ends = clock_times(rows.batch.column(config.attached[1]))
+            return self._in_time(rows, ends, ends)
+        if config.time is None:
+            times = np.full(len(rows), clock.time(self.context.clock()), np.int64)
+        else:
+            rows = without_null_times(rows, config.time, self._without_time)
+            times = clock.times(rows.batch.column(config.time))
+        if self._sliced:
+            slices = self._windows.slice_ends(times)
+            distinct, where = np.unique(slices, return_inverse=True)
+            last = np.array([self._windows.windows_of(each)[-1] for each in distinct.tolist()], np.int64)
+            return self._in_time(rows, slices, last[where] if len(last) else slices)
+        which, _, ends = self._windows.expand(times)
+        if not self._event_time:
+            return rows.take(which), ends
+        wanted = ~passed(ends, clock, self.watermark)
+        self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
+        return rows.take(which[wanted]), ends[wanted]
+
+    def _in_time(self, rows: Rows, buckets: Ids, needed_until: Ids) -> tuple[Rows, Ids]:
+        """Without the rows of windows that are over."""
+        if not self._event_time:
+            return rows, buckets
+        late = passed(needed_until, self._clock, self.watermark)
+        if not late.any():
+            return rows, buckets
+        self._late.inc(int(late.sum()))
+        return rows.where(~late), buckets[~late]
+
+    # -- windows fire ---------------------------------------------------------------------------------------------
+
+    def advance(self, watermark: int) -> None:
+        if self._event_time:
+            self._fire_until(watermark)
+
+    def advance_processing_time(self, now: int) -> None:
+        if not self._event_time:
+            self._fire_until(now)
+
+    def end_input(self) -> None:
+        super().end_input()
+        if not self._event_time:  # as in Flink: what has not fired when the input ends never does
+            for end in list(self._table.rows):
+                self._drop(end)
+            self._agenda, self._planned = [], set()
+
+    def _fire_until(self, time: int) -> None:
+        keys: list[Key] = []
+        accumulators: list[Accumulator] = []
+        ends: list[int] = []
+        while self._agenda and has_passed(self._agenda[0], self._clock, time):
+            end = heapq.heappop(self._agenda)
+            self._planned.discard(end)
+            for key, accumulator in self._contents(end):
+                if accumulator[0] > 0:
+                    keys.append(key)
+                    accumulators.append(accumulator)
+                    ends.append(end)
+            if not self.accumulators.mergeable and keys:
+                # Values are kept in state that is about to be dropped.
+                self._emit(keys, accumulators, ends)
+                keys, accumulators, ends = [], [], []
+            self._drop_after(end)
+        if keys:
+            self._emit(keys, accumulators, ends)
+
+    def _contents(self, end: int) -> Iterable[tuple[Key, Accumulator]]:
+        rows = self._table.rows
+        if not self._sliced:
+            return list(rows.get(end, {}).items())
+        parts: dict[Key, list[Accumulator]] = {}
+        for each in self._windows.slices_of(end):
+            for key, accumulator in rows.get(each, {}).items():
+                parts.setdefault(key, []).append(accumulator)
+        return [(key, self.accumulators.merge(found)) for key, found in parts.items()]
+
+    def _drop_after(self, end: int) -> None:
+        """Drop what no later window needs."""
+        if not self._sliced:
+            self._drop(end)
+            return
+        for each in self._windows.slices_of(end):
+            if self._windows.windows_of(each)[-1] <= end:
+                self._drop(each)
+
+    def _drop(self, bucket: int) -> None:
+        if not self.accumulators.mergeable:
+            for key in self._table.rows.get(bucket, ()):
+                self.accumulators.clear(Scoped(key, bucket))
+        self._table.drop(bucket)
+
+    def _emit(self, keys: list[Key], accumulators: list[Accumulator], ends: list[int]) -> None:
+        values = self.accumulators.results(accumulators, [Scoped(key, end) for key, end in zip(keys, ends)])
+        starts = {end: self._windows.start_of(end) for end in set(ends)}
+        columns = window_rows(
+            self.config,
+            keys,
+            values,
+            np.array([starts[end] for end in ends], np.int64),
+            np.array(ends, np.int64),
+            self.context.clock(),
+        )
+        self.emit_columns(columns, len(keys))
+
+
+def clock_times(column: pa.Array) -> Ids:
+    """A column of window_start or window_end: times on the wall in ms."""
+    found: Ids = column.view(pa.int64()).to_numpy() // 1000
+    return found

@@ -1,0 +1,124 @@
+"""LATERAL TABLE and UNNEST."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from millrace.relational import nodes as n
+from millrace.relational import types as t
+from millrace.relational.rex import Rex
+from millrace.relational.values import to_python
+from millrace.spark.tables.computed import compute
+from millrace.spark.tables.context import Context
+from millrace.spark.tables.expanding import Expansion, expand
+from millrace.spark.tables.frames import filtered, names, typed, types_of
+from millrace.spark.tables.user_functions import UserEvaluator, UserFunctions, table_rows
+
+
+def correlate(node: n.Correlate, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Each row with the rows that a function makes of it.
+
+    :raises NotImplementedError: the function is neither UNNEST nor one of the user's.
+    """
+    if node.udf is None and node.function != "UNNEST":
+        raise NotImplementedError(f"table function {node.function} is not built in")
+    if node.udf is None and not (node.left and node.condition is not None):
+        return _unnest(node, inputs[0], context)
+    kind = node.args[0].type if node.udf is None else None
+    expansion: Expansion = (
+        UserTableFunction(node.udf, node.args, len(node.produced))
+        if kind is None
+        else Unnesting(node.args[0], bool(dict(node.options).get("ordinality")))
+    )
+    return typed(expand(inputs[0], expansion, node, node.produced, node.left, context), node.schema)
+
+
+def _unnest(node: n.Correlate, frame: DataFrame, context: Context) -> DataFrame:
+    """Arrays element by element (rows as columns), maps as keys and values, multisets each value as often as it
+    occurs."""
+    (collection,) = node.args
+    width = len(node.input.schema)
+    ordinality = bool(dict(node.options).get("ordinality"))
+    computed = compute(frame, [collection], types_of(node.input.schema), context)
+    text = _element_list(computed.texts[0], collection.type)
+    explode = F.posexplode_outer if node.left else F.posexplode
+    exploded = computed.frame.select(*names(width), explode(F.expr(text)).alias("place", "element"))
+    produced = [f"element.f{index}" for index in range(len(node.produced) - ordinality)]
+    parts = [*produced, *(["place + 1"] if ordinality else [])]
+    frame = exploded.select(*names(width), *map(F.expr, parts)).toDF(*names(width + len(parts)))
+    frame = typed(frame, node.schema)
+    if node.condition is None:
+        return frame
+    return filtered(frame, node.condition, types_of(node.schema), context)
+
+
+def _element_list(text: str, kind: t.DataType) -> str:
+    """An array of rows with fields f0, f1, ..."""
+    if isinstance(kind, t.MapType):
+        return f"transform(map_entries({text}), each -> named_struct('f0', each.key, 'f1', each.value))"
+    if isinstance(kind, t.MultisetType):
+        repeated = f"flatten(transform(map_entries({text}), each -> array_repeat(each.key, each.value)))"
+        return f"transform({repeated}, each -> {_element('each', kind.element_type)})"
+    assert isinstance(kind, t.ArrayType)
+    return f"transform({text}, each -> {_element('each', kind.element_type)})"
+
+
+def _element(text: str, kind: t.DataType) -> str:
+    if not isinstance(kind, t.RowType):
+        return f"named_struct('f0', {text})"
+    fields = ", ".join(f"'f{index}', {text}.`{name.replace('`', '``')}`" for index, name in enumerate(kind.names))
+    return f"named_struct({fields})"
+
+
+@dataclass
+class UserTableFunction(Expansion):
+    """A table function of the user."""
+
+    wrapper: Any
+    args: tuple[Rex, ...]
+    width: int
+
+    def open(self, functions: UserFunctions) -> None:
+        self._function = functions.function(self.wrapper)
+
+    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
+        columns = [evaluator.column(arg) for arg in self.args]
+        return table_rows(self._function, columns, [arg.type for arg in self.args], length, self.width)
+
+
+@dataclass
+class Unnesting(Expansion):
+    """UNNEST where a condition decides which elements a row keeps: Spark checks conditions only after it."""
+
+    collection: Rex
+    ordinality: bool
+
+    def open(self, functions: UserFunctions) -> None: ...
+
+    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
+        for value in to_python(evaluator.column(self.collection), self.collection.type):
+            rows = _elements(value, self.collection.type)
+            yield [(*row, place) for place, row in enumerate(rows, 1)] if self.ordinality else rows
+
+
+def _elements(value: Any, kind: t.DataType) -> list[tuple[Any, ...]]:
+    if value is None:
+        return []
+    if isinstance(kind, t.MapType):
+        return list(value.items())
+    if isinstance(kind, t.MultisetType):
+        elements = [each for each, count in value.items() for _ in range(count)]
+        return [_fields(each, kind.element_type) for each in elements]
+    assert isinstance(kind, t.ArrayType)
+    return [_fields(each, kind.element_type) for each in value]
+
+
+def _fields(value: Any, kind: t.DataType) -> tuple[Any, ...]:
+    if not isinstance(kind, t.RowType):
+        return (value,)
+    return (None,) * len(kind) if value is None else tuple(value[index] for index in range(len(kind)))

@@ -1,0 +1,97 @@
+"""Runs plans in batch mode: collect their rows, write them into tables, explain how Spark would run them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from millrace.relational import nodes as n
+from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.rows import record_batch
+from millrace.relational.rules.batch import optimise
+from millrace.spark.tables.context import Context, import_path
+from millrace.spark.tables.frames import types_of
+from millrace.spark.tables.settings import active, child_session
+from millrace.spark.tables.sinks import write
+from millrace.spark.tables.translate import translate
+from millrace.spark.tables.types import as_internal
+
+
+def batch_context(
+    parent: SparkSession,
+    zone: str = "UTC",
+    configuration: Mapping[str, str] | None = None,
+    database: str = "",
+    parallelism: int | None = None,
+    workers: Any = None,
+) -> Context:
+    """What one run of a plan needs.
+
+    :param zone: ``table.local-time-zone``.
+    :param workers: where tasks find the program's modules and files (``Provision.surroundings``); None: where this
+        process does.
+    """
+    configuration = dict(configuration or {})
+    spark_settings = {key: value for key, value in configuration.items() if key.startswith("spark.sql.")}
+    session = child_session(parent, zone, spark_settings)
+    context = parent.sparkContext
+    return Context(
+        session,
+        Surroundings(0, zone, time.time_ns() // 1000, database, None, configuration),
+        parallelism or max(context.defaultParallelism, 1),
+        workers or import_path(context.master.startswith("local")),
+        uuid.uuid4().hex,
+    )
+
+
+def frame_of(plan: n.Rel, context: Context) -> DataFrame:
+    """The rows of a plan as a frame with columns c0, c1, ..."""
+    with active(context.session):
+        return translate(optimise(plan, context.surroundings), context)
+
+
+def collect(plan: n.Rel, context: Context) -> pa.Table:
+    """The rows of a plan, in the Arrow types of ``relational.arrow`` and with the names of its columns (which may occur
+    twice)."""
+    frame = frame_of(plan, context)
+    with active(context.session):
+        if not plan.schema:
+            return pa.Table.from_batches([record_batch([], frame.count())])
+        found = frame.toArrow()
+    columns = [
+        pa.chunked_array([as_internal(chunk, kind) for chunk in column.chunks], arrow_type(kind))
+        for column, kind in zip(found.columns, types_of(plan.schema))
+    ]
+    fields = [pa.field(name, column.type) for name, column in zip(plan.names, columns)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def write_all(sinks: Sequence[n.Sink], context: Context) -> list[int | None]:
+    """Write into tables, one after the other.
+
+    :returns: the rows written into each; None where the connector does not tell.
+    """
+    written = []
+    for sink in sinks:
+        frame = frame_of(sink.input, context)
+        with active(context.session):
+            written.append(write(sink, frame, context))
+    return written
+
+
+def explain(plan: n.Rel, context: Context, mode: str = "extended") -> str:
+    """How Spark runs a plan.
+
+    :param mode: simple, extended, codegen, cost or formatted.
+    """
+    frame = frame_of(plan.input if isinstance(plan, n.Sink) else plan, context)
+    jvm: Any = context.session._jvm
+    with active(context.session):
+        text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), mode)
+    return text

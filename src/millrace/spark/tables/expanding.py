@@ -1,0 +1,105 @@
+"""Nodes that make any number of rows of each input row in Python: table functions and look-ups."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from millrace.relational import nodes as n
+from millrace.relational.arrow import schema_of
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.rex import Rex
+from millrace.relational.rows import record_batch
+from millrace.relational.types import DataType
+from millrace.relational.values import to_arrow
+from millrace.spark.tables.context import Context
+from millrace.spark.tables.types import as_internal, spark_schema
+from millrace.spark.tables.user_functions import UserEvaluator, UserFunctions
+
+
+class Expansion(ABC):
+    """What makes the rows. Lives in one task."""
+
+    @abstractmethod
+    def open(self, functions: UserFunctions) -> None: ...
+
+    @abstractmethod
+    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
+        """For each row of the batch the rows that belong to it, each a sequence of values or a ``Row``."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class ExpandTask:
+    """Batches of input rows -> batches of the input's columns and the produced ones."""
+
+    expansion: Expansion
+    inputs: tuple[DataType, ...]
+    produced: n.Schema
+    left: bool
+    """a row without any stays, with NULLs"""
+    condition: Rex | None
+    surroundings: Surroundings
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        functions = UserFunctions(self.surroundings.configuration)
+        self.expansion.open(functions)
+        try:
+            for batch in batches:
+                if batch.num_rows:
+                    yield self._batch(batch, functions)
+        finally:
+            self.expansion.close()
+            functions.close()
+
+    def _batch(self, batch: pa.RecordBatch, functions: UserFunctions) -> pa.RecordBatch:
+        columns = [as_internal(column, kind) for column, kind in zip(batch.columns, self.inputs)]
+        evaluator = UserEvaluator(columns, self._around(batch.num_rows), functions)
+        found = list(self.expansion.expand(evaluator, batch.num_rows))
+        where = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+        row_type = [column.type for column in self.produced]
+        values = [value for rows in found for value in rows]
+        made = [to_arrow([row[index] for row in values], kind) for index, kind in enumerate(row_type)]
+        if self.condition is not None and len(where):
+            taken = [column.take(pa.array(where)) for column in columns]
+            mask = UserEvaluator([*taken, *made], self._around(len(where)), functions).mask(self.condition)
+            where, made = where[mask], [column.filter(pa.array(mask)) for column in made]
+        if self.left:
+            where, made = _with_missing(where, made, len(found))
+        taken = [column.take(pa.array(where)) for column in columns]
+        types = [*self.inputs, *row_type]
+        whole = record_batch([*taken, *made], len(where))
+        return whole.cast(schema_of(types)) if types else whole
+
+    def _around(self, length: int) -> Surroundings:
+        return replace(self.surroundings, length=length)
+
+
+def _with_missing(where: Any, made: list[pa.Array], length: int) -> tuple[Any, list[pa.Array]]:
+    """Rows that are not in ``where`` put to the end, with NULLs."""
+    missing = np.setdiff1d(np.arange(length), where)
+    padded = [pa.concat_arrays([column, pa.nulls(len(missing), column.type)]) for column in made]
+    return np.concatenate([where, missing]), padded
+
+
+def expand(
+    frame: DataFrame,
+    expansion: Expansion,
+    node: n.Correlate | n.LookupJoin,
+    produced: n.Schema,
+    left: bool,
+    context: Context,
+) -> DataFrame:
+    """The frame with the rows that an expansion makes."""
+    types = tuple(column.type for column in node.input.schema)
+    task = ExpandTask(expansion, types, produced, left, node.condition, context.surroundings)
+    what = f"table {'.'.join(node.path)}" if isinstance(node, n.LookupJoin) else f"table function {node.function}"
+    schema = spark_schema([*types, *(column.type for column in produced)])
+    return frame.mapInArrow(context.ship(task, what), schema)

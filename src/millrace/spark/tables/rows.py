@@ -1,0 +1,44 @@
+"""One row after the other: projections, filters, watermarks, hints."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from millrace.relational import nodes as n
+from millrace.spark.tables.computed import compute
+from millrace.spark.tables.context import Context
+from millrace.spark.tables.frames import filtered, select_texts, typed, types_of
+
+
+def project(node: n.Project, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Computed columns."""
+    computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
+    return typed(select_texts(computed.frame, computed.texts), node.columns)
+
+
+def filter(node: n.Filter, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Rows for which the condition is TRUE."""
+    return filtered(inputs[0], node.condition, types_of(node.schema), context)
+
+
+def watermark(node: n.Watermark, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """All rows are there before anything is computed: nothing is late."""
+    return inputs[0]
+
+
+_JOIN_HINTS = {
+    "BROADCAST": "broadcast",
+    "SHUFFLE_HASH": "shuffle_hash",
+    "SHUFFLE_MERGE": "merge",
+    "NEST_LOOP": "shuffle_replicate_nl",
+}
+
+
+def hinted(node: n.Hinted, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Join hints without arguments go to Spark; those that name tables were resolved to the input they mean. What
+    concerns state has no meaning here."""
+    frame = inputs[0]
+    for name, _ in node.hints:
+        if name.upper() in _JOIN_HINTS:
+            frame = frame.hint(_JOIN_HINTS[name.upper()])
+    return frame

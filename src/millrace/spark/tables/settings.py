@@ -1,0 +1,71 @@
+"""The Spark session that a plan runs in: a child of the user's, with what Flink's semantics need."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    # Arithmetic wraps around and casts are checked by Flink's own rules, which function descriptions follow.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    # TIMESTAMP without more words has no zone in Flink's SQL.
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.timeType.enabled": "true",
+    # A text with ${...} is a text.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.legacy.sizeOfNull": "false",
+    # Dates before 1582 in files are proleptic ones, here and in Arrow.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.crossJoin.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+def child_session(parent: SparkSession, zone: str = "UTC", options: Mapping[str, str] | None = None) -> SparkSession:
+    """A session on the same Spark with the user's settings, those of ``SETTINGS`` and then ``options``.
+
+    :param zone: the time zone of TIMESTAMP_LTZ values when they become text or lose their zone.
+    """
+    session = parent.newSession()
+    for key, value in _own_settings(parent).items():
+        session.conf.set(key, value)
+    if "spark.sql.shuffle.partitions" not in _own_settings(parent):
+        # Spark's 200 are for clusters; adaptive execution can only put small ones together.
+        session.conf.set("spark.sql.shuffle.partitions", str(max(session.sparkContext.defaultParallelism, 1)))
+    for key, value in {**SETTINGS, **(options or {}), "spark.sql.session.timeZone": _region(zone)}.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _own_settings(session: SparkSession) -> dict[str, str]:
+    """What the user has set for queries, of what can be set in a session."""
+    found: Mapping[str, Any] = session.conf.getAll
+    return {key: str(value) for key, value in found.items() if session.conf.isModifiable(key)}
+
+
+def _region(zone: str) -> str:
+    """Spark takes GMT+05:30 and regions; Flink also Z and UTC+05:30."""
+    return zone.replace("UTC", "GMT", 1) if zone.startswith(("UTC+", "UTC-")) else zone
+
+
+@contextlib.contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Spark parses expressions with the settings of the thread's active session: make that this one."""
+    jvm: Any = session._jvm
+    before = jvm.SparkSession.getActiveSession()
+    jvm.SparkSession.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            jvm.SparkSession.setActiveSession(before.get())
+        else:
+            jvm.SparkSession.clearActiveSession()

@@ -1,0 +1,126 @@
+"""Where rows go: a connector that writes frames, or a FLIP-143 sink whose writers run in the tasks."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.relational import nodes as n
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import DataType
+from millrace.spark.tables.context import Context
+from millrace.spark.tables.frames import types_of
+from millrace.spark.tables.types import as_internal
+
+_RESULT = "rows bigint, committables binary"
+
+
+def write(node: n.Sink, frame: DataFrame, context: Context) -> int | None:
+    """Write the rows of a frame that has the columns of the table.
+
+    :returns: how many there were; None if the connector does not tell.
+    :raises NotImplementedError: the connector cannot overwrite.
+    """
+    name = ".".join(node.path)
+    if node.sink.write_frame(frame, node.overwrite, dict(node.partition)):
+        return None
+    if node.overwrite:
+        raise NotImplementedError(f"table {name} cannot be overwritten: its connector only appends; use INSERT INTO")
+    return _write_in_tasks(node.sink.stream().for_operator(f"sink-{name}"), node, frame, context)
+
+
+def _write_in_tasks(sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: Context) -> int:
+    """Every task prepares its part; when all are done, the driver makes them visible."""
+    committer = sink.create_committer()
+    task = SinkTask(sink, tuple(types_of(node.schema)), context.job_id, context.parallelism)
+    shipped = context.ship(task, f"the sink of table {'.'.join(node.path)}")
+    try:
+        acks = frame.coalesce(context.parallelism).mapInArrow(shipped, _RESULT).collect()
+        if committer is not None:
+            prepared = [each for ack in acks for each in pickle.loads(bytes(ack.committables))]
+            committer.commit(prepared)
+    except BaseException:
+        if committer is not None:
+            committer.recover(context.job_id, (), ())
+        raise
+    finally:
+        _close(committer)
+    return sum(ack.rows for ack in acks)
+
+
+def _close(committer: Committer[Any] | None) -> None:
+    if committer is not None:
+        committer.close()
+
+
+class _InitContext(WriterInitContext):
+    def __init__(self, subtask: int, parallelism: int, job_id: str) -> None:
+        self._subtask = subtask
+        self._parallelism = parallelism
+        self._job_id = job_id
+
+    def get_index_of_subtask(self) -> int:
+        return self._subtask
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        return self._parallelism
+
+    def get_job_id(self) -> str:
+        return self._job_id
+
+    def get_checkpoint_id(self) -> int:
+        return 1
+
+    def current_processing_time(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class _WriteContext(SinkWriterContext):
+    def timestamp(self) -> int | None:
+        return None
+
+    def current_watermark(self) -> int:
+        return -(2**63)
+
+
+@dataclass(frozen=True)
+class SinkTask:
+    """The writer of one partition; its result is one row. A partition without rows needs no writer."""
+
+    sink: Sink[Rows]
+    types: tuple[DataType, ...]
+    job_id: str
+    parallelism: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None, "a sink writes inside a Spark task"
+        writer: SinkWriter[Rows] | None = None
+        count = 0
+        try:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                if writer is None:
+                    writer = self.sink.create_writer(_InitContext(task.partitionId(), self.parallelism, self.job_id))
+                columns = [as_internal(column, kind) for column, kind in zip(batch.columns, self.types)]
+                writer.write(Rows(record_batch(columns, batch.num_rows)), _WriteContext())
+                count += batch.num_rows
+            committables: list[Any] = []
+            if writer is not None:
+                writer.flush(True)
+                committables = writer.prepare_commit()
+        finally:
+            if writer is not None:
+                writer.close()
+        columns = [pa.array([count], pa.int64()), pa.array([pickle.dumps(committables)], pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["rows", "committables"])

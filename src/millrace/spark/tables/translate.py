@@ -1,0 +1,66 @@
+"""From a plan to a DataFrame: every node one function, inputs first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from millrace.relational import nodes as n
+from millrace.spark.tables import aggregates, correlate, joins, leaves, lookup, over, rows, sets, windows
+from millrace.spark.tables.context import Context
+
+_LEAVES: dict[type[n.Rel], Callable[[Any, Context], DataFrame]] = {
+    n.Scan: leaves.scan,
+    n.Values: leaves.values,
+    n.StreamScan: leaves.stream_scan,
+}
+_NODES: dict[type[n.Rel], Callable[[Any, list[DataFrame], Context], DataFrame]] = {
+    n.Project: rows.project,
+    n.Filter: rows.filter,
+    n.Watermark: rows.watermark,
+    n.Hinted: rows.hinted,
+    n.Correlate: correlate.correlate,
+    n.SetOp: sets.set_op,
+    n.Sort: sets.sort,
+    n.Aggregate: aggregates.aggregate,
+    n.WindowTable: windows.window_table,
+    n.WindowAggregate: windows.window_aggregate,
+    n.Over: over.over,
+    n.Rank: over.rank,
+    n.Deduplicate: over.deduplicate,
+    n.Join: joins.join,
+    n.IntervalJoin: joins.interval_join,
+    n.WindowJoin: joins.window_join,
+    n.TemporalJoin: joins.temporal_join,
+    n.LookupJoin: lookup.lookup_join,
+}
+
+
+def translate(plan: n.Rel, context: Context) -> DataFrame:
+    """The frame of a plan, with columns c0, c1, ... of the types of its schema. A node that occurs twice as the same
+    object is translated once.
+
+    :raises NotImplementedError: batch mode has no such node.
+    """
+    return _translate(plan, context, {})
+
+
+def _translate(plan: n.Rel, context: Context, known: dict[int, DataFrame]) -> DataFrame:
+    found = known.get(id(plan))
+    if found is None:
+        found = known[id(plan)] = _made(plan, context, known)
+    return found
+
+
+def _made(plan: n.Rel, context: Context, known: dict[int, DataFrame]) -> DataFrame:
+    leaf = _LEAVES.get(type(plan))
+    if leaf is not None:
+        return leaf(plan, context)
+    node = _NODES.get(type(plan))
+    if node is None:
+        raise NotImplementedError(
+            f"{type(plan).__name__} runs in streaming mode only: set execution.runtime-mode to it"
+        )
+    return node(plan, [_translate(each, context, known) for each in plan.inputs], context)

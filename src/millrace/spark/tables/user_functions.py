@@ -1,0 +1,168 @@
+"""Functions of the user as the engine calls them: the one place that knows the wrappers of ``table.udf``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.common.types import Row
+from millrace.relational.arrow import arrow_type
+from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.registry import Column, Surroundings
+from millrace.relational.rex import Rex, UdfCall, walk
+from millrace.relational.types import DataType
+from millrace.relational.values import to_arrow, to_python
+from millrace.table.udf import FunctionContext
+
+
+class UserFunctions:
+    """The functions of one task: each is opened once, when it is first called, and closed at the end."""
+
+    def __init__(self, configuration: dict[str, str]) -> None:
+        self._context = FunctionContext(None, job_parameters(configuration))  # type: ignore[arg-type]
+        self._open: dict[int, Any] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def function(self, wrapper: Any) -> Any:
+        """The opened function object of a wrapper."""
+        found = self._open.get(id(wrapper))
+        if found is None:
+            found = wrapper.function
+            found.open(self._context)
+            self._open[id(wrapper)] = found
+        return found
+
+    def scalar(self, call: UdfCall, args: Sequence[pa.Array], length: int) -> pa.Array:
+        """A row, vectorised or asynchronous function over columns."""
+        function = self.function(call.function)
+        if call.vectorized:
+            return self._vectorized(function, call, args, length)
+        rows = _rows(args, [arg.type for arg in call.args], length)
+        if call.asynchronous:
+            values = self._run(_gather(function, rows))
+        else:
+            values = [function.eval(*row) for row in rows]
+        return to_arrow(list(values), call.type)
+
+    def _vectorized(self, function: Any, call: UdfCall, args: Sequence[pa.Array], length: int) -> pa.Array:
+        import pandas as pd
+
+        result = function.eval(*(arg.to_pandas() for arg in args))
+        if isinstance(result, (pd.Series, pd.DataFrame)) and len(result) != length:
+            raise ValueError(f"{call.name} was given {length} values and gave {len(result)}: it must give one for each")
+        if not isinstance(result, pd.Series):
+            return to_arrow([result] * length if not isinstance(result, list) else result, call.type)
+        return pa.Array.from_pandas(result, type=arrow_type(call.type))
+
+    def aggregate(self, wrapper: Any, types: Sequence[DataType]) -> Callable[[Sequence[pa.Array], int], Any]:
+        """What makes the value of a group of its arguments (as columns) and how many rows it has."""
+        function = self.function(wrapper)
+
+        def value(args: Sequence[pa.Array], length: int) -> Any:
+            return function.get_value(_accumulated(function, wrapper, args, types, length))
+
+        return value
+
+    def table_aggregate(
+        self, wrapper: Any, types: Sequence[DataType], width: int
+    ) -> Callable[[Sequence[pa.Array], int], list[Any]]:
+        """What makes the rows of a group, each a tuple of ``width`` values or a Row."""
+        function = self.function(wrapper)
+
+        def rows(args: Sequence[pa.Array], length: int) -> list[Any]:
+            found = function.emit_value(_accumulated(function, wrapper, args, types, length))
+            return [_as_row(each, width) for each in found or ()]
+
+        return rows
+
+    def _run(self, work: Any) -> Any:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        return self._loop.run_until_complete(work)
+
+    def close(self) -> None:
+        for function in self._open.values():
+            function.close()
+        self._open.clear()
+        if self._loop is not None:
+            self._loop.close()
+            self._loop = None
+
+
+def _accumulated(function: Any, wrapper: Any, args: Sequence[pa.Array], types: Sequence[DataType], length: int) -> Any:
+    """The accumulator of all rows of a group. A vectorised function takes them at once."""
+    accumulator = function.create_accumulator()
+    if wrapper.vectorized:
+        function.accumulate(accumulator, *(arg.to_pandas() for arg in args))
+    else:
+        for row in _rows(args, types, length):
+            function.accumulate(accumulator, *row)
+    return accumulator
+
+
+def _as_row(value: Any, width: int) -> Any:
+    """One result of a function with ``width`` columns: a single value need not be wrapped."""
+    if isinstance(value, (Row, tuple)):
+        return value
+    return (value,) if width == 1 or not isinstance(value, list) else value
+
+
+async def _gather(function: Any, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    return await asyncio.gather(*(function.eval(*row) for row in rows))
+
+
+def _rows(args: Sequence[pa.Array], types: Sequence[DataType], length: int) -> Iterable[tuple[Any, ...]]:
+    if not args:
+        return [()] * length
+    return zip(*(to_python(arg, kind) for arg, kind in zip(args, types)))
+
+
+class UserEvaluator(Evaluator):
+    """An evaluator that also calls functions of the user: those inside each other without leaving the process."""
+
+    def __init__(self, columns: Sequence[pa.Array], surroundings: Surroundings, functions: UserFunctions) -> None:
+        super().__init__(columns, surroundings)
+        self._functions = functions
+        self._called: dict[tuple[Any, ...], Column] = {}
+
+    def value(self, expression: Rex) -> Column:
+        called = [part for part in walk(expression) if isinstance(part, UdfCall)]
+        if not called:
+            return super().value(expression)
+        # Calls are equal that call different functions of one name.
+        key = (expression, *(id(part.function) for part in called))
+        if key not in self._called or not all(part.deterministic for part in called):
+            self._called[key] = self._compute(expression)
+        return self._called[key]
+
+    def _compute(self, expression: Rex) -> Column:
+        if not isinstance(expression, UdfCall):
+            return super()._compute(expression)
+        length = self._surroundings.length
+        args = [self.column(arg) for arg in expression.args]
+        return self._functions.scalar(expression, args, length)
+
+
+def table_rows(
+    function: Any, args: Sequence[pa.Array], types: Sequence[DataType], length: int, width: int
+) -> Iterator[list[Any]]:
+    """What a table function makes of each row: rows of ``width`` values."""
+    for row in _rows(args, types, length):
+        found = function.eval(*row)
+        if found is None:
+            yield []
+        elif isinstance(found, (list, range, Iterator)):
+            yield [_as_row(each, width) for each in found]
+        else:
+            # One result: a text or a tuple is not many of them.
+            yield [_as_row(found, width)]
+
+
+def job_parameters(configuration: dict[str, str]) -> dict[str, str]:
+    """What ``pipeline.global-job-parameters`` holds: ``a:1,b:2``, values perhaps in quotes."""
+    text = configuration.get("pipeline.global-job-parameters", "")
+    pairs = (part.partition(":") for part in text.split(",") if part.strip())
+    return {key.strip(): value.strip().strip("'") for key, _, value in pairs}

@@ -1,0 +1,89 @@
+"""Catalogs and what they keep (PyFlink: ``pyflink.table.catalog``)."""
+
+from __future__ import annotations
+
+
+from millrace.table.catalogs.base import Catalog
+from millrace.table.catalogs.files import FileCatalog
+from millrace.table.catalogs.kept import GenericInMemoryCatalog
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogColumnStatistics,
+    CatalogDatabase,
+    CatalogDescriptor,
+    CatalogFunction,
+    CatalogModel,
+    CatalogPartition,
+    CatalogPartitionSpec,
+    CatalogTableStatistics,
+    Procedure,
+)
+from millrace.table.catalogs.paths import ObjectIdentifier, ObjectPath
+from millrace.table.catalogs.schemas import (
+    Column,
+    ComputedColumn,
+    Constraint,
+    MetadataColumn,
+    PhysicalColumn,
+    ResolvedSchema,
+    UniqueConstraint,
+    WatermarkSpec,
+)
+from millrace.table.not_yet import not_yet
+
+__all__ = [
+    "Catalog",
+    "CatalogDatabase",
+    "CatalogBaseTable",
+    "CatalogPartition",
+    "CatalogFunction",
+    "CatalogModel",
+    "Procedure",
+    "ObjectPath",
+    "CatalogPartitionSpec",
+    "CatalogTableStatistics",
+    "CatalogColumnStatistics",
+    "HiveCatalog",
+    "JdbcCatalog",
+    "CatalogDescriptor",
+    "ObjectIdentifier",
+    "Column",
+    "PhysicalColumn",
+    "ComputedColumn",
+    "MetadataColumn",
+    "WatermarkSpec",
+    "Constraint",
+    "UniqueConstraint",
+    "ResolvedSchema",
+    # not in PyFlink
+    "FileCatalog",
+    "GenericInMemoryCatalog",
+]
+
+
+class HiveCatalog(Catalog):
+    """Not there yet: raises NotImplementedError."""
+
+    def __init__(
+        self,
+        catalog_name: str,
+        default_database: str | None = None,
+        hive_conf_dir: str | None = None,
+        hadoop_conf_dir: str | None = None,
+        hive_version: str | None = None,
+    ) -> None:
+        raise not_yet("HiveCatalog", "FileCatalog, or a subclass of Catalog")
+
+
+class JdbcCatalog(Catalog):
+    """Not there yet: raises NotImplementedError."""
+
+    def __init__(
+        self,
+        catalog_name: str,
+        default_database: str,
+        username: str,
+        pwd: str,
+        base_url: str,
+    ) -> None:
+        raise not_yet("JdbcCatalog", "FileCatalog, or a subclass of Catalog")

@@ -1,0 +1,233 @@
+"""``Catalog``: what a catalog can be asked."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogColumnStatistics,
+    CatalogDatabase,
+    CatalogFunction,
+    CatalogModel,
+    CatalogPartition,
+    CatalogPartitionSpec,
+    CatalogTableStatistics,
+    Procedure,
+)
+from millrace.table.catalogs.paths import ObjectPath
+from millrace.util.exceptions import CatalogException
+
+
+class Catalog:
+    """A place where databases, tables, views, functions and models are kept.
+
+    Subclass it. What a catalog cannot do it leaves out: asked for it, it raises ``CatalogException``. The lists are empty
+    by default, and nothing exists. Errors are those of ``millrace.util.exceptions``: DatabaseNotExistException, ...
+    """
+
+    def open(self) -> None:
+        """Called once, when the catalog is registered."""
+
+    def close(self) -> None: ...
+
+    def get_default_database(self) -> str:
+        """The database that is current after ``USE CATALOG``."""
+        return "default"
+
+    # -- databases ----------------------------------------------------------------------------------------------
+
+    def list_databases(self) -> list[str]:
+        return []
+
+    def get_database(self, database_name: str) -> CatalogDatabase:
+        self._cannot("get databases")
+
+    def database_exists(self, database_name: str) -> bool:
+        return database_name in self.list_databases()
+
+    def create_database(self, name: str, database: CatalogDatabase, ignore_if_exists: bool) -> None:
+        self._cannot("create databases")
+
+    def drop_database(self, name: str, ignore_if_exists: bool, cascade: bool = False) -> None:
+        """:param cascade: with all that is in it (our addition); else a database that is not empty stays."""
+        self._cannot("drop databases")
+
+    def alter_database(self, name: str, new_database: CatalogDatabase, ignore_if_not_exists: bool) -> None:
+        self._cannot("alter databases")
+
+    # -- tables and views ---------------------------------------------------------------------------------------
+
+    def list_tables(self, database_name: str) -> list[str]:
+        """Tables and views."""
+        return []
+
+    def list_views(self, database_name: str) -> list[str]:
+        return []
+
+    def list_materialized_tables(self, database_name: str) -> list[str]:
+        return []
+
+    def get_table(self, table_path: ObjectPath) -> CatalogBaseTable:
+        self._cannot("get tables")
+
+    def table_exists(self, table_path: ObjectPath) -> bool:
+        return table_path.get_object_name() in self.list_tables(table_path.get_database_name())
+
+    def create_table(self, table_path: ObjectPath, table: CatalogBaseTable, ignore_if_exists: bool) -> None:
+        self._cannot("create tables")
+
+    def drop_table(self, table_path: ObjectPath, ignore_if_not_exists: bool) -> None:
+        """Also a view."""
+        self._cannot("drop tables")
+
+    def rename_table(self, table_path: ObjectPath, new_table_name: str, ignore_if_not_exists: bool) -> None:
+        self._cannot("rename tables")
+
+    def alter_table(self, table_path: ObjectPath, new_table: CatalogBaseTable, ignore_if_not_exists: bool) -> None:
+        self._cannot("alter tables")
+
+    # -- partitions ---------------------------------------------------------------------------------------------
+
+    def list_partitions(
+        self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec | None = None
+    ) -> list[CatalogPartitionSpec]:
+        """All partitions, or those that have these values."""
+        self._cannot("list partitions")
+
+    def get_partition(self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec) -> CatalogPartition:
+        self._cannot("get partitions")
+
+    def create_partition(
+        self,
+        table_path: ObjectPath,
+        partition_spec: CatalogPartitionSpec,
+        partition: CatalogPartition,
+        ignore_if_exists: bool,
+    ) -> None:
+        self._cannot("create partitions")
+
+    def drop_partition(
+        self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec, ignore_if_not_exists: bool
+    ) -> None:
+        self._cannot("drop partitions")
+
+    def alter_partition(
+        self,
+        table_path: ObjectPath,
+        partition_spec: CatalogPartitionSpec,
+        new_partition: CatalogPartition,
+        ignore_if_not_exists: bool,
+    ) -> None:
+        self._cannot("alter partitions")
+
+    def partition_exists(self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec) -> bool:
+        return partition_spec in self.list_partitions(table_path)
+
+    # -- functions, models, procedures --------------------------------------------------------------------------
+
+    def list_functions(self, database_name: str) -> list[str]:
+        return []
+
+    def get_function(self, function_path: ObjectPath) -> CatalogFunction:
+        self._cannot("get functions")
+
+    def function_exists(self, function_path: ObjectPath) -> bool:
+        return function_path.get_object_name() in self.list_functions(function_path.get_database_name())
+
+    def create_function(self, function_path: ObjectPath, function: CatalogFunction, ignore_if_exists: bool) -> None:
+        self._cannot("create functions")
+
+    def alter_function(
+        self, function_path: ObjectPath, new_function: CatalogFunction, ignore_if_not_exists: bool
+    ) -> None:
+        self._cannot("alter functions")
+
+    def drop_function(self, function_path: ObjectPath, ignore_if_not_exists: bool) -> None:
+        self._cannot("drop functions")
+
+    def list_models(self, database_name: str) -> list[str]:
+        return []
+
+    def get_model(self, model_path: ObjectPath) -> CatalogModel:
+        self._cannot("get models")
+
+    def model_exists(self, model_path: ObjectPath) -> bool:
+        return model_path.get_object_name() in self.list_models(model_path.get_database_name())
+
+    def create_model(self, model_path: ObjectPath, model: CatalogModel, ignore_if_exists: bool) -> None:
+        self._cannot("create models")
+
+    def drop_model(self, model_path: ObjectPath, ignore_if_not_exists: bool) -> None:
+        self._cannot("drop models")
+
+    def rename_model(self, model_path: ObjectPath, new_model_name: str, ignore_if_not_exists: bool) -> None:
+        self._cannot("rename models")
+
+    def alter_model(self, model_path: ObjectPath, new_model: CatalogModel, ignore_if_not_exists: bool) -> None:
+        self._cannot("alter models")
+
+    def list_procedures(self, database_name: str) -> list[str]:
+        return []
+
+    def get_procedure(self, procedure_path: ObjectPath) -> Procedure:
+        self._cannot("get procedures")
+
+    # -- statistics ---------------------------------------------------------------------------------------------
+
+    def get_table_statistics(self, table_path: ObjectPath) -> CatalogTableStatistics:
+        return CatalogTableStatistics()
+
+    def get_table_column_statistics(self, table_path: ObjectPath) -> CatalogColumnStatistics:
+        return CatalogColumnStatistics()
+
+    def get_partition_statistics(
+        self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec
+    ) -> CatalogTableStatistics:
+        return CatalogTableStatistics()
+
+    def bulk_get_partition_statistics(
+        self, table_path: ObjectPath, partition_specs: list[CatalogPartitionSpec]
+    ) -> list[CatalogTableStatistics]:
+        return [self.get_partition_statistics(table_path, spec) for spec in partition_specs]
+
+    def get_partition_column_statistics(
+        self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec
+    ) -> CatalogColumnStatistics:
+        return CatalogColumnStatistics()
+
+    def bulk_get_partition_column_statistics(
+        self, table_path: ObjectPath, partition_specs: list[CatalogPartitionSpec]
+    ) -> list[CatalogColumnStatistics]:
+        return [self.get_partition_column_statistics(table_path, spec) for spec in partition_specs]
+
+    def alter_table_statistics(
+        self, table_path: ObjectPath, table_statistics: CatalogTableStatistics, ignore_if_not_exists: bool
+    ) -> None:
+        self._cannot("keep statistics")
+
+    def alter_table_column_statistics(
+        self, table_path: ObjectPath, column_statistics: CatalogColumnStatistics, ignore_if_not_exists: bool
+    ) -> None:
+        self._cannot("keep statistics")
+
+    def alter_partition_statistics(
+        self,
+        table_path: ObjectPath,
+        partition_spec: CatalogPartitionSpec,
+        partition_statistics: CatalogTableStatistics,
+        ignore_if_not_exists: bool,
+    ) -> None:
+        self._cannot("keep statistics")
+
+    def alter_partition_column_statistics(
+        self,
+        table_path: ObjectPath,
+        partition_spec: CatalogPartitionSpec,
+        column_statistics: CatalogColumnStatistics,
+        ignore_if_not_exists: bool,
+    ) -> None:
+        self._cannot("keep statistics")
+
+    def _cannot(self, what: str) -> NoReturn:
+        raise CatalogException(f"{type(self).__name__} cannot {what}")

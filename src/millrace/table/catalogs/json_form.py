@@ -1,0 +1,131 @@
+"""Objects of catalogs as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millrace.table import unbound as u
+from millrace.table.catalogs import shelves
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogColumnStatistics,
+    CatalogDatabase,
+    CatalogFunction,
+    CatalogModel,
+    CatalogPartition,
+    CatalogTableStatistics,
+)
+from millrace.table.expression import Expression
+from millrace.table.schema import Declared, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.type_text import data_type_of
+from millrace.util.exceptions import CatalogException
+
+
+def to_json(value: Any) -> dict[str, Any]:
+    """:raises CatalogException: it exists in this session only (a view of a ``Table``, a function made in Python)."""
+    if isinstance(value, CatalogBaseTable):
+        return _table(value)
+    if isinstance(value, CatalogFunction):
+        if value.function is not None:
+            raise CatalogException(
+                f"function {value.get_class_name()} was made in this session: CREATE FUNCTION ... LANGUAGE PYTHON keeps "
+                "the name of one in a module"
+            )
+        return {"class": value.get_class_name(), "language": value.get_function_language(), **_comment(value)}
+    if isinstance(value, (CatalogDatabase, CatalogPartition)):
+        return {"properties": value.get_properties(), **_comment(value)}
+    if isinstance(value, CatalogModel):
+        schemas = (value.get_input_schema(), value.get_output_schema())
+        kept = [None if schema is None else _schema(schema) for schema in schemas]
+        return {"input": kept[0], "output": kept[1], "options": value.get_options(), **_comment(value)}
+    assert isinstance(value, (CatalogTableStatistics, CatalogColumnStatistics))
+    return {name.lstrip("_"): part for name, part in value.__dict__.items()}
+
+
+def from_json(kind: str, data: dict[str, Any]) -> Any:
+    comment = data.get("comment")
+    if kind == shelves.DATABASE:
+        return CatalogDatabase(data["properties"], comment)
+    if kind == shelves.PARTITION:
+        return CatalogPartition(data["properties"], comment)
+    if kind == shelves.FUNCTION:
+        return CatalogFunction(data["class"], data["language"], comment)
+    if kind == shelves.TABLE_STATISTICS:
+        return CatalogTableStatistics(**data)
+    if kind == shelves.COLUMN_STATISTICS:
+        return CatalogColumnStatistics(data["data"], data["properties"])
+    if kind == shelves.MODEL:
+        schemas = [None if data[key] is None else _schema_of(data[key]) for key in ("input", "output")]
+        return CatalogModel(*schemas, data["options"], comment)
+    schema = _schema_of(data["schema"])
+    keys, queries = tuple(data["partition_keys"]), (data.get("original_query"), data.get("expanded_query"))
+    return CatalogBaseTable(schema, data["options"], keys, comment, *queries)
+
+
+def _comment(value: Any) -> dict[str, Any]:
+    return {} if value.get_description() is None else {"comment": value.get_description()}
+
+
+def _table(table: CatalogBaseTable) -> dict[str, Any]:
+    if table.plan is not None:
+        raise CatalogException("a view of a Table exists in this session only: create the view with SQL, CREATE VIEW")
+    queries = {}
+    if table.is_view:
+        queries = {"original_query": table.original_query, "expanded_query": table.expanded_query}
+    return {
+        "schema": _schema(table.get_unresolved_schema()),
+        "options": table.get_options(),
+        "partition_keys": list(table.partition_keys),
+        **queries,
+        **_comment(table),
+    }
+
+
+def _schema(schema: Schema) -> dict[str, Any]:
+    watermark, key = schema.watermark, schema.primary_key
+    return {
+        "columns": [_column(column) for column in schema.columns],
+        "watermark": None if watermark is None else [watermark.column, _sql(watermark.expression)],
+        "primary_key": None if key is None else [key.name, list(key.columns)],
+    }
+
+
+def _column(column: Declared) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": column.name}
+    if column.type is not None:
+        found["type"] = str(column.type)
+    if column.expression is not None:
+        found["expression"] = _sql(column.expression)
+    if column.metadata:
+        found |= {"metadata_key": column.metadata_key, "virtual": column.virtual}
+    if column.comment is not None:
+        found["comment"] = column.comment
+    return found
+
+
+def _sql(expression: Expression[Any] | str) -> str:
+    if isinstance(expression, str):
+        return expression
+    if isinstance(expression._node, u.Sql):
+        return expression._node.text
+    raise CatalogException(f"{expression} was made in Python: what a catalog keeps is written in SQL")
+
+
+def _schema_of(data: dict[str, Any]) -> Schema:
+    watermark = None if data["watermark"] is None else DeclaredWatermark(*data["watermark"])
+    key = None if data["primary_key"] is None else DeclaredKey(data["primary_key"][0], tuple(data["primary_key"][1]))
+    return Schema([_column_of(column) for column in data["columns"]], watermark, key)
+
+
+def _column_of(data: dict[str, Any]) -> Declared:
+    data_type = data_type_of(data["type"]) if "type" in data else None
+    metadata = "virtual" in data
+    return Declared(
+        data["name"],
+        data_type,
+        data.get("expression"),
+        metadata,
+        data.get("metadata_key"),
+        data.get("virtual", False),
+        data.get("comment"),
+    )

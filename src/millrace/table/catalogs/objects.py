@@ -1,0 +1,329 @@
+"""What catalogs keep: databases, tables and views, partitions, functions, models, statistics."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from millrace.common.configuration import Configuration
+from millrace.table.schema import Schema
+from millrace.table.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    from millrace.relational.nodes import Rel
+
+_O = TypeVar("_O", bound="_Kept")
+
+
+class _Kept:
+    """An object of a catalog. Two are equal when they say the same."""
+
+    def __init__(self, comment: str | None) -> None:
+        self._comment = comment
+
+    def copy(self: _O) -> _O:
+        return copy.deepcopy(self)
+
+    def get_comment(self) -> str:
+        return self._comment or ""
+
+    def get_description(self) -> str | None:
+        return self._comment
+
+    def get_detailed_description(self) -> str | None:
+        return self._comment
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class CatalogDatabase(_Kept):
+    """A database: properties and a comment."""
+
+    def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
+        super().__init__(comment)
+        self._properties = dict(properties)
+
+    @staticmethod
+    def create_instance(properties: dict[str, str], comment: str | None = None) -> CatalogDatabase:
+        return CatalogDatabase(properties, comment)
+
+    def get_properties(self) -> dict[str, str]:
+        return self._properties
+
+
+class CatalogBaseTable(_Kept):
+    """A table or view. ``original_query`` and ``expanded_query`` are those of a view."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        options: dict[str, str],
+        partition_keys: tuple[str, ...] = (),
+        comment: str | None = None,
+        original_query: str | None = None,
+        expanded_query: str | None = None,
+    ) -> None:
+        super().__init__(comment)
+        self._schema = schema
+        self._options = dict(options)
+        self._partition_keys = tuple(partition_keys)
+        self._original_query = original_query
+        self._expanded_query = expanded_query
+        self._plan: Rel | None = None
+        """of a temporary view of a ``Table``"""
+
+    @staticmethod
+    def create_table(
+        schema: TableSchema | Schema,
+        partition_keys: list[str] = [],  # noqa: B006 - PyFlink's signature, never changed
+        properties: dict[str, str] = {},  # noqa: B006
+        comment: str | None = None,
+    ) -> CatalogBaseTable:
+        return CatalogBaseTable(_schema(schema), properties, tuple(partition_keys), comment)
+
+    @staticmethod
+    def create_view(
+        original_query: str,
+        expanded_query: str,
+        schema: TableSchema | Schema,
+        properties: dict[str, str],
+        comment: str | None = None,
+    ) -> CatalogBaseTable:
+        """A view: its query as written, and with full names."""
+        return CatalogBaseTable(_schema(schema), properties, (), comment, original_query, expanded_query)
+
+    @staticmethod
+    def of_plan(plan: Rel) -> CatalogBaseTable:
+        """A view of a ``Table``: it lives as long as the session."""
+        schema = Schema.new_builder().from_fields(plan.names, [column.type for column in plan.schema]).build()
+        view = CatalogBaseTable(schema, {}, (), None, "", "")
+        view._plan = plan
+        return view
+
+    @property
+    def is_view(self) -> bool:
+        return self._expanded_query is not None
+
+    @property
+    def plan(self) -> Rel | None:
+        return self._plan
+
+    @property
+    def original_query(self) -> str:
+        return self._original_query or ""
+
+    @property
+    def expanded_query(self) -> str:
+        return self._expanded_query or ""
+
+    @property
+    def partition_keys(self) -> tuple[str, ...]:
+        return self._partition_keys
+
+    def get_options(self) -> dict[str, str]:
+        return self._options
+
+    def get_unresolved_schema(self) -> Schema:
+        return self._schema
+
+    def get_schema(self) -> TableSchema:
+        """Names and types of the columns that have types."""
+        columns = [column for column in self._schema.columns if column.type is not None]
+        return TableSchema([column.name for column in columns], [column.type for column in columns if column.type])
+
+
+def _schema(given: TableSchema | Schema) -> Schema:
+    if isinstance(given, Schema):
+        return given
+    return Schema.new_builder().from_fields(given.get_field_names(), given.get_field_data_types()).build()
+
+
+class CatalogPartition(_Kept):
+    """A partition: properties and a comment."""
+
+    def __init__(self, properties: dict[str, str], comment: str | None = None) -> None:
+        super().__init__(comment)
+        self._properties = dict(properties)
+
+    @staticmethod
+    def create_instance(properties: dict[str, str], comment: str | None = None) -> CatalogPartition:
+        return CatalogPartition(properties, comment)
+
+    def get_properties(self) -> dict[str, str]:
+        return self._properties
+
+
+class CatalogFunction(_Kept):
+    """A function: ``module.name`` of a Python function."""
+
+    def __init__(self, class_name: str, function_language: str = "Python", comment: str | None = None) -> None:
+        super().__init__(comment)
+        self._class_name = class_name
+        self._language = function_language
+        self._options: dict[str, str] = {}
+        self._function: Any = None
+        """of a function that the program made: it lives as long as the session"""
+
+    @staticmethod
+    def create_instance(class_name: str, function_language: str = "Python") -> CatalogFunction:
+        return CatalogFunction(class_name, function_language)
+
+    @staticmethod
+    def of_function(function: Any) -> CatalogFunction:
+        """A function that is there already: the wrapper that ``udf`` and its like give."""
+        made = CatalogFunction(function.name)
+        made._function = function
+        return made
+
+    @property
+    def function(self) -> Any:
+        return self._function
+
+    def get_class_name(self) -> str:
+        return self._class_name
+
+    def get_function_language(self) -> str:
+        return self._language
+
+    def get_options(self) -> dict[str, str]:
+        return self._options
+
+
+class CatalogModel(_Kept):
+    """A model: input and output columns, options."""
+
+    def __init__(
+        self, input_schema: Schema | None, output_schema: Schema | None, options: dict[str, str], comment: str | None
+    ) -> None:
+        super().__init__(comment)
+        self._input_schema = input_schema
+        self._output_schema = output_schema
+        self._options = dict(options)
+
+    @staticmethod
+    def create_model(
+        input_schema: Schema,
+        output_schema: Schema,
+        options: dict[str, str] = {},  # noqa: B006 - PyFlink's signature, never changed
+        comment: str | None = None,
+    ) -> CatalogModel:
+        return CatalogModel(input_schema, output_schema, options, comment)
+
+    def get_options(self) -> dict[str, str]:
+        return self._options
+
+    def get_input_schema(self) -> Schema | None:
+        return self._input_schema
+
+    def get_output_schema(self) -> Schema | None:
+        return self._output_schema
+
+
+class Procedure:
+    """Something that a catalog can be asked to do. Subclass it."""
+
+    def call(self, *args: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must implement call()")
+
+
+class CatalogPartitionSpec:
+    """Columns with their values: which partition is meant, or which of them."""
+
+    def __init__(self, partition_spec: dict[str, str]) -> None:
+        self._spec = dict(partition_spec)
+
+    def get_partition_spec(self) -> dict[str, str]:
+        return self._spec
+
+    def __str__(self) -> str:
+        return f"CatalogPartitionSpec{{{self._spec}}}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CatalogPartitionSpec) and self._spec == other._spec
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._spec.items()))
+
+
+class CatalogTableStatistics:
+    """What is known about the rows of a table; -1 for unknown."""
+
+    def __init__(
+        self,
+        row_count: int | None = None,
+        field_count: int | None = None,
+        total_size: int | None = None,
+        raw_data_size: int | None = None,
+        properties: dict[str, str] | None = None,
+    ) -> None:
+        self._row_count = -1 if row_count is None else row_count
+        self._field_count = -1 if field_count is None else field_count
+        self._total_size = -1 if total_size is None else total_size
+        self._raw_data_size = -1 if raw_data_size is None else raw_data_size
+        self._properties = dict(properties or {})
+
+    def get_row_count(self) -> int:
+        return self._row_count
+
+    def get_field_count(self) -> int:
+        """The number of files."""
+        return self._field_count
+
+    def get_total_size(self) -> int:
+        return self._total_size
+
+    def get_raw_data_size(self) -> int:
+        return self._raw_data_size
+
+    def get_properties(self) -> dict[str, str]:
+        return self._properties
+
+    def copy(self) -> CatalogTableStatistics:
+        return copy.deepcopy(self)
+
+
+class CatalogColumnStatistics:
+    """What is known about columns, by name."""
+
+    def __init__(
+        self, column_statistics_data: dict[str, Any] | None = None, properties: dict[str, str] | None = None
+    ) -> None:
+        self._data = dict(column_statistics_data or {})
+        self._properties = dict(properties or {})
+
+    def get_column_statistics_data(self) -> dict[str, Any]:
+        return self._data
+
+    def get_properties(self) -> dict[str, str]:
+        return self._properties
+
+    def copy(self) -> CatalogColumnStatistics:
+        return copy.deepcopy(self)
+
+
+class CatalogDescriptor:
+    """A catalog as CREATE CATALOG would describe it."""
+
+    def __init__(self, catalog_name: str, configuration: Configuration, comment: str | None = None) -> None:
+        self._name = catalog_name
+        self._configuration = configuration
+        self._comment = comment
+
+    @staticmethod
+    def of(catalog_name: str, configuration: Configuration, comment: str | None = None) -> CatalogDescriptor:
+        return CatalogDescriptor(catalog_name, configuration, comment)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def options(self) -> dict[str, str]:
+        return self._configuration.to_dict()
+
+    @property
+    def comment(self) -> str | None:
+        return self._comment

@@ -1,0 +1,1 @@
+"""The methods of ``Expression``, by subject. Each makes one node of the unbound tree."""

@@ -1,0 +1,210 @@
+"""Arrays, maps, rows, bitmaps, JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational.types import DataType, string
+from millrace.table import unbound as u
+from millrace.table.expression_methods.base import Unary, _Handle, given, node_of, present
+from millrace.table.expression_methods.units import (
+    JsonExistsOnError,
+    JsonQueryOnEmptyOrError,
+    JsonQueryWrapper,
+    JsonType,
+    JsonValueOnEmptyOrError,
+)
+
+if TYPE_CHECKING:
+    from millrace.table.expression import Expression
+
+
+class _Collections(_Handle):
+    cardinality = Unary("CARDINALITY", "cardinality", doc="The number of elements.")
+    element = Unary("ELEMENT", "element", doc="The only element of an array.")
+    map_keys = Unary("MAP_KEYS")
+    map_values = Unary("MAP_VALUES")
+    map_entries = Unary("MAP_ENTRIES")
+
+    def get(self, name_or_index: str | int) -> Expression:
+        """A field of a row by name or position."""
+        return self._new(u.Get(self._node, name_or_index))
+
+    @property
+    def flatten(self) -> Expression:
+        """The fields of a row as columns."""
+        return self._new(u.Flatten(self._node))
+
+    def at(self, index: Any) -> Expression:
+        """An element of an array by position from 1, or of a map by key."""
+        return self._apply("ITEM", "at", index)
+
+    def array_append(self, addition: Any) -> Expression:
+        return self._apply("ARRAY_APPEND", "ARRAY_APPEND", addition)
+
+    def array_contains(self, needle: Any) -> Expression:
+        return self._apply("ARRAY_CONTAINS", "ARRAY_CONTAINS", needle)
+
+    def array_distinct(self) -> Expression:
+        return self._apply("ARRAY_DISTINCT", "ARRAY_DISTINCT")
+
+    def array_position(self, needle: Any) -> Expression:
+        return self._apply("ARRAY_POSITION", "ARRAY_POSITION", needle)
+
+    def array_prepend(self, addition: Any) -> Expression:
+        return self._apply("ARRAY_PREPEND", "ARRAY_PREPEND", addition)
+
+    def array_remove(self, needle: Any) -> Expression:
+        return self._apply("ARRAY_REMOVE", "ARRAY_REMOVE", needle)
+
+    def array_reverse(self) -> Expression:
+        return self._apply("ARRAY_REVERSE", "ARRAY_REVERSE")
+
+    def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression:
+        return self._apply("ARRAY_SLICE", "ARRAY_SLICE", start_offset, *present(end_offset))
+
+    def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression:
+        return self._apply("ARRAY_SORT", "ARRAY_SORT", *present(ascending_order, null_first))
+
+    def array_union(self, array: Any) -> Expression:
+        return self._apply("ARRAY_UNION", "ARRAY_UNION", array)
+
+    def array_concat(self, *arrays: Any) -> Expression:
+        return self._apply("ARRAY_CONCAT", "ARRAY_CONCAT", *arrays)
+
+    def array_except(self, array: Any) -> Expression:
+        return self._apply("ARRAY_EXCEPT", "ARRAY_EXCEPT", array)
+
+    def array_intersect(self, array: Any) -> Expression:
+        return self._apply("ARRAY_INTERSECT", "ARRAY_INTERSECT", array)
+
+    def array_max(self) -> Expression:
+        return self._apply("ARRAY_MAX", "ARRAY_MAX")
+
+    def array_min(self) -> Expression:
+        return self._apply("ARRAY_MIN", "ARRAY_MIN")
+
+    def array_join(self, delimiter: Any, null_replacement: Any = None) -> Expression:
+        return self._apply("ARRAY_JOIN", "ARRAY_JOIN", delimiter, *present(null_replacement))
+
+    def map_union(self, *maps: Any) -> Expression:
+        return self._apply("MAP_UNION", "MAP_UNION", *maps)
+
+    def object_update(self, *kv: Any) -> Expression:
+        """A row with some fields replaced: names and values in turn."""
+        return self._apply("OBJECT_UPDATE", "OBJECT_UPDATE", *kv)
+
+
+class _Json(_Handle):
+    def is_json(self, json_type: JsonType | None = None) -> Expression:
+        """Whether the text is JSON, of some kind if one is given."""
+        shown = (self._node, *([] if json_type is None else [json_type.name]))
+        options = (("kind", "VALUE" if json_type is None else json_type.name),)
+        return self._new(u.Apply("IS JSON", (self._node,), options, "IS_JSON", shown))
+
+    def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression:
+        args = (self._node, node_of(path))
+        shown = (*args, *([] if on_error is None else [on_error.name]))
+        options = (("on_error", "FALSE" if on_error is None else on_error.name),)
+        return self._new(u.Apply("JSON_EXISTS", args, options, "JSON_EXISTS", shown))
+
+    def json_value(
+        self,
+        path: str,
+        returning_type: DataType = string(),  # noqa: B008 - types are never changed
+        on_empty: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
+        default_on_empty: Any = None,
+        on_error: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
+        default_on_error: Any = None,
+    ) -> Expression:
+        """The simple value at a path of a JSON text."""
+        args = [self._node, node_of(path)]
+        shown = (*args, returning_type, on_empty.name, node_of(default_on_empty), on_error.name)
+        options: dict[str, Any] = {"returning": returning_type, "on_empty": on_empty.name, "on_error": on_error.name}
+        for name, behaviour, default in (
+            ("empty_default", on_empty, default_on_empty),
+            ("error_default", on_error, default_on_error),
+        ):
+            if behaviour is JsonValueOnEmptyOrError.DEFAULT:
+                options[name] = len(args)
+                args.append(node_of(default))
+        return self._new(
+            u.Apply("JSON_VALUE", tuple(args), given(options), "JSON_VALUE", (*shown, node_of(default_on_error)))
+        )
+
+    def json_query(
+        self,
+        path: str,
+        wrapping_behavior: JsonQueryWrapper = JsonQueryWrapper.WITHOUT_ARRAY,
+        on_empty: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
+        on_error: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
+    ) -> Expression:
+        """The part at a path of a JSON text, as JSON."""
+        args = (self._node, node_of(path))
+        names = (wrapping_behavior.name, on_empty.name, on_error.name)
+        # SQL's words: WITHOUT (ARRAY WRAPPER), EMPTY ARRAY.
+        words = (names[0].removesuffix("_ARRAY"), *(name.replace("_", " ") for name in names[1:]))
+        options = tuple(zip(("wrapper", "on_empty", "on_error"), words))
+        return self._new(u.Apply("JSON_QUERY", args, options, "JSON_QUERY", (*args, "STRING", *names)))
+
+    def json_quote(self) -> Expression:
+        return self._apply("JSON_QUOTE", "JSON_QUOTE")
+
+    def json_unquote(self) -> Expression:
+        return self._apply("JSON_UNQUOTE", "JSON_UNQUOTE")
+
+
+class _Bitmaps(_Handle):
+    def bitmap_and(self, bitmap2: Any) -> Expression:
+        return self._apply("BITMAP_AND", "BITMAP_AND", bitmap2)
+
+    def bitmap_andnot(self, bitmap2: Any) -> Expression:
+        return self._apply("BITMAP_ANDNOT", "BITMAP_ANDNOT", bitmap2)
+
+    def bitmap_or(self, bitmap2: Any) -> Expression:
+        return self._apply("BITMAP_OR", "BITMAP_OR", bitmap2)
+
+    def bitmap_xor(self, bitmap2: Any) -> Expression:
+        return self._apply("BITMAP_XOR", "BITMAP_XOR", bitmap2)
+
+    def bitmap_build(self) -> Expression:
+        return self._apply("BITMAP_BUILD", "BITMAP_BUILD")
+
+    def bitmap_cardinality(self) -> Expression:
+        return self._apply("BITMAP_CARDINALITY", "BITMAP_CARDINALITY")
+
+    def bitmap_from_bytes(self) -> Expression:
+        return self._apply("BITMAP_FROM_BYTES", "BITMAP_FROM_BYTES")
+
+    def bitmap_to_array(self) -> Expression:
+        return self._apply("BITMAP_TO_ARRAY", "BITMAP_TO_ARRAY")
+
+    def bitmap_to_bytes(self) -> Expression:
+        return self._apply("BITMAP_TO_BYTES", "BITMAP_TO_BYTES")
+
+    def bitmap_to_string(self) -> Expression:
+        return self._apply("BITMAP_TO_STRING", "BITMAP_TO_STRING")
+
+    def bitmap_and_agg(self) -> Expression:
+        return self._aggregate("BITMAP_AND_AGG", "BITMAP_AND_AGG")
+
+    def bitmap_and_cardinality_agg(self) -> Expression:
+        return self._aggregate("BITMAP_AND_CARDINALITY_AGG", "BITMAP_AND_CARDINALITY_AGG")
+
+    def bitmap_build_agg(self) -> Expression:
+        return self._aggregate("BITMAP_BUILD_AGG", "BITMAP_BUILD_AGG")
+
+    def bitmap_build_cardinality_agg(self) -> Expression:
+        return self._aggregate("BITMAP_BUILD_CARDINALITY_AGG", "BITMAP_BUILD_CARDINALITY_AGG")
+
+    def bitmap_or_agg(self) -> Expression:
+        return self._aggregate("BITMAP_OR_AGG", "BITMAP_OR_AGG")
+
+    def bitmap_or_cardinality_agg(self) -> Expression:
+        return self._aggregate("BITMAP_OR_CARDINALITY_AGG", "BITMAP_OR_CARDINALITY_AGG")
+
+    def bitmap_xor_agg(self) -> Expression:
+        return self._aggregate("BITMAP_XOR_AGG", "BITMAP_XOR_AGG")
+
+    def bitmap_xor_cardinality_agg(self) -> Expression:
+        return self._aggregate("BITMAP_XOR_CARDINALITY_AGG", "BITMAP_XOR_CARDINALITY_AGG")

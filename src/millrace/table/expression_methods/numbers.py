@@ -1,0 +1,162 @@
+"""Arithmetic, comparison, logic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from millrace.table import unbound as u
+from millrace.table.expression_methods.base import Unary, _Handle, node_of, present
+
+if TYPE_CHECKING:
+    from millrace.table.expression import Expression
+
+
+class _Numbers(_Handle):
+    exp = Unary("EXP", "exp")
+    log10 = Unary("LOG10", "log10")
+    log2 = Unary("LOG2", "log2")
+    ln = Unary("LN", "ln")
+    cosh = Unary("COSH", "cosh")
+    sinh = Unary("SINH", "sinh")
+    sin = Unary("SIN", "sin")
+    cos = Unary("COS", "cos")
+    tan = Unary("TAN", "tan")
+    cot = Unary("COT", "cot")
+    asin = Unary("ASIN", "asin")
+    acos = Unary("ACOS", "acos")
+    atan = Unary("ATAN", "atan")
+    tanh = Unary("TANH", "tanh")
+    degrees = Unary("DEGREES", "degrees", doc="Radians as degrees.")
+    radians = Unary("RADIANS", "radians", doc="Degrees as radians.")
+    sqrt = Unary("SQRT", "sqrt")
+    abs = Unary("ABS", "abs")
+    sign = Unary("SIGN", "sign")
+    bin = Unary("BIN", "bin", doc="The binary digits of a whole number.")
+    hex = Unary("HEX", "hex", doc="A number or text in hexadecimal digits.")
+    unhex = Unary("UNHEX", "UNHEX", doc="The bytes that hexadecimal digits stand for.")
+    is_null = Unary("IS NULL", "isNull", doc="Whether the value is NULL.")
+    is_not_null = Unary("IS NOT NULL", "isNotNull", doc="Whether the value is not NULL.")
+    is_true = Unary("IS TRUE", "isTrue", doc="TRUE for TRUE only.")
+    is_false = Unary("IS FALSE", "isFalse", doc="TRUE for FALSE only.")
+    is_not_true = Unary("IS NOT TRUE", "isNotTrue", doc="TRUE for FALSE and NULL.")
+    is_not_false = Unary("IS NOT FALSE", "isNotFalse", doc="TRUE for TRUE and NULL.")
+
+    def __abs__(self) -> Expression:
+        return self.abs
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return self._apply("=", "equals", other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return self._apply("<>", "notEquals", other)
+
+    def __lt__(self, other: Any) -> Expression:
+        return self._apply("<", "lessThan", other)
+
+    def __gt__(self, other: Any) -> Expression:
+        return self._apply(">", "greaterThan", other)
+
+    def __le__(self, other: Any) -> Expression:
+        return self._apply("<=", "lessThanOrEqual", other)
+
+    def __ge__(self, other: Any) -> Expression:
+        return self._apply(">=", "greaterThanOrEqual", other)
+
+    def __and__(self, other: Any) -> Expression:
+        return self._apply("AND", "and", other)
+
+    def __or__(self, other: Any) -> Expression:
+        return self._apply("OR", "or", other)
+
+    def __rand__(self, other: Any) -> Expression:
+        return self & other
+
+    def __ror__(self, other: Any) -> Expression:
+        return self | other
+
+    def __invert__(self) -> Expression:
+        """As in PyFlink: TRUE for FALSE and NULL. ``not_`` keeps NULL."""
+        return self.is_not_true
+
+    def __add__(self, other: Any) -> Expression:
+        return self._apply("+", "plus", other)
+
+    def __sub__(self, other: Any) -> Expression:
+        return self._apply("-", "minus", other)
+
+    def __mul__(self, other: Any) -> Expression:
+        return self._apply("*", "times", other)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return self._apply("/", "divide", other)
+
+    def __mod__(self, other: Any) -> Expression:
+        return self._apply("%", "mod", other)
+
+    def __pow__(self, other: Any) -> Expression:
+        return self._apply("POWER", "power", other)
+
+    def __neg__(self) -> Expression:
+        return self._apply("NEGATE", "minusPrefix")
+
+    def __pos__(self) -> Expression:
+        return self._new(self._node)
+
+    def _on_the_right(self, other: Any) -> _Numbers:
+        from millrace.table.expressions import lit
+
+        return lit(other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return self._on_the_right(other) + self
+
+    def __rsub__(self, other: Any) -> Expression:
+        return self._on_the_right(other) - self
+
+    def __rmul__(self, other: Any) -> Expression:
+        return self * other
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return self._on_the_right(other) / self
+
+    def __rmod__(self, other: Any) -> Expression:
+        return self._on_the_right(other) % self
+
+    def __rpow__(self, other: Any) -> Expression:
+        return self._on_the_right(other) ** self
+
+    def log(self, base: Any = None) -> Expression:
+        """The natural logarithm, or that to a base."""
+        return self._new(u.Apply("LOG", (*map(node_of, present(base)), self._node), shown="log"))
+
+    def round(self, places: int | Expression) -> Expression:
+        """Rounded to ``places`` digits after the point."""
+        return self._apply("ROUND", "round", places)
+
+    def truncate(self, n: int | Expression = 0) -> Expression:
+        """Cut to ``n`` digits after the point."""
+        return self._apply("TRUNCATE", "truncate", n)
+
+    def between(self, lower_bound: Any, upper_bound: Any) -> Expression:
+        """Whether the value lies within the bounds, both included."""
+        return self._apply("BETWEEN", "between", lower_bound, upper_bound)
+
+    def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression:
+        inside = self.between(lower_bound, upper_bound)._node
+        return self._new(u.Apply("NOT", (inside,), shown="notBetween", shown_args=inside.children))
+
+    def then(self, if_true: Any, if_false: Any) -> Expression:
+        """One value where this condition is TRUE, else the other."""
+        return self._apply("CASE", "ifThenElse", if_true, if_false)
+
+    def if_null(self, null_replacement: Any) -> Expression:
+        """This value, or a replacement for NULL."""
+        return self._apply("IFNULL", "IFNULL", null_replacement)
+
+    def elt(self, expr: Any, *exprs: Any) -> Expression:
+        """The argument at this position, counted from 1."""
+        return self._apply("ELT", "ELT", expr, *exprs)
+
+    def percentile(self, percentage: Any, frequency: Any = None) -> Expression:
+        """The exact percentile (an aggregate), with how often each value counts."""
+        return self._aggregate("PERCENTILE", "PERCENTILE", percentage, *present(frequency))

@@ -1,0 +1,36 @@
+"""GROUP BY, with and without windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from millrace.relational import nodes as n
+from millrace.runtime.tables.group_aggregate import GroupAggregate
+from millrace.runtime.tables.local_aggregate import LocalAggregate, supports_two_phases
+from millrace.table.planner.changes import changes_of
+from millrace.table.planner.plan import Plan, Planned, by, rule
+
+
+@rule(n.Aggregate)
+def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
+    assert node.sets is None, "grouping sets are expanded before"
+    below = plan.add(node.input)
+    types = tuple(node.input.schema[key].type for key in node.keys)
+    whole = GroupAggregate(
+        keys=node.keys,
+        key_types=types,
+        calls=node.aggregates,
+        retracts=below.retracts,
+        before=before,
+        **plan.options.common,
+    )
+    changes = changes_of(node)
+    names = ", ".join([*(node.schema[place].name for place in range(len(node.keys)))]) or "all rows"
+    if not plan.options.two_phase or not supports_two_phases(node.aggregates, below.retracts):
+        inputs = [(below, by(node.keys))]
+        return plan.step(f"GroupAggregate({names})", whole, inputs, node.schema, changes)
+    local = LocalAggregate(keys=node.keys, calls=node.aggregates, retracts=below.retracts, **plan.options.common)
+    partial = plan.step(f"LocalGroupAggregate({names})", local, [(below, None)], (), below.changes)
+    merged = replace(whole, partial=True)
+    inputs = [(partial, by(range(len(node.keys))))]
+    return plan.step(f"GlobalGroupAggregate({names})", merged, inputs, node.schema, changes)

@@ -1,0 +1,64 @@
+"""Joins of two streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millrace.relational import nodes as n
+from millrace.runtime.tables.join_config import JoinConfig
+from millrace.runtime.tables.regular_join import RegularJoin
+from millrace.runtime.tables.temporal_config import TemporalJoin
+from millrace.runtime.tables.window_join import WindowJoin
+from millrace.table.planner.changes import Changes, changes_of
+from millrace.table.planner.plan import Plan, Planned, by, rule
+
+
+@rule(n.Join)
+def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
+    left, right = plan.add(node.left), plan.add(node.right)
+    config = RegularJoin(
+        **_common(plan, node),
+        null_aware=node.null_aware,
+        left_unique=_unique(left.changes),
+        right_unique=_unique(right.changes),
+    )
+    # NULLs of a NOT IN meet all keys.
+    return _joined(plan, "Join", node, config, left, right, partitioned=not node.null_aware)
+
+
+@rule(n.WindowJoin)
+def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
+    config = WindowJoin(**_common(plan, node), left_window=node.left_window, right_window=node.right_window)
+    return _joined(plan, "WindowJoin", node, config, plan.add(node.left), plan.add(node.right))
+
+
+@rule(n.TemporalJoin)
+def temporal_join(plan: Plan, node: n.TemporalJoin, before: bool) -> Planned:
+    config = TemporalJoin(
+        **_common(plan, node), left_time=node.left_time, right_time=node.right_time, right_key=node.right_key
+    )
+    return _joined(plan, "TemporalJoin", node, config, plan.add(node.left), plan.add(node.right))
+
+
+def _common(plan: Plan, node: Any) -> dict[str, Any]:
+    return {
+        **plan.options.common,
+        "kind": node.kind,
+        "left": node.left.schema,
+        "right": node.right.schema,
+        "condition": node.condition,
+    }
+
+
+def _joined(
+    plan: Plan, name: str, node: Any, config: JoinConfig, left: Planned, right: Planned, partitioned: bool = True
+) -> Planned:
+    equal = config.equal
+    exchanges = (by(equal.left), by(equal.right)) if partitioned else (by(()), by(()))
+    inputs = [(left, exchanges[0]), (right, exchanges[1])]
+    return plan.step(f"{name}({node.kind})", config, inputs, node.schema, changes_of(node))
+
+
+def _unique(changes: Changes) -> tuple[int, ...] | None:
+    """The shortest set of columns that identifies a row."""
+    return min(changes.keys, key=len, default=None)

@@ -1,0 +1,48 @@
+"""Where rows come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.connectors.collection import CollectionSource
+from millrace.relational import nodes as n
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.sources import UPSERT
+from millrace.relational.values import to_arrow
+from millrace.runtime.tables.changelog import ChangelogNormalize
+from millrace.table.planner.changes import changes_of
+from millrace.table.planner.plan import Plan, Planned, by, rule
+
+_ROWS_A_BATCH = 8_192
+
+
+@rule(n.Scan)
+def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
+    columns = node.projected if node.projected is not None else tuple(range(len(node.columns)))
+    read = plan.source(f"TableSourceScan({'.'.join(node.path)})", node.source.stream(columns, node.filters), node)
+    if node.source.kinds != UPSERT:
+        return read
+    changes = changes_of(node)
+    if not changes.keys:
+        raise ValueError(
+            f"table {'.'.join(node.path)} gives rows by their key without the old ones: declare its PRIMARY KEY"
+        )
+    (key,) = changes.keys
+    types = tuple(column.type for column in node.schema)
+    config = ChangelogNormalize(keys=key, types=types, before=before, **plan.options.common)
+    return plan.step("ChangelogNormalize", config, [(read, by(key))], node.schema, changes)
+
+
+@rule(n.Values)
+def values(plan: Plan, node: n.Values, before: bool) -> Planned:
+    batches = [_batch(node, start) for start in range(0, len(node.rows), _ROWS_A_BATCH)]
+    return plan.source("Values", CollectionSource(batches), node)
+
+
+def _batch(node: n.Values, start: int) -> Rows:
+    rows = node.rows[start : start + _ROWS_A_BATCH]
+    columns = [to_arrow([row[place] for row in rows], column.type) for place, column in enumerate(node.columns)]
+    if not columns:
+        return Rows(record_batch([pa.array(np.zeros(len(rows)))], len(rows)))
+    return Rows(record_batch(columns, len(rows)))

@@ -1,0 +1,119 @@
+"""A streaming program in the making: nodes of a relational plan become operators with edges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.graph import specs
+from millrace.graph.nodes import Edge
+from millrace.graph.program import Program
+from millrace.relational import nodes as n
+from millrace.runtime.partitioners import Partitioner
+from millrace.runtime.tables.base import Environment, TableConfig
+from millrace.runtime.tables.exchange import ByColumns, Single
+from millrace.table.planner.changes import Changes, changes_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the session says about all operators."""
+
+    environment: Environment = field(default_factory=Environment)
+    state_ttl: int = 0
+    """ms; 0 for no limit"""
+    two_phase: bool = True
+    """whether aggregates may be split into a local and a global one (``table.optimizer.agg-phase-strategy``)"""
+    idle_timeout: int = 0
+    """ms; ``table.exec.source.idle-timeout``"""
+    split_distinct: bool = False
+    """``table.optimizer.distinct-agg.split.enabled``"""
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What every ``TableConfig`` takes."""
+        return {"environment": self.environment, "state_ttl": self.state_ttl}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The result of a node that has its operators."""
+
+    ids: tuple[int, ...]
+    """the nodes of the program that give it: several for a union"""
+    schema: n.Schema
+    changes: Changes
+
+    @property
+    def retracts(self) -> bool:
+        return not self.changes.append_only
+
+
+Rule = Callable[["Plan", Any, bool], Planned]
+"""(plan, node, whether its consumer needs the old rows of updates) -> its operators added"""
+
+RULES: dict[type[n.Rel], Rule] = {}
+
+
+def rule(*kinds: type[n.Rel]) -> Callable[[Rule], Rule]:
+    """Register how nodes of these kinds become operators."""
+
+    def register(function: Rule) -> Rule:
+        for kind in kinds:
+            RULES[kind] = function
+        return function
+
+    return register
+
+
+class Plan:
+    """Adds operators to a program. A node that is used twice, as the same object, becomes one operator."""
+
+    def __init__(self, program: Program, options: Options) -> None:
+        self.program = program
+        self.options = options
+        self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
+
+    def add(self, node: n.Rel, before: bool = True) -> Planned:
+        """The operators of a node and all below it.
+
+        :param before: whether the consumer needs the old row of an update (-U) besides the new one.
+        :raises NotImplementedError: a node has no streaming form.
+        """
+        # The node itself is kept, too: its id would else be given to another one.
+        known = self._known.get((id(node), before))
+        if known is None:
+            found = RULES.get(type(node))
+            if found is None:
+                raise NotImplementedError(f"{type(node).__name__} has no streaming form")
+            known = node, found(self, node, before)
+            self._known[id(node), before] = known
+        return known[1]
+
+    def source(self, name: str, source: Any, node: n.Rel) -> Planned:
+        """A source that gives the rows of a leaf."""
+        spec = specs.Source(source, WatermarkStrategy.no_watermarks())
+        added = self.program.add(name, spec, parallelism=getattr(source, "parallelism", None))
+        return Planned((added.id,), node.schema, changes_of(node))
+
+    def step(
+        self,
+        name: str,
+        config: TableConfig,
+        inputs: Sequence[tuple[Planned, Partitioner | None]],
+        schema: n.Schema,
+        changes: Changes,
+    ) -> Planned:
+        """One operator. It is the only one of its kind where everything goes to a single subtask."""
+        edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
+        single = any(isinstance(by, Single) for _, by in inputs)
+        spec = specs.TableStep(config)
+        added = self.program.add(name, spec, edges, parallelism=1 if single else None, non_parallel=single)
+        return Planned((added.id,), schema, changes)
+
+
+def by(columns: Sequence[int]) -> Partitioner:
+    """The exchange that brings rows with equal values in these columns together."""
+    return ByColumns(tuple(columns)) if columns else Single()

@@ -1,0 +1,106 @@
+"""What is done to one row after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millrace.relational import nodes as n
+from millrace.relational.rex import Rex
+from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.tables.calc import Calc
+from millrace.runtime.tables.correlate import Correlate
+from millrace.runtime.tables.expand import Expand
+from millrace.runtime.tables.lookup_cache import CacheSettings
+from millrace.runtime.tables.lookup_join import LookupJoin
+from millrace.runtime.tables.udf_calls import UdfProject, calls_functions
+from millrace.runtime.tables.watermark import WatermarkAssigner
+from millrace.table.planner.changes import changes_of
+from millrace.table.planner.plan import Plan, Planned, rule
+
+
+@rule(n.Project)
+def project(plan: Plan, node: n.Project, before: bool) -> Planned:
+    condition: Rex | None
+    # One pass for what is so often together.
+    if isinstance(node.input, n.Filter):
+        below, condition = node.input.input, node.input.condition
+    else:
+        below, condition = node.input, None
+    # Without its old row an update that no longer passes the filter could not be taken back.
+    return _calc(plan, node, plan.add(below, before or condition is not None), condition, node.expressions)
+
+
+@rule(n.Filter)
+def filter(plan: Plan, node: n.Filter, before: bool) -> Planned:
+    return _calc(plan, node, plan.add(node.input), node.condition, None)
+
+
+def _calc(
+    plan: Plan, node: n.Rel, below: Planned, condition: Rex | None, expressions: tuple[Rex, ...] | None
+) -> Planned:
+    parts = [*(expressions or ()), *([] if condition is None else [condition])]
+    config: TableConfig
+    if any(map(calls_functions, parts)):
+        config = UdfProject(
+            input=below.schema, condition=condition, expressions=expressions, **plan.options.common
+        )
+        name = "PythonCalc"
+    else:
+        config = Calc(condition=condition, expressions=expressions, **plan.options.common)
+        name = "Calc"
+    return plan.step(name, config, [(below, None)], node.schema, changes_of(node))
+
+
+@rule(n.Hinted)
+def hinted(plan: Plan, node: n.Hinted, before: bool) -> Planned:
+    return plan.add(node.input, before)
+
+
+@rule(n.Watermark)
+def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
+    config = WatermarkAssigner(
+        column=node.column, expression=node.expression, idle_timeout=plan.options.idle_timeout, **plan.options.common
+    )
+    below = plan.add(node.input, before)
+    return plan.step("WatermarkAssigner", config, [(below, None)], node.schema, changes_of(node))
+
+
+@rule(n.Expand)
+def expand(plan: Plan, node: n.Expand, before: bool) -> Planned:
+    config = Expand(projections=node.projections, **plan.options.common)
+    return plan.step("Expand", config, [(plan.add(node.input, before), None)], node.schema, changes_of(node))
+
+
+@rule(n.Correlate)
+def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
+    config = Correlate(
+        input=node.input.schema,
+        function=node.function,
+        args=node.args,
+        produced=node.produced,
+        left=node.left,
+        condition=node.condition,
+        udf=node.udf,
+        ordinality=bool(dict(node.options).get("ordinality", False)),
+        **plan.options.common,
+    )
+    below = plan.add(node.input)
+    return plan.step(f"Correlate({node.function})", config, [(below, None)], node.schema, changes_of(node))
+
+
+@rule(n.LookupJoin)
+def lookup_join(plan: Plan, node: n.LookupJoin, before: bool) -> Planned:
+    options: dict[str, Any] = dict(getattr(node.source, "options", {}))
+    config = LookupJoin(
+        input=node.input.schema,
+        source=node.source,
+        table=node.table,
+        kind=node.kind,
+        lookup=node.lookup,
+        condition=node.condition,
+        options=node.options,
+        cache=CacheSettings.of(options),
+        **plan.options.common,
+    )
+    below = plan.add(node.input)
+    return plan.step(f"LookupJoin({'.'.join(node.path)})", config, [(below, None)], node.schema, changes_of(node))

@@ -1,0 +1,22 @@
+"""UNION, INTERSECT and EXCEPT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from millrace.relational import nodes as n
+from millrace.table.planner.changes import changes_of
+from millrace.table.planner.plan import Plan, Planned, rule
+
+
+@rule(n.SetOp)
+def set_operation(plan: Plan, node: n.SetOp, before: bool) -> Planned:
+    if node.kind == "UNION" and node.all:
+        branches = [plan.add(branch, before) for branch in node.branches]
+        ids = tuple(id for branch in branches for id in branch.ids)
+        return Planned(ids, node.schema, changes_of(node))
+    if node.kind == "UNION":
+        every = replace(node, all=True)
+        keys = tuple(range(len(node.columns)))
+        return plan.add(n.Aggregate(every, keys, (), node.columns), before)
+    raise NotImplementedError(f"{node.kind} has no streaming form yet")

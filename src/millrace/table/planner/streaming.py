@@ -1,0 +1,28 @@
+"""Streaming programs of relational plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millrace.graph import specs
+from millrace.graph.nodes import Edge
+from millrace.graph.program import Program
+from millrace.relational import nodes as n
+from millrace.table.planner import aggregates, joins, leaves, over, ranking, rows, sets, sinks, windows
+from millrace.table.planner.plan import Options, Plan
+
+RULES_OF = (aggregates, joins, leaves, over, ranking, rows, sets, sinks, windows)
+"""the modules that say how nodes become operators"""
+
+
+def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -> None:
+    """Add the operators of optimised plans. A plan that does not end in a sink is collected.
+
+    :raises ChangelogError: a sink would get changes that it can't take.
+    :raises NotImplementedError: a node has no streaming form.
+    """
+    plan = Plan(program, options)
+    for each in plans:
+        planned = plan.add(each)
+        if not isinstance(each, n.Sink):
+            program.add("Collect", specs.Collect(), tuple(map(Edge, planned.ids)))

@@ -1,0 +1,85 @@
+"""Queries as trees -> relational plans: names, types, subqueries as joins, joins as what their conditions make them.
+
+bind_query(tree, resolver)              the plan of a query
+bind_insert(statement, resolver)        the plan of an INSERT
+computed_field(name, tree, columns, resolver)   the type of a computed column, for DDL
+bind_expression(tree, columns, resolver)        an expression over columns, e.g. for the Table API's callSql
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from millrace.relational.nodes import Field, Rel, Schema
+from millrace.relational.rex import Rex
+from millrace.table.sql.binding import (  # noqa: F401
+    calls,
+    expressions,
+    joins,
+    select,
+    set_operations,
+    subqueries,
+    tables,
+    values,
+    windows,
+)
+from millrace.table.sql.binding.block import Block, Environment
+from millrace.table.sql.binding.dispatch import bind, bind_rel
+from millrace.table.sql.binding.from_clause import renamed
+from millrace.table.sql.binding.insert import bind_insert
+from millrace.table.sql.binding.problems import reported
+from millrace.table.sql.binding.resolver import Resolver, SinkInfo, TableInfo, UserFunction
+from millrace.table.sql.binding.scopes import scope_of
+
+__all__ = [
+    "Resolver",
+    "SinkInfo",
+    "TableInfo",
+    "UserFunction",
+    "bind_expression",
+    "bind_insert",
+    "bind_query",
+    "computed_field",
+]
+
+
+def bind_query(tree: exp.Expr, resolver: Resolver) -> Rel:
+    """The plan of a query. Columns with the same name get a number: ``a``, ``a0``.
+
+    :raises SqlValidationError: names or types are wrong, or it needs what is not supported.
+    """
+    with reported(tree):
+        plan = bind_rel(tree, Environment(resolver))
+    return renamed(plan, unique_names(plan.names))
+
+
+def bind_expression(tree: exp.Expr, columns: Schema, resolver: Resolver) -> Rex:
+    """An expression over the columns of a table."""
+    with reported(tree):
+        return bind(tree, Block(Environment(resolver), scope_of(None, columns)))
+
+
+def computed_field(name: str, tree: exp.Expr, columns: Schema, resolver: Resolver) -> Field:
+    """The type of a computed column, for DDL: checks its expression against the columns of the table."""
+    with reported(tree):
+        return tables.computed_field(name, tree, columns, Environment(resolver))
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names of which no two are equal: a number is appended where one comes again."""
+    taken = set(names)
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        new = name
+        if seen[name]:
+            at = 0
+            while (new := f"{name}{at}") in taken:
+                at += 1
+            taken.add(new)
+        seen[name] += 1
+        unique.append(new)
+    return unique

@@ -1,0 +1,187 @@
+"""Calls of aggregate functions with their clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.registry import SignatureError
+from millrace.relational.rex import AggCall, Literal, Rex, SortKey
+from millrace.relational.types import BigIntType, DataType, DoubleType, IntType, NullType
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function, path_of
+from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition
+from millrace.table.sql.binding.function_names import JSON_AGGREGATES, aggregate_names, is_aggregate, is_ranking
+from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.resolver import AGGREGATE
+from millrace.table.sql.errors import did_you_mean
+
+_COUNTED = {
+    "ROW_NUMBER": BigIntType(False),
+    "RANK": BigIntType(False),
+    "DENSE_RANK": BigIntType(False),
+    "PERCENT_RANK": DoubleType(False),
+    "CUME_DIST": DoubleType(False),
+    "NTILE": IntType(False),
+}
+
+
+@dataclass(frozen=True)
+class AggregateSyntax:
+    """An aggregate as it is written."""
+
+    call: exp.Expr
+    nulls: str | None = None
+    """IGNORE or RESPECT"""
+    order: Sequence[exp.Ordered] = ()
+    filter: exp.Expr | None = None
+
+
+def take_apart(tree: exp.Expr) -> AggregateSyntax:
+    """A call and the clauses round it."""
+    found = AggregateSyntax(tree)
+    while True:
+        call = found.call
+        if isinstance(call, exp.Filter):
+            found = replace(found, call=call.this, filter=call.expression.this)
+        elif isinstance(call, exp.WithinGroup):
+            found = replace(found, call=call.this, order=call.expression.expressions)
+        elif isinstance(call, (exp.IgnoreNulls, exp.RespectNulls)):
+            found = replace(found, call=call.this, nulls="IGNORE" if isinstance(call, exp.IgnoreNulls) else "RESPECT")
+        else:
+            return found
+
+
+def is_aggregate_call(tree: exp.Expr, block: Block) -> bool:
+    """Whether this is a call of an aggregate, built in or the user's."""
+    call = take_apart(tree).call
+    if isinstance(call, JSON_AGGREGATES):
+        return True
+    if not isinstance(call, (exp.Anonymous, exp.Dot)) or not isinstance(_plain(call), exp.Anonymous):
+        return False
+    path = path_of(call)
+    user = find_user_function(path, block)
+    if user is not None:
+        return user.kind == AGGREGATE
+    return len(path) == 1 and is_aggregate(path[0])
+
+
+def _plain(call: exp.Expr) -> exp.Expr:
+    return call.expression if isinstance(call, exp.Dot) else call
+
+
+def bind_aggregate(tree: exp.Expr, block: Block, may_be_empty: bool = False) -> AggCall:
+    """An aggregate over the columns of ``block``.
+
+    :param may_be_empty: groups may have no rows: the result may be NULL.
+    """
+    syntax = take_apart(tree)
+    arguments = block.named("the argument of an aggregate function")
+    filter_ = None if syntax.filter is None else bind_condition(syntax.filter, block.named("FILTER"))
+    order = sort_keys(syntax.order, arguments)
+    if isinstance(syntax.call, JSON_AGGREGATES):
+        return _json(syntax, arguments, filter_, order)
+    name = path_of(syntax.call)[-1].upper()
+    trees, distinct = _distinct(call_arguments(syntax.call))
+    user = find_user_function(path_of(syntax.call), block)
+    args = [] if _counts_rows(name, trees) else bind_all(trees, arguments)
+    if user is not None:
+        cast = tuple(cast_arguments(tree, user, args))
+        assert user.result is not None
+        return AggCall(user.name, cast, user.result, distinct, filter_, order, (), user.wrapper)
+    options = {} if syntax.nulls is None else {"nulls": syntax.nulls}
+    return _built_in(syntax.call, name, args, options, distinct, filter_, order, may_be_empty)
+
+
+def _built_in(
+    tree: exp.Expr,
+    name: str,
+    args: Sequence[Rex],
+    options: dict[str, Any],
+    distinct: bool,
+    filter_: Rex | None,
+    order: tuple[SortKey, ...],
+    may_be_empty: bool,
+) -> AggCall:
+    try:
+        return aggregate_call(name, args, options, distinct, filter_, order, may_be_empty)
+    except SignatureError as error:
+        given = ", ".join(str(arg.type) for arg in args) or "nothing"
+        fail(tree, f"{name}: {error} (given: {given})")
+    except KeyError:
+        fail(tree, f"there is no aggregate function {name}{did_you_mean(name, aggregate_names())}")
+
+
+def _json(syntax: AggregateSyntax, block: Block, filter_: Rex | None, order: tuple[SortKey, ...]) -> AggCall:
+    call = syntax.call
+    options = {"on_null": call.args["on_null"]}
+    if isinstance(call, nodes.JsonObjectAgg):
+        args = bind_all([call.this.this, call.this.expression], block)
+        return _built_in(call, "JSON_OBJECTAGG", args, options, False, filter_, order, False)
+    return _built_in(call, "JSON_ARRAYAGG", [bind(call.this, block)], options, False, filter_, order, False)
+
+
+def _distinct(arguments: Sequence[exp.Expr]) -> tuple[list[exp.Expr], bool]:
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        return list(arguments[0].expressions), True
+    return list(arguments), False
+
+
+def _counts_rows(name: str, arguments: Sequence[exp.Expr]) -> bool:
+    """COUNT(*), and COUNT of a constant that is not NULL."""
+    if name != "COUNT" or len(arguments) != 1:
+        return False
+    return isinstance(arguments[0], (exp.Star, exp.Literal))
+
+
+def sort_keys(items: Sequence[exp.Ordered], block: Block) -> tuple[SortKey, ...]:
+    """The keys of an ORDER BY inside of an aggregate or an OVER clause."""
+    return tuple(sort_key(item, bind(item.this, block)) for item in items)
+
+
+def sort_key(item: exp.Ordered, expression: Rex) -> SortKey:
+    """A key with its direction: without NULLS FIRST or LAST, NULL is the smallest value."""
+    descending = bool(item.args.get("desc"))
+    nulls_first = item.args.get("nulls_first")
+    return SortKey(expression, descending, not descending if nulls_first is None else bool(nulls_first))
+
+
+def bind_over_function(tree: exp.Expr, block: Block) -> AggCall:
+    """What stands in front of OVER: an aggregate or a ranking function."""
+    syntax = take_apart(tree)
+    call = syntax.call
+    name = path_of(call)[-1].upper() if isinstance(_plain(call), exp.Anonymous) else ""
+    if is_ranking(name) and find_user_function((name,), block) is None:
+        return _ranking(call, name, syntax, block)
+    if not is_aggregate_call(tree, block):
+        fail(tree, f"{name or type(call).__name__}() cannot have an OVER clause: it is no aggregate function")
+    return bind_aggregate(tree, block, may_be_empty=False)
+
+
+def _ranking(tree: exp.Expr, name: str, syntax: AggregateSyntax, block: Block) -> AggCall:
+    args = tuple(bind_all(call_arguments(tree), block.named(f"an argument of {name}")))
+    options = () if syntax.nulls is None else (("nulls", syntax.nulls),)
+    return AggCall(name, args, _ranking_type(tree, name, args), options=options)
+
+
+def _ranking_type(tree: exp.Expr, name: str, args: Sequence[Rex]) -> DataType:
+    if name in ("LAG", "LEAD"):
+        return _shifted_type(tree, name, args)
+    wanted = 1 if name == "NTILE" else 0
+    if len(args) != wanted:
+        fail(tree, f"{name} takes {wanted or 'no'} argument{'s' if not wanted else ''}, not {len(args)}")
+    return _COUNTED[name]
+
+
+def _shifted_type(tree: exp.Expr, name: str, args: Sequence[Rex]) -> DataType:
+    if not 1 <= len(args) <= 3:
+        fail(tree, f"{name} takes 1 to 3 arguments: {name}(expression [, offset] [, default])")
+    if len(args) > 1 and not (isinstance(args[1], Literal) and isinstance(args[1].value, int)):
+        fail(tree, f"the offset of {name} must be a whole number that is written in the query")
+    default = args[2].type if len(args) > 2 else NullType()
+    return args[0].type.with_nullable(args[0].type.is_nullable or default.is_nullable)

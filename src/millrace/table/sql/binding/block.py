@@ -1,0 +1,54 @@
+"""What the parts of one query block are bound against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from millrace.relational.nodes import Rel
+from millrace.relational.rex import Rex
+from millrace.table.sql.binding.resolver import Resolver
+from millrace.table.sql.binding.scopes import Scope
+
+Intercept = Callable[[exp.Expr], "Rex | None"]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The session and the names that WITH clauses around a query give."""
+
+    resolver: Resolver
+    ctes: Mapping[str, Rel] = field(default_factory=dict)
+
+    def with_cte(self, name: str, plan: Rel) -> Environment:
+        return replace(self, ctes={**self.ctes, name: plan})
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where an expression stands: what its names mean, and which functions it may call."""
+
+    environment: Environment
+    scope: Scope
+    outer: Block | None = None
+    """the query around a subquery"""
+    place: str = "an expression"
+    """the clause, for errors"""
+    intercept: Intercept | None = None
+    """looks at every part first and may bind it in its own way: aggregates, OVER"""
+    expose: Callable[[Rex, exp.Expr], Rex] | None = None
+    """of a grouped query: its columns as they are after grouping, for the subqueries in it"""
+
+    def at(self, place: str) -> Block:
+        """The same names in another clause, without aggregates and OVER."""
+        return replace(self, place=place, intercept=None)
+
+    def named(self, place: str) -> Block:
+        """The same block, called something else in errors."""
+        return replace(self, place=place)
+
+    def inside(self, scope: Scope) -> Block:
+        """Other columns, the same queries around."""
+        return replace(self, scope=scope)

@@ -1,0 +1,178 @@
+"""Calls of built-in functions and of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from millrace.relational.casting import cast_to
+from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
+from millrace.relational.rex import Rex, UdfCall
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind, binds
+from millrace.table.sql.binding.function_names import (
+    JSON_AGGREGATES,
+    aggregate_names,
+    is_aggregate,
+    is_ranking,
+    window_property,
+)
+from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.resolver import SCALAR, TABLE, UserFunction
+from millrace.table.sql.errors import did_you_mean
+
+_WORD_OPTIONS = {"TRIM": "side"}
+"""Functions with a fixed word that is not a unit of time, and the option that it becomes."""
+_TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION", "UNNEST")
+
+
+def built_in(tree: exp.Expr, name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Rex:
+    """A typed call of a built-in function or operator.
+
+    :raises QueryProblem: it does not take these arguments.
+    """
+    try:
+        return call(name, args, options)
+    except SignatureError as error:
+        found = find_scalar(name)
+        fail(tree, f"{error}; usage: {found.syntax}" if found is not None and found.syntax else str(error))
+    except KeyError:
+        fail(tree, f"{name} is not supported")
+
+
+@binds(exp.Anonymous)
+def bind_call(tree: exp.Expr, block: Block) -> Rex:
+    """``f(a, b)`` or ``db.f(a, b)``."""
+    path, arguments = path_of(tree), call_arguments(tree)
+    name = path[-1].upper()
+    user = find_user_function(path, block)
+    if user is not None:
+        return _user_call(tree, user, arguments, block)
+    if len(path) > 1:
+        fail(tree, f"there is no function {'.'.join(path)}{did_you_mean(path[-1], _known(block))}")
+    _refuse_misplaced(tree, name, block)
+    if find_scalar(name) is None:
+        fail(tree, f"unknown function {path[-1]}(){did_you_mean(name, _known(block))}")
+    args, options = _arguments(name, arguments, block)
+    return built_in(tree, name, args, options)
+
+
+def path_of(tree: exp.Expr) -> tuple[str, ...]:
+    """The names in front of the brackets of a call."""
+    assert isinstance(tree, (exp.Anonymous, exp.Dot))
+    return nodes.call_path(tree)
+
+
+def call_arguments(tree: exp.Expr) -> list[exp.Expr]:
+    """The arguments of a call, with or without names in front of the function's."""
+    call_ = tree.expression if isinstance(tree, exp.Dot) else tree
+    return list(call_.expressions)
+
+
+def find_user_function(path: Sequence[str], block: Block) -> UserFunction | None:
+    """The user's function that a call means: a built-in one of the same name goes first, unless the user's is a
+    temporary system function."""
+    user = block.environment.resolver.function(tuple(path))
+    if user is None or len(path) > 1 or user.system:
+        return user
+    name = path[0].upper()
+    return None if find_scalar(name) is not None or is_aggregate(name) or is_ranking(name) else user
+
+
+def _arguments(name: str, arguments: Sequence[exp.Expr], block: Block) -> tuple[list[Rex], dict[str, Any]]:
+    args: list[Rex] = []
+    options: dict[str, Any] = {}
+    for each in arguments:
+        if isinstance(each, exp.Var):
+            options[_WORD_OPTIONS.get(name, "unit")] = each.name.upper()
+        elif isinstance(each, exp.Kwarg):
+            fail(each, f"{name} takes its arguments by position, not by name")
+        elif isinstance(each, (exp.Star, exp.Distinct)):
+            fail(each, f"{'*' if isinstance(each, exp.Star) else 'DISTINCT'} can only stand in an aggregate function")
+        else:
+            args.append(bind(each, block))
+    return args, options
+
+
+def _user_call(tree: exp.Expr, user: UserFunction, arguments: Sequence[exp.Expr], block: Block) -> Rex:
+    if user.kind == TABLE:
+        fail(tree, f"{user.name} is a table function: call it as LATERAL TABLE({user.name}(...)) in FROM")
+    if user.kind != SCALAR:
+        fail(tree, f"aggregate function {user.name} is not allowed in {block.place}")
+    args, options = _arguments(user.name, arguments, block)
+    if options:
+        fail(tree, f"{user.name} takes expressions only")
+    assert user.result is not None
+    return UdfCall(
+        user.result,
+        user.wrapper,
+        user.name,
+        tuple(cast_arguments(tree, user, args)),
+        user.vectorized,
+        user.asynchronous,
+        user.deterministic,
+    )
+
+
+def cast_arguments(tree: exp.Expr, user: UserFunction, args: Sequence[Rex]) -> list[Rex]:
+    """The arguments of a user's function in the types that it declares."""
+    if user.arguments is None:
+        return list(args)
+    if len(args) != len(user.arguments):
+        wanted = ", ".join(map(str, user.arguments))
+        fail(tree, f"{user.name} takes {len(user.arguments)} arguments ({wanted}), not {len(args)}")
+    return [cast_to(arg, wanted) for arg, wanted in zip(args, user.arguments)]
+
+
+def _refuse_misplaced(tree: exp.Expr, name: str, block: Block) -> None:
+    if find_scalar(name) is not None:
+        return
+    if is_ranking(name):
+        fail(tree, f"{name} needs an OVER clause, and can stand in the SELECT list only, not in {block.place}")
+    if is_aggregate(name):
+        hint = ": filter groups with HAVING" if block.place == "WHERE" else ""
+        fail(tree, f"aggregate function {name} is not allowed in {block.place}{hint}")
+    if window_property(name) or name in _TABLE_FUNCTIONS:
+        fail(
+            tree,
+            f"{name} is not allowed in {block.place}: a group window stands in GROUP BY, a windowing table "
+            f"function in FROM TABLE({name.split('_')[0]}(...))",
+        )
+
+
+def _known(block: Block) -> list[str]:
+    return [*scalar_names(), *aggregate_names(), *block.environment.resolver.function_names()]
+
+
+@binds(nodes.JsonValue, nodes.JsonQuery, nodes.JsonExists, nodes.JsonObject, nodes.JsonArray, *JSON_AGGREGATES)
+def bind_json(tree: Any, block: Block) -> Rex:
+    """The JSON functions with clauses of their own: JSON_VALUE, JSON_QUERY, JSON_EXISTS, JSON_OBJECT, JSON_ARRAY."""
+    if isinstance(tree, JSON_AGGREGATES):
+        name = "JSON_OBJECTAGG" if isinstance(tree, nodes.JsonObjectAgg) else "JSON_ARRAYAGG"
+        fail(tree, f"aggregate function {name} is not allowed in {block.place}")
+    if isinstance(tree, nodes.JsonObject):
+        entries = [part for entry in tree.expressions for part in (entry.this, entry.expression)]
+        return built_in(tree, "JSON_OBJECT", [bind(each, block) for each in entries], _given(tree, "on_null"))
+    if isinstance(tree, nodes.JsonArray):
+        return built_in(tree, "JSON_ARRAY", [bind(each, block) for each in tree.expressions], _given(tree, "on_null"))
+    args = [bind(tree.this, block), bind(tree.args["path"], block)]
+    if isinstance(tree, nodes.JsonExists):
+        return built_in(tree, "JSON_EXISTS", args, _given(tree, "on_error"))
+    if isinstance(tree, nodes.JsonQuery):
+        return built_in(tree, "JSON_QUERY", args, _given(tree, "returning", "wrapper", "on_empty", "on_error"))
+    options = _given(tree, "returning", "on_empty", "on_error")
+    for clause in ("empty_default", "error_default"):
+        if tree.args.get(clause) is not None:
+            options[clause] = len(args)
+            args.append(bind(tree.args[clause], block))
+    return built_in(tree, "JSON_VALUE", args, options)
+
+
+def _given(tree: Any, *names: str) -> dict[str, Any]:
+    given = {name: tree.args[name] for name in names if tree.args.get(name) is not None}
+    if "returning" in given:
+        given["returning"] = given["returning"].data_type
+    return given

@@ -1,0 +1,80 @@
+"""Who binds which part of a tree. The other modules register here, so they need not know of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+from millrace.relational.nodes import Rel
+from millrace.relational.rex import Literal, Rex
+from millrace.relational.types import BooleanType, NullType
+from millrace.table.sql.binding.block import Block, Environment
+from millrace.table.sql.binding.problems import fail
+
+ExpressionBinder: TypeAlias = "Callable[[Any, Block], Rex]"
+QueryBinder: TypeAlias = "Callable[[Any, Environment, Block | None], Rel]"
+
+_expressions: dict[type[exp.Expr], ExpressionBinder] = {}
+_queries: dict[type[exp.Expr], QueryBinder] = {}
+
+
+def binds(*kinds: type[exp.Expr]) -> Callable[[ExpressionBinder], ExpressionBinder]:
+    """Register the decorated function for these nodes inside of expressions."""
+
+    def register(function: ExpressionBinder) -> ExpressionBinder:
+        _expressions.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def binds_query(*kinds: type[exp.Expr]) -> Callable[[QueryBinder], QueryBinder]:
+    """Register the decorated function for these kinds of query."""
+
+    def register(function: QueryBinder) -> QueryBinder:
+        _queries.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def bind(tree: exp.Expr, block: Block) -> Rex:
+    """An expression with its types.
+
+    :raises SqlValidationError: a name is unknown or an argument has the wrong type.
+    """
+    if block.intercept is not None:
+        found = block.intercept(tree)
+        if found is not None:
+            return found
+    handler = _expressions.get(type(tree))
+    if handler is None:
+        fail(tree, f"{type(tree).__name__} is not allowed in {block.place}")
+    return handler(tree, block)
+
+
+def bind_all(trees: Sequence[exp.Expr], block: Block) -> list[Rex]:
+    return [bind(each, block) for each in trees]
+
+
+def bind_condition(tree: exp.Expr, block: Block) -> Rex:
+    """An expression that must be a BOOLEAN."""
+    found = bind(tree, block)
+    if isinstance(found.type, NullType):
+        return Literal(BooleanType(), None)
+    if not isinstance(found.type, BooleanType):
+        fail(tree, f"{block.place} needs a BOOLEAN, and this is {found.type}")
+    return found
+
+
+def bind_rel(tree: exp.Expr, environment: Environment, outer: Block | None = None) -> Rel:
+    """The plan of a query.
+
+    :param outer: the query that this one is a subquery of.
+    """
+    handler = _queries.get(type(tree))
+    if handler is None:
+        fail(tree, f"{type(tree).__name__} is no query")
+    return handler(tree, environment, outer)

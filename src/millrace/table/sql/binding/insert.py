@@ -1,0 +1,111 @@
+"""INSERT: the rows of a query in the columns and types of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from millrace.relational.casting import cast_to
+from millrace.relational.nodes import Field, Project, Rel, Sink
+from millrace.relational.rex import Literal, Ref, Rex
+from millrace.relational.types import DataType, NullType
+from millrace.table.sql.binding.block import Block, Environment
+from millrace.table.sql.binding.constants import fold
+from millrace.table.sql.binding.dispatch import bind, bind_rel
+from millrace.table.sql.binding.implicit import fits
+from millrace.table.sql.binding.problems import fail, reported
+from millrace.table.sql.binding.resolver import Resolver, SinkInfo
+from millrace.table.sql.binding.scopes import Scope, field_of
+from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.names import Name
+from millrace.table.sql.statements import Insert, PartitionSpec
+
+
+def bind_insert(statement: Insert, resolver: Resolver) -> Sink:
+    """``INSERT INTO t [PARTITION (...)] [(columns)] query``.
+
+    :raises SqlValidationError: the table, a column, or a type does not fit.
+    """
+    path = statement.path
+    sink = resolver.sink(tuple(path), statement.options)
+    if sink is None:
+        fail(path, f"there is no table '{path}' to insert into{did_you_mean(path[-1], resolver.table_names())}")
+    environment, query = Environment(resolver), statement.query.tree
+    with reported(query):
+        plan = bind_rel(query, environment)
+    static = _static(statement.partition, sink, environment)
+    return insert_plan(plan, sink, statement.columns or None, static, statement.overwrite, query)
+
+
+def insert_plan(
+    plan: Rel,
+    sink: SinkInfo,
+    columns: Sequence[str] | None = None,
+    static: Mapping[str, Literal] | None = None,
+    overwrite: bool = False,
+    tree: exp.Expr | None = None,
+) -> Sink:
+    """The rows of a plan written to a table, cast to its types; columns that are not named are NULL."""
+    static = static or {}
+    table = {column.name: column for column in sink.columns}
+    for name in columns or ():
+        _check_column(name if isinstance(name, Name) else tree, name, table, sink, static)
+    wanted = list(columns) if columns is not None else [each.name for each in sink.columns if each.name not in static]
+    if len(wanted) != len(plan.schema):
+        given = ", ".join(f"{each.name} {each.type}" for each in plan.schema)
+        fail(
+            tree,
+            f"'{sink.path[-1]}' takes {len(wanted)} columns ({', '.join(wanted)}), and the query gives "
+            f"{len(plan.schema)} ({given})",
+        )
+    given_at = {name: Ref(column.type, at) for at, (name, column) in enumerate(zip(wanted, plan.schema))}
+    expressions: list[Rex] = [
+        static.get(column.name) or given_at.get(column.name) or Literal(NullType(), None) for column in sink.columns
+    ]
+    cast = tuple(_cast(tree, each, column, sink) for each, column in zip(expressions, sink.columns))
+    fields = tuple(field_of(column.name, each, plan.schema) for each, column in zip(cast, sink.columns))
+    if not all(isinstance(each, Ref) and each.index == at for at, each in enumerate(cast)) or len(cast) < len(
+        plan.schema
+    ):
+        plan = Project(plan, cast, fields)
+    return Sink(plan, sink.path, sink.sink, overwrite, tuple((name, each.value) for name, each in static.items()))
+
+
+def _check_column(
+    where: exp.Expr | Name | None, name: str, table: Mapping[str, Field], sink: SinkInfo, static: Mapping[str, Literal]
+) -> None:
+    if name in sink.not_written:
+        fail(where, f"column '{name}' of '{sink.path[-1]}' is computed or virtual: it cannot be written")
+    if name not in table:
+        fail(where, f"'{sink.path[-1]}' has no column '{name}'{did_you_mean(name, table)}")
+    if name in static:
+        fail(where, f"column '{name}' has its value from PARTITION already")
+
+
+def _cast(tree: exp.Expr | None, expression: Rex, column: Field, sink: SinkInfo) -> Rex:
+    if isinstance(expression, Literal) and expression.value is None and not column.type.is_nullable:
+        fail(tree, f"column '{column.name}' of '{sink.path[-1]}' is NOT NULL and must get a value")
+    if not fits(expression.type, column.type):
+        fail(
+            tree,
+            f"column '{column.name}' of '{sink.path[-1]}' is {column.type}, and the query gives "
+            f"{expression.type}: CAST it",
+        )
+    return cast_to(expression, column.type)
+
+
+def _static(partition: PartitionSpec, sink: SinkInfo, environment: Environment) -> dict[str, Literal]:
+    types: dict[str, DataType] = {column.name: column.type for column in sink.columns}
+    static: dict[str, Literal] = {}
+    for name, tree in partition:
+        if name not in sink.partition_keys:
+            known = ", ".join(sink.partition_keys) or "none"
+            fail(name, f"'{name}' is no partition column of '{sink.path[-1]}' (partition columns: {known})")
+        if tree is None:
+            continue
+        value = fold(cast_to(bind(tree, Block(environment, Scope(), place="PARTITION")), types[name]))
+        if not isinstance(value, Literal):
+            fail(tree, "a value of PARTITION must be a constant")
+        static[str(name)] = value
+    return static

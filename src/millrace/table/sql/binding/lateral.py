@@ -1,0 +1,117 @@
+"""LATERAL: table functions, UNNEST and subqueries that read the columns to their left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from millrace.relational.nodes import Correlate, Field, Schema
+from millrace.relational.rex import TRUE, Rex
+from millrace.relational.rules.subqueries import join_lateral
+from millrace.relational.types import ArrayType, DataType, IntType, MapType, MultisetType, RowType
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function
+from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, bind_rel
+from millrace.table.sql.binding.from_clause import From, Source
+from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.resolver import TABLE
+from millrace.table.sql.binding.scopes import Scope, beside, scope_of
+from millrace.table.sql.errors import did_you_mean
+
+WINDOWING = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+
+
+def is_lateral(tree: exp.Expr) -> bool:
+    """Whether an item of FROM may read what stands to its left."""
+    if isinstance(tree, nodes.TableFunction):
+        return nodes.call_path(tree.this)[-1].upper() not in WINDOWING
+    return isinstance(tree, (exp.Lateral, exp.Unnest))
+
+
+def bind_lateral(tree: exp.Join, at: From) -> Source:
+    """``left JOIN LATERAL ... ON ...`` and ``left CROSS JOIN UNNEST(...)``."""
+    assert at.left is not None
+    side = str(tree.args.get("side") or "INNER").upper()
+    if side not in ("INNER", "LEFT"):
+        fail(tree, f"a {side} JOIN cannot have LATERAL or UNNEST on its right: only INNER, LEFT and CROSS can")
+    right = tree.this
+    if isinstance(right, exp.Lateral):
+        return _subquery(tree, right, side, at)
+    block = at.block(at.left.scope, "a table function")
+    if isinstance(right, exp.Unnest):
+        correlate = _unnest(right, block, at)
+    else:
+        correlate = _table_function(right, block, at)
+    correlate = replace(correlate, left=side == "LEFT")
+    scope = beside(at.left.scope, _named(right, correlate.produced))
+    return _with_condition(tree, correlate, scope, at)
+
+
+def _with_condition(tree: exp.Join, correlate: Correlate, scope: Scope, at: From) -> Source:
+    on = tree.args.get("on")
+    condition: Rex = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
+    if condition != TRUE:
+        correlate = replace(correlate, condition=condition)
+    return Source(correlate, scope.over(correlate.schema))
+
+
+def _named(tree: exp.Expr, produced: Schema) -> Scope:
+    alias = tree.args.get("alias")
+    if alias is None:
+        return scope_of(None, produced)
+    names = [each.name for each in alias.args.get("columns") or []]
+    if names and len(names) != len(produced):
+        fail(alias, f"{len(names)} names for {len(produced)} columns ({', '.join(each.name for each in produced)})")
+    columns = tuple(replace(column, name=name) for column, name in zip(produced, names)) if names else produced
+    return scope_of(alias.name, columns)
+
+
+def _table_function(tree: nodes.TableFunction, block: Block, at: From) -> Correlate:
+    assert at.left is not None
+    path = nodes.call_path(tree.this)
+    user = find_user_function(path, block)
+    if user is None:
+        known = [*block.environment.resolver.function_names(), *WINDOWING]
+        fail(tree, f"there is no table function {'.'.join(path)}{did_you_mean(path[-1], known)}")
+    if user.kind != TABLE:
+        fail(tree, f"{user.name} is no table function: it cannot stand in FROM")
+    args = cast_arguments(tree, user, bind_all(call_arguments(tree.this), block))
+    return Correlate(at.left.plan, "UDTF", tuple(args), user.columns, udf=user.wrapper)
+
+
+def _unnest(tree: exp.Unnest, block: Block, at: From) -> Correlate:
+    assert at.left is not None
+    collection = bind(tree.expressions[0], block)
+    produced = _elements(tree, collection.type)
+    if tree.args.get("offset"):
+        ordinality = Field("ORDINALITY", IntType(False))
+        return Correlate(
+            at.left.plan, "UNNEST", (collection,), (*produced, ordinality), options=(("ordinality", True),)
+        )
+    return Correlate(at.left.plan, "UNNEST", (collection,), produced)
+
+
+def _elements(tree: exp.Unnest, collection: DataType) -> Schema:
+    """The columns that the elements become: fields of rows, keys and values of maps."""
+    if isinstance(collection, MapType):
+        return Field("KEY", collection.key_type), Field("VALUE", collection.value_type)
+    if not isinstance(collection, (ArrayType, MultisetType)):
+        fail(tree, f"UNNEST takes an ARRAY, a MAP or a MULTISET, and this is {collection}")
+    element = collection.element_type
+    if isinstance(element, RowType):
+        types = [each.with_nullable(each.is_nullable or element.is_nullable) for each in element.field_types()]
+        return tuple(Field(name, each) for name, each in zip(element.names, types))
+    return (Field("EXPR$0", element),)
+
+
+def _subquery(tree: exp.Join, right: exp.Lateral, side: str, at: From) -> Source:
+    assert at.left is not None
+    around = at.block(at.left.scope, "LATERAL")
+    plan = bind_rel(right.this, at.environment, around)
+    scope = beside(at.left.scope, _named(right, plan.schema))
+    on = tree.args.get("on")
+    condition: Rex = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
+    joined = join_lateral(at.left.plan, plan, side, condition)
+    return Source(joined, scope.over(joined.schema))

@@ -1,0 +1,72 @@
+"""Queries inside of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from millrace.relational.casting import cast_to, common_type
+from millrace.relational.nodes import Field, Project, Rel
+from millrace.relational.rex import Ref, Rex, Subquery
+from millrace.relational.types import BooleanType
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind_rel, binds
+from millrace.table.sql.binding.problems import fail
+
+
+@binds(exp.Exists)
+def _exists(tree: exp.Exists, block: Block) -> Rex:
+    return bind_exists(tree, block, negated=False)
+
+
+def bind_exists(tree: exp.Exists, block: Block, negated: bool) -> Rex:
+    """``[NOT] EXISTS (SELECT ...)``."""
+    plan = bind_rel(tree.this, block.environment, block)
+    return Subquery(BooleanType(False), "EXISTS", plan, negated=negated)
+
+
+@binds(exp.Subquery)
+def bind_scalar(tree: exp.Subquery, block: Block) -> Rex:
+    """A query that gives one value: one column, at most one row; NULL of no row."""
+    plan = bind_rel(tree, block.environment, block)
+    if len(plan.schema) != 1:
+        fail(tree, f"a subquery inside an expression must have one column, and this has {len(plan.schema)}")
+    return Subquery(plan.schema[0].type.nullable(), "SCALAR", plan)
+
+
+def bind_in_query(tree: exp.In, operands: Sequence[Rex], block: Block, negated: bool) -> Rex:
+    """``x [NOT] IN (SELECT ...)``, ``(x, y) IN (SELECT ...)``."""
+    plan = bind_rel(tree.args["query"], block.environment, block)
+    if len(plan.schema) != len(operands):
+        fail(tree, f"IN compares {len(operands)} values with a query of {len(plan.schema)} columns")
+    return _in(tree, operands, plan, negated)
+
+
+def _in(tree: exp.Expr, operands: Sequence[Rex], plan: Rel, negated: bool) -> Rex:
+    wanted = [common_type([each.type, column.type]) for each, column in zip(operands, plan.schema)]
+    for found, each, column in zip(wanted, operands, plan.schema):
+        if found is None:
+            fail(tree, f"IN cannot compare {each.type} with {column.type} (column '{column.name}'): CAST one of them")
+    types = [each for each in wanted if each is not None]
+    columns = [cast_to(Ref(column.type, at), kind) for at, (column, kind) in enumerate(zip(plan.schema, types))]
+    if any(not isinstance(each, Ref) for each in columns):
+        names = [Field(old.name, new.type) for old, new in zip(plan.schema, columns)]
+        plan = Project(plan, tuple(columns), tuple(names))
+    cast = tuple(cast_to(each, kind) for each, kind in zip(operands, types))
+    nullable = any(each.type.is_nullable for each in (*cast, *columns))
+    return Subquery(BooleanType(nullable), "IN", plan, cast, negated)
+
+
+def bind_quantified(tree: Any, sign: str, block: Block, operand: Rex) -> Rex:
+    """``x = ANY (SELECT ...)`` and ``x <> ALL (SELECT ...)``, which are IN and NOT IN."""
+    quantified = tree.expression
+    is_all = isinstance(quantified, exp.All)
+    if (sign, is_all) not in (("=", False), ("<>", True)):
+        name = "ALL" if is_all else "ANY"
+        fail(tree, f"{sign} {name} (subquery) is not supported: compare with its MIN or MAX, in a scalar subquery")
+    plan = bind_rel(quantified.this, block.environment, block)
+    if len(plan.schema) != 1:
+        fail(tree, f"the subquery must have one column, and this has {len(plan.schema)}")
+    return _in(tree, [operand], plan, negated=is_all)

@@ -1,0 +1,165 @@
+"""A place in a list of tokens, and the few ways to go on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
+
+from millrace.table.sql.errors import PLACE, Position, SqlParseError, did_you_mean
+from millrace.table.sql.grammar.keywords import CLAUSES, RESERVED
+from millrace.table.sql.names import Name, Path
+from millrace.table.sql.source import Source
+from millrace.table.sql.tokens import Kind, Token
+
+N = TypeVar("N", bound=exp.Expression)
+T = TypeVar("T")
+
+
+class Cursor:
+    """Reads tokens in their order. Words are given in upper case; they match unquoted words and symbols alike."""
+
+    def __init__(self, source: Source, tokens: Sequence[Token]) -> None:
+        self.source = source
+        self._tokens = tokens
+        self.index = 0
+
+    @property
+    def token(self) -> Token:
+        return self._tokens[self.index]
+
+    def peek(self, distance: int = 1) -> Token:
+        return self._tokens[min(self.index + distance, len(self._tokens) - 1)]
+
+    def advance(self) -> Token:
+        token = self.token
+        if token.kind is not Kind.END:
+            self.index += 1
+        return token
+
+    def at(self, *words: str) -> bool:
+        """Whether these words come next."""
+        return all(self.peek(distance).word == word for distance, word in enumerate(words))
+
+    def at_any(self, *words: str) -> bool:
+        """Whether one of these words comes next."""
+        return self.token.word in words
+
+    def take(self, *words: str) -> bool:
+        """Step over these words if all of them come next."""
+        if not self.at(*words):
+            return False
+        self.index += len(words)
+        return True
+
+    def take_any(self, *words: str) -> str:
+        """Step over one of these words and give it; an empty text if none of them comes next."""
+        return self.advance().word if self.at_any(*words) else ""
+
+    def expect(self, *words: str) -> None:
+        """Step over these words.
+
+        :raises SqlParseError: something else comes next.
+        """
+        for word in words:
+            if not self.take(word):
+                self.fail_expecting(word)
+
+    def expect_any(self, *words: str) -> str:
+        """Step over one of these words and give it."""
+        if not self.at_any(*words):
+            self.fail_expecting(" or ".join(filter(None, [", ".join(words[:-1]), words[-1]])))
+        return self.advance().word
+
+    def expect_end(self) -> None:
+        if self.token.kind is Kind.END:
+            return
+        for token in (self.token, self.peek(-1)):
+            # A misspelt keyword reads as a name: as the alias of what stands before it.
+            meant = did_you_mean(token.text, CLAUSES) if token.kind is Kind.WORD and token.word not in CLAUSES else ""
+            if meant:
+                message = f"'{token.text}' does not belong here{meant}"
+                raise SqlParseError(message, Position(self.source, token.start, token.end))
+        self.fail_expecting("the end of the statement")
+
+    def fail(self, message: str, begin: int | None = None) -> NoReturn:
+        """An error at the next token, or from token ``begin`` up to the last one that was read."""
+        if begin is None:
+            raise SqlParseError(message, Position(self.source, self.token.start, self.token.end))
+        raise SqlParseError(message, self.span(begin))
+
+    def fail_expecting(self, what: str) -> NoReturn:
+        token = self.token
+        found = "the end of the statement" if token.kind is Kind.END else f"'{self.text_of(token)}'"
+        hint = ""
+        if what.startswith("a name") and token.word in RESERVED:
+            hint = f": {token.word} is a keyword, as a name it is written `{token.text}`"
+        self.fail(f"expected {what}, found {found}{hint}")
+
+    def text_of(self, token: Token) -> str:
+        return self.source.text[token.start : token.end]
+
+    def is_name(self, distance: int = 0) -> bool:
+        """Whether a name comes next: quoted, or not a keyword."""
+        token = self.peek(distance)
+        return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.word not in RESERVED)
+
+    def name(self, what: str = "a name", after_dot: bool = False) -> Name:
+        """A name as text. ``after_dot``: keywords will do, if they follow the dot at once."""
+        keyword = after_dot and self.token.kind is Kind.WORD and self.touches()
+        if self.is_name() or keyword:
+            return self._named(self.advance())
+        return self.fail_expecting(what)
+
+    def touches(self) -> bool:
+        """Whether nothing stands between the last token and the next one."""
+        return self.token.start == self.peek(-1).end
+
+    def identifier(self, what: str = "a name", after_dot: bool = False) -> exp.Identifier:
+        begin, quoted = self.index, self.token.kind is Kind.QUOTED
+        return self.put(exp.Identifier(this=str(self.name(what, after_dot)), quoted=quoted), begin)
+
+    def path(self, what: str = "a name") -> Path:
+        """Names with dots between them."""
+        names = [self.name(what)]
+        while self.take("."):
+            names.append(self.name(after_dot=True))
+        return Path(names)
+
+    def string(self, what: str = "a text in single quotes") -> Name:
+        if self.token.kind is not Kind.STRING:
+            self.fail_expecting(what)
+        return self._named(self.advance())
+
+    def _named(self, token: Token) -> Name:
+        return Name(token.text, Position(self.source, token.start, token.end))
+
+    def integer(self, what: str = "a whole number") -> int:
+        if self.token.kind is not Kind.NUMBER or not self.token.text.isdigit():
+            self.fail_expecting(what)
+        return int(self.advance().text)
+
+    def listed(self, item: Callable[[], T]) -> list[T]:
+        """Items with commas between them: one at least."""
+        items = [item()]
+        while self.take(","):
+            items.append(item())
+        return items
+
+    def in_brackets(self, item: Callable[[], T]) -> list[T]:
+        """``( item, .. )``: one at least."""
+        self.expect("(")
+        items = self.listed(item)
+        self.expect(")")
+        return items
+
+    def span(self, begin: int) -> Position:
+        """The text from token ``begin`` up to the last one that was read."""
+        last = self._tokens[max(begin, self.index - 1)]
+        return Position(self.source, self._tokens[begin].start, last.end)
+
+    def put(self, node: N, begin: int) -> N:
+        """Write the place of a node into it."""
+        node.meta[PLACE] = self.span(begin)
+        return node

@@ -1,0 +1,136 @@
+"""JSON functions, with their RETURNING, ON EMPTY, ON ERROR and ON NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from millrace.table.sql.grammar import expressions
+from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.grammar.types import type_name
+from millrace.table.sql.nodes import (
+    JsonArray,
+    JsonArrayAgg,
+    JsonEntry,
+    JsonExists,
+    JsonObject,
+    JsonObjectAgg,
+    JsonQuery,
+    JsonValue,
+    TypeName,
+)
+from millrace.table.sql.tokens import Kind
+
+Reader = Callable[[Cursor, str], exp.Expression]
+
+
+def _document(cursor: Cursor) -> dict[str, exp.Expression]:
+    """The first two arguments: a document and a path."""
+    document = expressions.expression(cursor)
+    cursor.expect(",")
+    begin = cursor.index
+    path = cursor.string("a path in single quotes, such as '$.name'")
+    return {"this": document, "path": cursor.put(exp.Literal.string(path), begin)}
+
+
+def _returning(cursor: Cursor) -> TypeName | None:
+    return type_name(cursor) if cursor.take("RETURNING") else None
+
+
+def _value(cursor: Cursor, name: str) -> exp.Expression:
+    arguments = {**_document(cursor), "returning": _returning(cursor)}
+    behaviour = {"on_empty": "NULL", "on_error": "NULL"}
+    defaults: dict[str, exp.Expression | None] = {}
+    while not cursor.at(")"):
+        action = cursor.expect_any("NULL", "ERROR", "DEFAULT")
+        default = expressions.expression(cursor) if action == "DEFAULT" else None
+        cursor.expect("ON")
+        event = cursor.expect_any("EMPTY", "ERROR").lower()
+        behaviour[f"on_{event}"] = action
+        defaults[f"{event}_default"] = default
+    return JsonValue(**arguments, **behaviour, **defaults)
+
+
+def _query(cursor: Cursor, name: str) -> exp.Expression:
+    arguments = {**_document(cursor), "returning": _returning(cursor)}
+    behaviour = {"wrapper": _wrapper(cursor), "on_empty": "NULL", "on_error": "NULL"}
+    while not cursor.at(")"):
+        action = cursor.expect_any("NULL", "ERROR", "EMPTY")
+        if action == "EMPTY":
+            action = f"EMPTY {cursor.expect_any('ARRAY', 'OBJECT')}"
+        cursor.expect("ON")
+        behaviour[f"on_{cursor.expect_any('EMPTY', 'ERROR').lower()}"] = action
+    return JsonQuery(**arguments, **behaviour)
+
+
+def _wrapper(cursor: Cursor) -> str:
+    """WITHOUT [ARRAY] WRAPPER, WITH [CONDITIONAL | UNCONDITIONAL] [ARRAY] WRAPPER, or nothing."""
+    word = cursor.take_any("WITHOUT", "WITH")
+    if not word:
+        return "WITHOUT"
+    kind = "WITHOUT"
+    if word == "WITH":
+        kind = cursor.take_any("CONDITIONAL", "UNCONDITIONAL") or "UNCONDITIONAL"
+    cursor.take("ARRAY")
+    cursor.expect("WRAPPER")
+    return kind
+
+
+def _exists(cursor: Cursor, name: str) -> exp.Expression:
+    arguments = _document(cursor)
+    action = cursor.take_any("TRUE", "FALSE", "UNKNOWN", "ERROR")
+    if action:
+        cursor.expect("ON", "ERROR")
+    return JsonExists(**arguments, on_error=action or "FALSE")
+
+
+def _on_null(cursor: Cursor, default: str) -> str:
+    action = cursor.take_any("NULL", "ABSENT")
+    if action:
+        cursor.expect("ON", "NULL")
+    return action or default
+
+
+def _entry(cursor: Cursor) -> JsonEntry:
+    """``[KEY] k VALUE v``, or ``k : v``."""
+    begin = cursor.index
+    if cursor.at("KEY") and cursor.peek().word not in (".", ",", ")", ":", "VALUE", "("):
+        cursor.advance()
+    key = expressions.expression(cursor)
+    cursor.expect_any("VALUE", ":")
+    return cursor.put(JsonEntry(this=key, expression=expressions.expression(cursor)), begin)
+
+
+def _object(cursor: Cursor, name: str) -> exp.Expression:
+    entries = [] if cursor.at(")") or _at_on_null(cursor) else cursor.listed(lambda: _entry(cursor))
+    return JsonObject(expressions=entries, on_null=_on_null(cursor, "NULL"))
+
+
+def _object_agg(cursor: Cursor, name: str) -> exp.Expression:
+    return JsonObjectAgg(this=_entry(cursor), on_null=_on_null(cursor, "NULL"))
+
+
+def _array(cursor: Cursor, name: str) -> exp.Expression:
+    empty = cursor.at(")") or _at_on_null(cursor)
+    items = [] if empty else cursor.listed(lambda: expressions.expression(cursor))
+    return JsonArray(expressions=items, on_null=_on_null(cursor, "ABSENT"))
+
+
+def _array_agg(cursor: Cursor, name: str) -> exp.Expression:
+    return JsonArrayAgg(this=expressions.expression(cursor), on_null=_on_null(cursor, "ABSENT"))
+
+
+def _at_on_null(cursor: Cursor) -> bool:
+    return cursor.token.kind is Kind.WORD and (cursor.at("NULL", "ON") or cursor.at("ABSENT", "ON"))
+
+
+JSON_CALLS: dict[str, Reader] = {
+    "JSON_VALUE": _value,
+    "JSON_QUERY": _query,
+    "JSON_EXISTS": _exists,
+    "JSON_OBJECT": _object,
+    "JSON_OBJECTAGG": _object_agg,
+    "JSON_ARRAY": _array,
+    "JSON_ARRAYAGG": _array_agg,
+}

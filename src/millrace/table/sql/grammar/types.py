@@ -1,0 +1,254 @@
+"""Data types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from millrace.relational import types
+from millrace.relational.types import DataType
+from millrace.table.sql.errors import SqlError, did_you_mean
+from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.nodes import TypeName
+from millrace.table.sql.tokens import Kind
+
+_PLAIN: dict[str, Callable[[], DataType]] = {
+    "BOOLEAN": types.BooleanType,
+    "TINYINT": types.TinyIntType,
+    "SMALLINT": types.SmallIntType,
+    "INT": types.IntType,
+    "INTEGER": types.IntType,
+    "BIGINT": types.BigIntType,
+    "FLOAT": types.FloatType,
+    "STRING": types.string,
+    "BYTES": lambda: types.VarBinaryType(types.MAX_LENGTH),
+    "DATE": types.DateType,
+    "NULL": types.NullType,
+    "VARIANT": types.VariantType,
+    "BITMAP": types.BitmapType,
+    "DESCRIPTOR": types.DescriptorType,
+}
+
+_YEAR_MONTH = {member.name: member for member in types.YearMonthIntervalType.YearMonthResolution}
+_DAY_TIME = {member.name: member for member in types.DayTimeIntervalType.DayTimeResolution}
+
+
+def type_name(cursor: Cursor) -> TypeName:
+    """A data type as the node of a cast."""
+    begin = cursor.index
+    return cursor.put(TypeName(this=data_type(cursor)), begin)
+
+
+def data_type(cursor: Cursor) -> DataType:
+    """A data type with its NOT NULL.
+
+    :raises SqlParseError: an unknown type, or a length, precision or scale that the type does not have.
+    """
+    begin = cursor.index
+    try:
+        found = _base(cursor)
+    except SqlError:
+        raise
+    except ValueError as error:
+        cursor.fail(str(error), begin)
+    while True:
+        if cursor.take("NOT", "NULL"):
+            found = found.not_null()
+        elif cursor.take("NULL"):
+            found = found.nullable()
+        elif cursor.take("ARRAY"):
+            found = types.ArrayType(found)
+        elif cursor.take("MULTISET"):
+            found = types.MultisetType(found)
+        else:
+            return found
+
+
+def _base(cursor: Cursor) -> DataType:
+    token = cursor.token
+    reader = _READERS.get(token.word)
+    if token.word in _PLAIN:
+        cursor.advance()
+        return _PLAIN[token.word]()
+    if reader is not None:
+        cursor.advance()
+        return reader(cursor)
+    if token.kind in (Kind.WORD, Kind.QUOTED):
+        names = ".".join(cursor.path("a data type")) if cursor.is_name() else cursor.advance().text
+        cursor.fail(f"unknown data type '{names}'{_close(names)}", cursor.index - 1)
+    return cursor.fail_expecting("a data type")
+
+
+def _close(name: str) -> str:
+    return did_you_mean(name, [*_PLAIN, *_READERS])
+
+
+def _numbers(cursor: Cursor, most: int = 1) -> list[int]:
+    """The numbers in brackets after a type: none, or up to ``most``."""
+    if not cursor.at("("):
+        return []
+    begin = cursor.index
+    numbers = cursor.in_brackets(cursor.integer)
+    if len(numbers) > most:
+        cursor.fail(f"expected {most} number{'s' * (most > 1)} at most", begin)
+    return numbers
+
+
+def _number(cursor: Cursor, default: int) -> int:
+    """The number in brackets after a type."""
+    return (_numbers(cursor) or [default])[0]
+
+
+def _precision(cursor: Cursor) -> int | None:
+    return next(iter(_numbers(cursor)), None)
+
+
+def _char(cursor: Cursor) -> DataType:
+    return _varchar(cursor) if cursor.take("VARYING") else types.CharType(_number(cursor, 1))
+
+
+def _varchar(cursor: Cursor) -> DataType:
+    return types.VarCharType(_number(cursor, types.MAX_LENGTH))
+
+
+def _binary(cursor: Cursor) -> DataType:
+    return _varbinary(cursor) if cursor.take("VARYING") else types.BinaryType(_number(cursor, 1))
+
+
+def _varbinary(cursor: Cursor) -> DataType:
+    return types.VarBinaryType(_number(cursor, types.MAX_LENGTH))
+
+
+def _double(cursor: Cursor) -> DataType:
+    cursor.take("PRECISION")
+    return types.DoubleType()
+
+
+def _decimal(cursor: Cursor) -> DataType:
+    precision, scale = ([*_numbers(cursor, 2), None, None])[:2]
+    return types.DecimalType(10 if precision is None else precision, scale or 0)
+
+
+def _time(cursor: Cursor) -> DataType:
+    found = types.TimeType(_precision(cursor))
+    cursor.take("WITHOUT", "TIME", "ZONE")
+    return found
+
+
+def _timestamp(cursor: Cursor) -> DataType:
+    precision = _precision(cursor)
+    if cursor.take("WITH", "LOCAL", "TIME", "ZONE"):
+        return types.LocalZonedTimestampType(precision)
+    if cursor.take("WITH", "TIME", "ZONE"):
+        return types.ZonedTimestampType(precision)
+    cursor.take("WITHOUT", "TIME", "ZONE")
+    return types.TimestampType(precision)
+
+
+def _interval(cursor: Cursor) -> DataType:
+    return interval_type(cursor)[0]
+
+
+def interval_type(cursor: Cursor) -> tuple[DataType, str]:
+    """``DAY(2) TO SECOND(3)``: the type, and its units without numbers."""
+    begin = cursor.index
+    first = _unit(cursor, "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+    numbers = _numbers(cursor, 2 if first == "SECOND" else 1)
+    unit, fraction = first, numbers[1:]
+    if cursor.take("TO"):
+        last = _unit(cursor, "MONTH", "HOUR", "MINUTE", "SECOND")
+        unit = f"{first} TO {last}"
+        fraction = _numbers(cursor) if last == "SECOND" else []
+    member = {"QUARTER": "MONTH", "WEEK": "DAY"}.get(unit, unit).replace(" ", "_")
+    if member in _YEAR_MONTH:
+        return types.YearMonthIntervalType(_YEAR_MONTH[member], (numbers or [2])[0]), unit
+    if member not in _DAY_TIME:
+        cursor.fail(f"there is no interval {unit}", begin)
+    return types.DayTimeIntervalType(_DAY_TIME[member], (numbers or [2])[0], (fraction or [6])[0]), unit
+
+
+def _unit(cursor: Cursor, *units: str) -> str:
+    """One of these units, in the singular; MINUTES is MINUTE."""
+    if cursor.token.word.removesuffix("S") in units:
+        return cursor.advance().word.removesuffix("S")
+    return cursor.expect_any(*units)
+
+
+def _array(cursor: Cursor) -> DataType:
+    return types.ArrayType(_inside(cursor))
+
+
+def _multiset(cursor: Cursor) -> DataType:
+    return types.MultisetType(_inside(cursor))
+
+
+def _inside(cursor: Cursor) -> DataType:
+    cursor.expect("<")
+    found = data_type(cursor)
+    cursor.expect(">")
+    return found
+
+
+def _map(cursor: Cursor) -> DataType:
+    cursor.expect("<")
+    key = data_type(cursor)
+    cursor.expect(",")
+    value = data_type(cursor)
+    cursor.expect(">")
+    return types.MapType(key, value)
+
+
+def _row(cursor: Cursor) -> DataType:
+    if cursor.take("<>") or cursor.take("(", ")"):
+        return types.RowType([])
+    closing = ")" if cursor.at("(") else ">"
+    cursor.expect("(" if closing == ")" else "<")
+    fields = cursor.listed(lambda: _field(cursor))
+    cursor.expect(closing)
+    return types.RowType(fields)
+
+
+def _field(cursor: Cursor) -> types.RowField:
+    name = cursor.name("a name of a field")
+    found = data_type(cursor)
+    return types.RowField(name, found, cursor.string() if cursor.token.kind is Kind.STRING else None)
+
+
+def _raw(cursor: Cursor) -> DataType:
+    cursor.expect("(")
+    cursor.string("the name of a class in single quotes")
+    if cursor.take(","):
+        cursor.string("the snapshot of a serializer in single quotes")
+    cursor.expect(")")
+    return types.RawType()
+
+
+def _structured(cursor: Cursor) -> DataType:
+    """The class has no meaning here: its fields make a row."""
+    cursor.expect("<")
+    cursor.string("the name of a class in single quotes")
+    fields = [_field(cursor) for _ in iter(lambda: cursor.take(","), False)]
+    cursor.expect(">")
+    return types.RowType(fields)
+
+
+_READERS: dict[str, Callable[[Cursor], DataType]] = {
+    "CHAR": _char,
+    "CHARACTER": _char,
+    "VARCHAR": _varchar,
+    "BINARY": _binary,
+    "VARBINARY": _varbinary,
+    "DOUBLE": _double,
+    "DECIMAL": _decimal,
+    "DEC": _decimal,
+    "NUMERIC": _decimal,
+    "TIME": _time,
+    "TIMESTAMP": _timestamp,
+    "TIMESTAMP_LTZ": lambda cursor: types.LocalZonedTimestampType(_precision(cursor)),
+    "INTERVAL": _interval,
+    "ARRAY": _array,
+    "MULTISET": _multiset,
+    "MAP": _map,
+    "ROW": _row,
+    "RAW": _raw,
+    "STRUCTURED": _structured,
+}

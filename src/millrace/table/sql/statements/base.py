@@ -1,0 +1,38 @@
+"""What all statements have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from millrace.table.sql.errors import Position
+from millrace.table.sql.names import Name
+
+Options: TypeAlias = Mapping[str, str]
+"""What WITH says. Keys are ``Name``."""
+
+PartitionSpec: TypeAlias = tuple[tuple[Name, exp.Expression | None], ...]
+"""Columns with their values: literals, or None where only the column is named."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement. ``position`` is its place in the script, without the semicolon."""
+
+    position: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def text(self) -> str:
+        """The statement as it was written."""
+        return self.position.text if self.position else ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A query or expression together with the text that it was written as. Equal if the trees are."""
+
+    tree: exp.Expression
+    text: str = field(compare=False)

@@ -1,0 +1,69 @@
+"""``StatementSet``: several inserts that are one job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millrace.relational.nodes import Sink
+from millrace.table.compiled_plan import CompiledPlan
+from millrace.table.explain_detail import ExplainDetail
+from millrace.table.not_yet import not_yet
+from millrace.table.problems import problem
+from millrace.table.table import Table
+from millrace.table.table_descriptor import TableDescriptor
+from millrace.table.table_pipeline import TablePipeline
+
+if TYPE_CHECKING:
+    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.table_result import TableResult
+
+__all__ = ["StatementSet"]
+
+
+class StatementSet:
+    """Collects inserts and runs them as one job: what they have in common is computed once."""
+
+    def __init__(self, t_env: TableEnvironment) -> None:
+        self._t_env = t_env
+        self._plans: list[Sink] = []
+
+    def add(self, table_pipeline: TablePipeline) -> StatementSet:
+        self._plans.append(table_pipeline._plan)
+        return self
+
+    def add_insert_sql(self, stmt: str) -> StatementSet:
+        """An INSERT statement.
+
+        :raises TableException: another statement.
+        """
+        self._plans += self._t_env._insert_plans(stmt)
+        return self
+
+    def add_insert(
+        self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False
+    ) -> StatementSet:
+        return self.add(table.insert_into(target_path_or_descriptor, overwrite))
+
+    def execute(self) -> TableResult:
+        """Submit the job and begin anew.
+
+        :raises TableException: nothing was added.
+        """
+        if not self._plans:
+            raise problem("the statement set is empty: add_insert, add_insert_sql or add come first")
+        plans, self._plans = self._plans, []
+        return self._t_env._execute_sinks(plans)
+
+    def attach_as_datastream(self) -> None:
+        """Add the inserts to the program of the StreamExecutionEnvironment, which runs them with its ``execute``."""
+        self._t_env._attach(self._plans)
+        self._plans = []
+
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        return self._t_env._explain(self._plans, extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        print(self.explain(*extra_details))
+
+    def compile_plan(self) -> CompiledPlan:
+        raise not_yet("StatementSet.compile_plan", "StatementSet.execute")

@@ -1,0 +1,393 @@
+"""``Table``: a query that grows with every method, and what grouping and windows make of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational.nodes import Filter, Rel, Sort
+from millrace.relational.rex import Ref, SortKey
+from millrace.table import unbound as u
+from millrace.table.binding import Binder, contains_aggregate
+from millrace.table.catalogs.schemas import resolved_schema
+from millrace.table.column_changes import added, dropped, replaced_or_added, with_new_names
+from millrace.table.explain_detail import ExplainDetail
+from millrace.table.expression import Expression
+from millrace.table.expression_methods.base import node_of
+from millrace.table.group_windows import bound_window
+from millrace.table.grouping import Grouping
+from millrace.table.not_yet import not_yet
+from millrace.table.over import over_select
+from millrace.table.problems import problem
+from millrace.table.projection import Item, expand, mapped, named, project, renamed, select
+from millrace.table.set_plans import combined, correlated, joined, lateral
+from millrace.table.table_pipeline import TablePipeline
+from millrace.table.table_schema import TableSchema
+from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
+from millrace.table.window import GroupWindow, OverWindow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from millrace.table.catalogs.schemas import ResolvedSchema
+    from millrace.table.table_descriptor import TableDescriptor
+    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.table_result import TableResult
+
+__all__ = ["Table", "GroupedTable", "GroupWindowedTable", "OverWindowedTable", "WindowGroupedTable"]
+
+
+class _Query:
+    """A plan in an environment."""
+
+    def __init__(self, plan: Rel, t_env: TableEnvironment) -> None:
+        self._plan = plan
+        self._t_env = t_env
+
+    @property
+    def _binder(self) -> Binder:
+        return Binder(self._plan.schema, self._t_env)
+
+    def _table(self, plan: Rel) -> Table:
+        return Table(plan, self._t_env)
+
+    def _row_call(self, function: Any) -> u.Node:
+        """A function as an expression; one without arguments is given the whole row."""
+        if not isinstance(function, UserDefinedFunctionWrapper):
+            return node_of(function)
+        columns = tuple(u.Bound(index, column.name) for index, column in enumerate(self._plan.schema))
+        return u.UserCall(wrapped(function), (u.WholeRow(columns),))
+
+
+class Table(_Query):
+    """A table: rows in columns, computed when the program asks for them.
+
+    Tables are never changed; every method gives a new one. Columns are given as expressions: ``col("a")``. As text
+    (``f"SELECT * FROM {table}"``) a table is its name in SQL.
+
+    Every method raises ``TableException`` with the line of the program for unknown columns and types that do not fit.
+    """
+
+    def __str__(self) -> str:
+        return self._t_env._name_in_sql(self)
+
+    # -- columns ------------------------------------------------------------------------------------------------
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Compute columns. With aggregates: one row over all rows."""
+        nodes = [node_of(field) for field in fields]
+        if any(contains_aggregate(node, self._binder) for node in nodes):
+            return self._table(Grouping(self._plan, self._binder, ()).select(nodes))
+        return self._table(select(self._plan, nodes, self._binder))
+
+    def alias(self, field: str, *fields: str) -> Table:
+        """Rename the first columns."""
+        names = [_text(each) for each in (field, *fields)]
+        if len(names) > len(self._plan.schema):
+            raise problem(f"alias gives {len(names)} names to {len(self._plan.schema)} columns")
+        every = [*names, *self._plan.names[len(names) :]]
+        return self._table(renamed(self._plan, named([Item(u.Symbol(name), name) for name in every])))
+
+    def add_columns(self, *fields: Expression[Any]) -> Table:
+        """Columns behind those that are there; their names are new."""
+        return self._table(added(self._plan, [node_of(field) for field in fields], self._binder))
+
+    def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
+        """Columns in place of those with the same name, or behind."""
+        return self._table(replaced_or_added(self._plan, [node_of(field) for field in fields], self._binder))
+
+    def rename_columns(self, *fields: Expression[Any]) -> Table:
+        """``rename_columns(col("a").alias("b"))``"""
+        return self._table(with_new_names(self._plan, [node_of(field) for field in fields], self._binder))
+
+    def drop_columns(self, *fields: Expression[Any]) -> Table:
+        return self._table(dropped(self._plan, [node_of(field) for field in fields], self._binder))
+
+    def map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
+        """The result of a scalar function as all columns. A function without arguments is given the whole row."""
+        return self._table(mapped(self._plan, self._row_call(func), self._binder))
+
+    def flat_map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
+        """The rows that a table function makes of each row."""
+        produced = correlated(self._plan, self._row_call(func), False, self._binder)
+        width = len(self._plan.schema)
+        rexes = [Ref(column.type, width + index) for index, column in enumerate(produced.produced)]
+        return self._table(project(produced, rexes, [column.name for column in produced.produced]))
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    def filter(self, predicate: Expression[bool]) -> Table:
+        """The rows for which the condition is TRUE."""
+        return self._table(Filter(self._plan, self._binder.condition(node_of(predicate))))
+
+    def where(self, predicate: Expression[bool]) -> Table:
+        """As ``filter``."""
+        return self.filter(predicate)
+
+    def distinct(self) -> Table:
+        """Without equal rows."""
+        every = expand([u.Column("*")], self._binder)
+        return self._table(Grouping(self._plan, self._binder, tuple(every)).select([u.Column("*")]))
+
+    def order_by(self, *fields: Expression[Any]) -> Table:
+        """In order: ``order_by(col("a").desc)``. NULL counts as smallest."""
+        keys = []
+        for field in fields:
+            node = node_of(field)
+            descending = isinstance(node, u.Ordered) and node.descending
+            rex = self._binder.bind(node.child if isinstance(node, u.Ordered) else node)
+            keys.append(SortKey(rex, descending, not descending))
+        return self._table(Sort(self._plan, tuple(keys)))
+
+    def offset(self, offset: int) -> Table:
+        """Without the first rows, behind ``order_by``."""
+        plan = self._plan
+        if isinstance(plan, Sort) and plan.fetch is None:
+            return self._table(replace(plan, offset=plan.offset + offset))
+        return self._table(Sort(plan, (), offset))
+
+    def fetch(self, fetch: int) -> Table:
+        """The first rows only."""
+        plan = self._plan
+        if fetch < 0:
+            raise problem(f"fetch takes a number of rows, not {fetch}")
+        if isinstance(plan, Sort):
+            return self._table(replace(plan, fetch=fetch if plan.fetch is None else min(fetch, plan.fetch)))
+        return self._table(Sort(plan, (), 0, fetch))
+
+    def limit(self, fetch: int, offset: int = 0) -> Table:
+        """``offset(offset).fetch(fetch)``"""
+        return self.offset(offset).fetch(fetch)
+
+    # -- two tables ---------------------------------------------------------------------------------------------
+
+    def join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
+        """Pairs of rows for which the condition is TRUE; the sides have no name in common."""
+        return self._join(right, "INNER", join_predicate)
+
+    def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
+        return self._join(right, "LEFT", join_predicate)
+
+    def right_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        return self._join(right, "RIGHT", join_predicate)
+
+    def full_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
+        return self._join(right, "FULL", join_predicate)
+
+    def join_lateral(
+        self,
+        table_function_call: Expression[Any] | UserDefinedFunctionWrapper,
+        join_predicate: Expression[bool] | None = None,
+    ) -> Table:
+        """Each row with the rows that a table function makes of it."""
+        return self._lateral(table_function_call, False, join_predicate)
+
+    def left_outer_join_lateral(
+        self,
+        table_function_call: Expression[Any] | UserDefinedFunctionWrapper,
+        join_predicate: Expression[bool] | None = None,
+    ) -> Table:
+        """As ``join_lateral``; a row that the function makes nothing of stays, with NULLs."""
+        return self._lateral(table_function_call, True, join_predicate)
+
+    def union(self, right: Table) -> Table:
+        """The rows of both, without equal ones."""
+        return self._combine("UNION", False, right)
+
+    def union_all(self, right: Table) -> Table:
+        return self._combine("UNION", True, right)
+
+    def intersect(self, right: Table) -> Table:
+        return self._combine("INTERSECT", False, right)
+
+    def intersect_all(self, right: Table) -> Table:
+        return self._combine("INTERSECT", True, right)
+
+    def minus(self, right: Table) -> Table:
+        return self._combine("EXCEPT", False, right)
+
+    def minus_all(self, right: Table) -> Table:
+        return self._combine("EXCEPT", True, right)
+
+    def _join(self, right: Table, kind: str, predicate: Expression[bool] | None) -> Table:
+        self._same_environment(right)
+        condition = None if predicate is None else node_of(predicate)
+        return self._table(joined(self._plan, right._plan, kind, condition, self._binder))
+
+    def _lateral(self, call: Any, left: bool, predicate: Expression[bool] | None) -> Table:
+        condition = None if predicate is None else node_of(predicate)
+        return self._table(lateral(self._plan, self._row_call(call), left, condition, self._binder))
+
+    def _combine(self, kind: str, keep_duplicates: bool, right: Table) -> Table:
+        self._same_environment(right)
+        return self._table(combined(kind, keep_duplicates, self._plan, right._plan))
+
+    def _same_environment(self, other: Table) -> None:
+        if other._t_env is not self._t_env:
+            raise problem("the tables are of two table environments: make both with the same one")
+
+    # -- groups -------------------------------------------------------------------------------------------------
+
+    def group_by(self, *fields: Expression[Any]) -> GroupedTable:
+        """Rows with equal keys together; ``select`` or ``aggregate`` comes next."""
+        keys = expand([node_of(field) for field in fields], self._binder)
+        return GroupedTable(Grouping(self._plan, self._binder, tuple(keys)), self._t_env)
+
+    def window(self, window: GroupWindow) -> GroupWindowedTable:
+        """Rows of equal times together; ``group_by`` with the alias of the window comes next."""
+        return GroupWindowedTable(self, window)
+
+    def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
+        """Windows around each row; ``select`` with ``over`` comes next."""
+        return OverWindowedTable(self, over_windows)
+
+    def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
+        """One aggregate over all rows; its fields are columns of the next ``select``."""
+        return AggregatedTable(Grouping(self._plan, self._binder, ()), self._row_call(func), self._t_env)
+
+    def flat_aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> FlatAggregateTable:
+        """The rows that a table aggregate function makes of all rows."""
+        grouping = Grouping(self._plan, self._binder, ())
+        return FlatAggregateTable(grouping.flat(self._row_call(func)), self._t_env)
+
+    def from_changelog(self, *arguments: Expression[Any]) -> Table:
+        """A stream of changes, with the kind in a column, as a changing table."""
+        raise not_yet("Table.from_changelog", "StreamTableEnvironment.from_changelog_stream")
+
+    def to_changelog(self, *arguments: Expression[Any]) -> Table:
+        """A changing table as a stream of changes, with the kind in a column."""
+        raise not_yet("Table.to_changelog", "StreamTableEnvironment.to_changelog_stream")
+
+    # -- results ------------------------------------------------------------------------------------------------
+
+    def execute(self) -> TableResult:
+        """Run the query; the result is fetched with ``collect`` or ``print``."""
+        return self._t_env._execute_query(self)
+
+    def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
+        """Write the rows into a table; the job is submitted, not awaited."""
+        return self.insert_into(table_path_or_descriptor, overwrite).execute()
+
+    def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
+        """A pipeline into a table, to be executed alone or in a statement set."""
+        return TablePipeline(self._t_env._sink_plan(self, table_path_or_descriptor, overwrite), self._t_env)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows; of a changing table what is left at the end."""
+        return self._t_env._to_pandas(self)
+
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan as text."""
+        return self._t_env._explain([self._plan], extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        print(self.explain(*extra_details))
+
+    def get_schema(self) -> TableSchema:
+        """The columns, in PyFlink's older form."""
+        return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
+
+    def get_resolved_schema(self) -> ResolvedSchema:
+        return resolved_schema(self._plan.schema)
+
+    def print_schema(self) -> None:
+        print(self.get_resolved_schema())
+
+
+class GroupedTable:
+    """A table grouped by keys."""
+
+    def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
+        self._grouping = grouping
+        self._t_env = t_env
+        self._input = _Query(grouping.plan, t_env)
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Keys and aggregates."""
+        return Table(self._grouping.select([node_of(field) for field in fields]), self._t_env)
+
+    def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
+        """One aggregate of each group; its fields and the keys are columns of the next ``select``."""
+        return AggregatedTable(self._grouping, self._input._row_call(func), self._t_env)
+
+    def flat_aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> FlatAggregateTable:
+        """The rows that a table aggregate function makes of each group, with the keys."""
+        return FlatAggregateTable(self._grouping.flat(self._input._row_call(func)), self._t_env)
+
+
+class GroupWindowedTable:
+    """A table with a group window."""
+
+    def __init__(self, table: Table, window: GroupWindow) -> None:
+        self._table = table
+        self._window = window
+
+    def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
+        """The alias of the window, and other keys."""
+        nodes = [node_of(field) for field in fields]
+        alias = u.Column(self._window.name)
+        if alias not in nodes:
+            raise problem(f"group_by must name the window '{self._window.name}': group_by(col('{alias.name}'), ...)")
+        binder = self._table._binder
+        keys = expand([node for node in nodes if node != alias], binder)
+        window = bound_window(self._window, binder, self._table._t_env._is_streaming)
+        grouping = Grouping(self._table._plan, binder, tuple(keys), window)
+        return WindowGroupedTable(grouping, self._table._t_env)
+
+
+class WindowGroupedTable:
+    """A table grouped by a window and keys."""
+
+    def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
+        self._grouping = grouping
+        self._t_env = t_env
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Keys, aggregates, and start, end, rowtime and proctime of the window: ``col("w").start``."""
+        return Table(self._grouping.select([node_of(field) for field in fields]), self._t_env)
+
+    def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
+        call = _Query(self._grouping.plan, self._t_env)._row_call(func)
+        return AggregatedTable(self._grouping, call, self._t_env)
+
+
+class OverWindowedTable:
+    """A table with over windows."""
+
+    def __init__(self, table: Table, windows: tuple[OverWindow, ...]) -> None:
+        self._table = table
+        self._windows = windows
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Columns, and aggregates over a window: ``col("a").sum.over(col("w"))``."""
+        table = self._table
+        nodes = [node_of(field) for field in fields]
+        return table._table(over_select(table._plan, self._windows, nodes, table._binder))
+
+
+class AggregatedTable:
+    """A table with one aggregate of each group."""
+
+    def __init__(self, grouping: Grouping, call: u.Node, t_env: TableEnvironment) -> None:
+        self._grouping = grouping
+        self._call = call
+        self._t_env = t_env
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        """Keys, and the fields of the aggregate by name."""
+        return Table(self._grouping.select([node_of(field) for field in fields], self._call), self._t_env)
+
+
+class FlatAggregateTable:
+    """The keys of groups, with the rows that a function made of them."""
+
+    def __init__(self, plan: Rel, t_env: TableEnvironment) -> None:
+        self._table = Table(plan, t_env)
+
+    def select(self, *fields: Expression[Any]) -> Table:
+        return self._table.select(*fields)
+
+
+def _text(name: Any) -> str:
+    node = node_of(name)
+    return node.name if isinstance(node, u.Column) else str(name)

@@ -1,0 +1,154 @@
+"""Tables of catalogs as the planner takes them: a source or sink made by their connector, columns, watermark, key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational.nodes import Field, Project, Rel, Scan, Watermark
+from millrace.relational.rex import Rex
+from millrace.relational.sources import TableContext, TableFactory, TableSource
+from millrace.table import unbound as u
+from millrace.table.binding import Binder
+from millrace.table.catalogs.objects import CatalogBaseTable
+from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.factories import factory_of
+from millrace.table.problems import did_you_mean, problem
+from millrace.table.projection import field_for
+from millrace.table.schema import Declared, Schema
+
+if TYPE_CHECKING:
+    from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
+    from millrace.table.table_environment import TableEnvironment
+
+
+def table_context(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+) -> TableContext:
+    """The table for its connector.
+
+    :param options: of a hint, over those of the table.
+    """
+    schema = table.get_unresolved_schema()
+    key = () if schema.primary_key is None else schema.primary_key.columns
+    columns = tuple(
+        Field(column.name, column.type.not_null() if column.name in key else column.type)
+        for column in schema.columns
+        if column.type is not None and not column.metadata
+    )
+    metadata = tuple(
+        (column.name, column.metadata_key or column.name, column.type) for column in schema.columns if column.metadata
+    )
+    names = [column.name for column in schema.columns]
+    for name in table.partition_keys:
+        if name not in names:
+            raise problem(f"{identifier} is partitioned by '{name}', no column of it{did_you_mean(name, names)}")
+    return TableContext(
+        _path(identifier),
+        columns,
+        metadata,
+        key,
+        table.partition_keys,
+        {**table.get_options(), **options},
+        environment.get_config().to_map(),
+        environment._is_streaming,
+        table.get_comment(),
+    )
+
+
+def _path(identifier: ObjectIdentifier) -> tuple[str, str, str]:
+    catalog, database, name = identifier.to_list()
+    return catalog, database, name
+
+
+def source_info(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+) -> TableInfo:
+    """A table to be read."""
+    from millrace.table.sql.binding.resolver import TableInfo
+
+    context = table_context(identifier, table, options, environment)
+    factory = factory_of(context.options, context.summary)
+    schema = table.get_unresolved_schema()
+    columns = (*context.columns, *(Field(name, kind) for name, _, kind in context.metadata))
+    lookup = None
+    if type(factory).lookup_source is not TableFactory.lookup_source:
+        lookup = lambda key: factory.lookup_source(context, key)
+    scan = Scan(context.path, columns, _source(factory, context, lookup is not None))
+    return TableInfo(context.path, with_declared(scan, schema, environment), (), {}, None, context.primary_key, lookup)
+
+
+def _source(factory: TableFactory, context: TableContext, optional: bool) -> TableSource | None:
+    if optional and type(factory).source is TableFactory.source:
+        return None  # it can only be looked up
+    source = factory.source(context)
+    names = [column.name for column in context.columns]
+    source.primary_key = tuple(names.index(name) for name in context.primary_key)
+    return source
+
+
+def with_declared(scan: Rel, schema: Schema, environment: TableEnvironment) -> Rel:
+    """All columns of a schema in their order, computed ones too, and its watermark."""
+    below = Binder(scan.schema, environment)
+    rexes = [_bound(column, below) for column in schema.columns]
+    names = [column.name for column in schema.columns]
+    fields = tuple(field_for(name, rex, scan.schema) for name, rex in zip(names, rexes))
+    fields = tuple(_proctime(field, column) for field, column in zip(fields, schema.columns))
+    plan = scan if [*scan.names] == names else Project(scan, tuple(rexes), fields)
+    if schema.watermark is None:
+        return plan
+    binder = Binder(plan.schema, environment)
+    return Watermark(plan, binder.index(schema.watermark.column), binder.bind(_node(schema.watermark.expression)))
+
+
+def _bound(column: Declared, binder: Binder) -> Rex:
+    if column.expression is None:
+        return binder.ref(binder.index(column.name))
+    return binder.bind(_node(column.expression))
+
+
+def _node(expression: Any) -> u.Node:
+    if isinstance(expression, str):
+        return u.Sql(expression)
+    node = expression._node
+    assert isinstance(node, u.Node)
+    return node
+
+
+def _proctime(field: Field, column: Declared) -> Field:
+    """A column AS PROCTIME() is the processing time attribute."""
+    written = column.expression
+    text = written if isinstance(written, str) else getattr(written, "_node", None)
+    if isinstance(text, u.Sql):
+        text = text.text
+    if isinstance(text, str) and "".join(text.split()).upper() == "PROCTIME()":
+        from millrace.relational.nodes import PROCTIME
+
+        return Field(field.name, field.type, PROCTIME)
+    return field
+
+
+def sink_info(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+) -> SinkInfo:
+    """A table to be written."""
+    from millrace.table.sql.binding.resolver import SinkInfo
+
+    if table.is_view:
+        raise problem(f"{identifier} is a view: it cannot be written to")
+    context = table_context(identifier, table, options, environment)
+    sink = factory_of(context.options, context.summary).sink(context)
+    schema = table.get_unresolved_schema()
+    written = [column for column in schema.columns if column.expression is None and not column.virtual]
+    physical = {column.name: column for column in context.columns}
+    fields = [physical.get(column.name) or Field(column.name, _type(column)) for column in written]
+    names = [column.name for column in written]
+    rest = tuple(column.name for column in schema.columns if column.name not in names)
+    # Metadata columns come behind the physical ones, as the connector has them.
+    ordered = sorted(fields, key=lambda field: field.name not in physical)
+    return SinkInfo(context.path, tuple(ordered), sink, context.partition_keys, rest)
+
+
+def _type(column: Declared) -> Any:
+    assert column.type is not None
+    return column.type

@@ -1,0 +1,81 @@
+"""``+ - * / %`` on numbers."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, null, of
+
+from millrace.relational import types as t
+
+TINY, SMALL, INT, BIG = t.TinyIntType(), t.SmallIntType(), t.IntType(), t.BigIntType()
+FLOAT, DOUBLE = t.FloatType(), t.DoubleType()
+
+
+def dec(precision: int, scale: int, value: str | None) -> object:
+    return of(t.DecimalType(precision, scale), None if value is None else Decimal(value))
+
+
+EXAMPLES = [
+    Example("+", [1, 2], of(INT, 3), DOCS),
+    Example("+", [2**31 - 1, 1], of(INT, -(2**31)), JAVA),
+    Example("+", [of(TINY, 127), of(TINY, 1)], of(TINY, -128), JAVA),
+    Example("+", [of(TINY, 127), of(SMALL, 1)], of(SMALL, 128), JAVA),
+    Example("+", [1, of(BIG, 2**40)], of(BIG, 2**40 + 1), JAVA),
+    Example("+", [1, 0.5], of(DOUBLE, 1.5), JAVA),
+    Example("+", [of(FLOAT, 0.5), of(FLOAT, 0.25)], of(FLOAT, 0.75), JAVA),
+    Example("+", [dec(10, 2, "1.25"), dec(5, 1, "3.5")], dec(11, 2, "4.75"), SOURCE),
+    Example("+", [dec(10, 2, "1.25"), 1], dec(13, 2, "2.25"), SOURCE),
+    Example("+", [dec(38, 0, "9" * 38), dec(38, 0, "1")], dec(38, 0, None), SOURCE),
+    Example("+", [dec(38, 10, "0.00000005"), dec(38, 9, "1")], dec(38, 8, "1.00000005"), SOURCE),
+    Example("+", [5], of(INT, 5), DOCS),
+    Example("-", [5], of(INT, -5), DOCS),
+    Example("-", [-(2**31)], of(INT, -(2**31)), JAVA),
+    Example("-", [0.0], -0.0, JAVA),
+    Example("-", [dec(4, 2, "1.50")], dec(4, 2, "-1.50"), DOCS),
+    Example("-", [1, 2], -1, DOCS),
+    Example("-", [of(BIG, -(2**63)), of(BIG, 1)], of(BIG, 2**63 - 1), JAVA),
+    Example("-", [dec(5, 2, "1.10"), dec(5, 3, "0.105")], dec(7, 3, "0.995"), SOURCE),
+    Example("*", [6, 7], 42, DOCS),
+    Example("*", [2**30, 4], 0, JAVA),
+    Example("*", [dec(5, 2, "1.25"), dec(5, 2, "1.50")], dec(11, 4, "1.8750"), SOURCE),
+    Example("*", [dec(20, 10, "2.5"), dec(20, 10, "2.5")], dec(38, 17, "6.25"), SOURCE),
+    Example("*", [dec(38, 0, "9" * 38), dec(38, 0, "10")], dec(38, 0, None), SOURCE),
+    Example("*", [1e308, 10.0], math.inf, JAVA),
+    Example("/", [7, 2], of(INT, 3), JAVA),
+    Example("/", [-7, 2], -3, JAVA),
+    Example("/", [7, -2], -3, JAVA),
+    Example("/", [-(2**31), -1], -(2**31), JAVA),
+    Example("/", [of(BIG, -(2**63)), of(BIG, -1)], -(2**63), JAVA),
+    Example("/", [1, 0], source=JAVA, raises="division by zero: "),
+    Example("/", [null(INT), 0], None, JAVA),
+    Example("/", [1.0, 0.0], math.inf, JAVA),
+    Example("/", [1.0, -0.0], -math.inf, JAVA),
+    Example("/", [-1.0, 0.0], -math.inf, JAVA),
+    Example("/", [0.0, 0.0], math.nan, JAVA),
+    Example("/", [7, 2.0], 3.5, JAVA),
+    Example("/", [of(FLOAT, 1.0), of(FLOAT, 4.0)], of(FLOAT, 0.25), JAVA),
+    Example("/", [of(FLOAT, 1.0), of(FLOAT, 0.0)], of(FLOAT, math.inf), JAVA),
+    Example("/", [dec(10, 2, "1.00"), dec(10, 2, "3.00")], dec(23, 13, "0.3333333333333"), SOURCE),
+    Example("/", [dec(10, 2, "2.00"), 3], dec(21, 13, "0.6666666666667"), SOURCE),
+    Example("/", [dec(38, 10, "1"), dec(38, 10, "3")], dec(38, 6, "0.333333"), SOURCE),
+    Example("/", [dec(3, 1, "1.0"), dec(3, 1, "0.0")], source=JAVA, raises="division by zero: "),
+    Example("%", [7, 3], 1, DOCS),
+    Example("%", [-7, 3], -1, DOCS),
+    Example("MOD", [7, -3], 1, DOCS),
+    Example("%", [-(2**31), -1], 0, JAVA),
+    Example("%", [of(BIG, 10), of(TINY, 4)], of(TINY, 2), SOURCE),
+    Example("%", [of(TINY, 10), of(BIG, 4)], of(BIG, 2), SOURCE),
+    Example("%", [1, 0], source=JAVA, raises="division by zero"),
+    Example("%", [dec(5, 2, "-5.25"), dec(4, 1, "2.0")], dec(5, 2, "-1.25"), SOURCE),
+    Example("%", [5.5, 2.0], 1.5, JAVA),
+    Example("%", [5.5, 0.0], math.nan, JAVA),
+    Example("%", [5.5, math.inf], 5.5, JAVA),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_example(example: Example) -> None:
+    example.check()

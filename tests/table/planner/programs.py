@@ -1,0 +1,66 @@
+"""Plans built by hand, and what a streaming program makes of them, without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.relational import nodes as n
+from millrace.relational import types as t
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.rex import Ref, Rex
+from millrace.relational.rows import INSERT, UPDATE_AFTER, Rows
+from millrace.relational.rules.streaming import optimise
+from millrace.relational.values import to_python
+from millrace.table.planner.plan import Options
+from millrace.table.planner.streaming import add_to_program
+from millrace.testing.local import run_locally
+
+INT, BIGINT, STRING = t.IntType(), t.BigIntType(), t.string()
+
+
+def table(rows: Sequence[tuple[Any, ...]], *types: t.DataType) -> n.Values:
+    """A table with the columns a, b, c, ..."""
+    return n.Values(tuple(n.Field(chr(97 + place), each) for place, each in enumerate(types)), tuple(rows))
+
+
+def ref(plan: n.Rel, index: int) -> Ref:
+    return Ref(plan.schema[index].type, index)
+
+
+def project(plan: n.Rel, **columns: Rex) -> n.Project:
+    fields = tuple(n.Field(name, each.type) for name, each in columns.items())
+    return n.Project(plan, tuple(columns.values()), fields)
+
+
+def changelog(plan: n.Rel, parallelism: int = 2, epoch_records: int | None = None) -> list[tuple[int, tuple[Any, ...]]]:
+    """The changes that a program of this plan gives: (kind, row)."""
+    env = StreamExecutionEnvironment()
+    env.set_parallelism(parallelism)
+    plan = optimise(plan, Surroundings(1))
+    add_to_program([plan], env._program, Options())
+    types = [column.type for column in plan.schema]
+    return [
+        change
+        for rows in run_locally(env, epoch_records=epoch_records).collected
+        for change in _changes(rows, types)
+    ]
+
+
+def _changes(rows: Rows, types: Sequence[t.DataType]) -> list[tuple[int, tuple[Any, ...]]]:
+    columns = [to_python(column, each) for column, each in zip(rows.columns, types)]
+    return list(zip(rows.kind_values().tolist(), zip(*columns)))
+
+
+def final(changes: Sequence[tuple[int, tuple[Any, ...]]]) -> Counter[tuple[Any, ...]]:
+    """The table after all changes.
+
+    :raises AssertionError: a row is taken back that is not there.
+    """
+    content: Counter[tuple[Any, ...]] = Counter()
+    for kind, row in changes:
+        content[row] += 1 if kind in (INSERT, UPDATE_AFTER) else -1
+        assert content[row] >= 0, f"{row} was taken back too often"
+    return +content

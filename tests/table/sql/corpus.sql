@@ -1,0 +1,605 @@
+-- Statements as Flink's documentation describes them. An empty line ends each; '-- @' says the class that they are read as.
+
+-- @ CreateTable
+
+CREATE TABLE t
+
+CREATE TABLE Orders (`user` BIGINT, product STRING, order_time TIMESTAMP(3)) WITH ('connector' = 'kafka')
+
+CREATE TABLE MyTable (id BIGINT, ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', `offset` BIGINT METADATA
+    VIRTUAL)
+
+CREATE TABLE t (price DOUBLE, quantity DOUBLE, cost AS price * quantity COMMENT 'of all', pt AS PROCTIME())
+
+CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
+
+CREATE TABLE t (id INT PRIMARY KEY NOT ENFORCED COMMENT 'key', name STRING NOT NULL COMMENT 'who')
+
+CREATE TABLE t (a INT, b INT, CONSTRAINT ct1 PRIMARY KEY (a, b) NOT ENFORCED)
+
+CREATE TEMPORARY TABLE IF NOT EXISTS cat.db.t (a INT) COMMENT 'it''s' PARTITIONED BY (a) WITH ('x' = 'y', 'z'
+    = '')
+
+CREATE TABLE t (uid BIGINT) DISTRIBUTED BY HASH(uid) INTO 4 BUCKETS
+
+CREATE TABLE t (uid BIGINT) DISTRIBUTED BY (uid) INTO 4 BUCKETS
+
+CREATE TABLE t (uid BIGINT) DISTRIBUTED INTO 4 BUCKETS PARTITIONED BY (uid)
+
+CREATE TABLE Orders_with_watermark (WATERMARK FOR order_time AS order_time - INTERVAL '5' SECOND) WITH
+    ('scan.startup.mode' = 'latest-offset') LIKE Orders_in_file (EXCLUDING ALL INCLUDING GENERATED)
+
+CREATE TABLE my_ctas WITH ('connector' = 'kafka') AS SELECT id, name FROM source_table WHERE mod(id, 10) = 0
+
+CREATE TABLE my_ctas (id, name) AS SELECT name, id FROM s
+
+CREATE OR REPLACE TABLE my_rtas WITH ('a' = 'b') AS SELECT 1 AS x
+
+REPLACE TABLE my_rtas AS (SELECT 1 AS x)
+
+-- @ CreateMaterializedTable
+
+CREATE MATERIALIZED TABLE mt (CONSTRAINT pk PRIMARY KEY (ds, id) NOT ENFORCED) COMMENT 'c' PARTITIONED BY (ds)
+    WITH ('format' = 'json') FRESHNESS = INTERVAL '3' MINUTE REFRESH_MODE = FULL AS SELECT ds, id FROM t
+
+CREATE OR ALTER MATERIALIZED TABLE mt AS SELECT 1 AS x
+
+-- @ CreateCatalog
+
+CREATE CATALOG c
+
+CREATE CATALOG IF NOT EXISTS c COMMENT 'x' WITH ('type' = 'generic_in_memory')
+
+-- @ CreateDatabase
+
+CREATE DATABASE IF NOT EXISTS cat.db COMMENT 'x' WITH ('k' = 'v')
+
+CREATE DATABASE db
+
+-- @ CreateView
+
+CREATE VIEW v AS SELECT 1 AS x
+
+CREATE TEMPORARY VIEW IF NOT EXISTS db.v (a COMMENT 'first', b) COMMENT 'c' AS SELECT 1, 2 UNION ALL VALUES
+    (3, 4)
+
+-- @ CreateFunction
+
+CREATE FUNCTION f AS 'module.f' LANGUAGE PYTHON
+
+CREATE TEMPORARY SYSTEM FUNCTION IF NOT EXISTS f AS 'a.B'
+
+CREATE TEMPORARY FUNCTION db.f AS 'a.B' LANGUAGE JAVA USING JAR '/a.jar', JAR '/b.jar' WITH ('k' = 'v')
+
+-- @ CreateModel
+
+CREATE MODEL m INPUT (text STRING) OUTPUT (label STRING COMMENT 'c') COMMENT 'd' WITH ('provider' = 'openai')
+
+CREATE TEMPORARY MODEL IF NOT EXISTS m WITH ('provider' = 'p') AS SELECT 1 AS x
+
+-- @ Drop
+
+DROP TABLE t
+
+DROP TEMPORARY TABLE IF EXISTS cat.db.t
+
+DROP MATERIALIZED TABLE IF EXISTS mt
+
+DROP DATABASE IF EXISTS cat.db CASCADE
+
+DROP CATALOG IF EXISTS c
+
+DROP TEMPORARY VIEW v
+
+DROP TEMPORARY SYSTEM FUNCTION IF EXISTS f
+
+DROP MODEL IF EXISTS m
+
+-- @ Alter
+
+ALTER TABLE MyTable ADD category_id STRING COMMENT 'identifier of the category'
+
+ALTER TABLE t ADD `log_ts` STRING METADATA FROM 'timestamp' FIRST
+
+ALTER TABLE t ADD (a INT, ts AS TO_TIMESTAMP(log_ts) AFTER log_ts, PRIMARY KEY (id) NOT ENFORCED, WATERMARK
+    FOR ts AS ts - INTERVAL '3' SECOND)
+
+ALTER TABLE t ADD DISTRIBUTION BY HASH(uid) INTO 6 BUCKETS
+
+ALTER TABLE IF EXISTS t MODIFY measurement DOUBLE COMMENT 'm' FIRST
+
+ALTER TABLE t MODIFY (a DOUBLE NOT NULL, b STRING AFTER a, WATERMARK FOR ts AS ts)
+
+ALTER TABLE t DROP a
+
+ALTER TABLE t DROP (a, r.b)
+
+ALTER TABLE t DROP PRIMARY KEY
+
+ALTER TABLE t DROP CONSTRAINT ct1
+
+ALTER TABLE t DROP WATERMARK
+
+ALTER TABLE t DROP DISTRIBUTION
+
+ALTER TABLE t RENAME request_body TO payload
+
+ALTER TABLE db.t RENAME TO u
+
+ALTER TABLE t SET ('rows-per-second' = '10')
+
+ALTER TABLE t RESET ('a', 'b')
+
+ALTER TABLE t ADD IF NOT EXISTS PARTITION (p1 = 1, p2 = 'a') WITH ('k' = 'v') PARTITION (p1 = 2)
+
+ALTER TABLE t DROP IF EXISTS PARTITION (p1 = 1), PARTITION (p1 = 2)
+
+ALTER MATERIALIZED TABLE mt SUSPEND
+
+ALTER MATERIALIZED TABLE mt RESUME WITH ('k' = 'v')
+
+ALTER MATERIALIZED TABLE mt REFRESH PARTITION (ds = '2024-06-28')
+
+ALTER MATERIALIZED TABLE mt AS SELECT 1 AS x
+
+ALTER VIEW v RENAME TO w
+
+ALTER VIEW v AS SELECT 1 AS x
+
+ALTER DATABASE db SET ('k' = 'v')
+
+ALTER TEMPORARY SYSTEM FUNCTION IF EXISTS f AS 'm.f' LANGUAGE PYTHON
+
+ALTER CATALOG c SET ('k' = 'v')
+
+ALTER CATALOG c RESET ('k')
+
+ALTER CATALOG c COMMENT 'x'
+
+ALTER MODEL IF EXISTS m RENAME TO n
+
+ALTER MODEL m RESET ('k')
+
+-- @ Insert
+
+INSERT INTO t VALUES ('fred', 35, 1.28), ROW('barney', 32, 2.32)
+
+INSERT INTO cat.db.t (a, b) SELECT a, b FROM s
+
+INSERT OVERWRITE t PARTITION (date = '2019-8-30', country = 'China') SELECT user, cnt FROM page_view_source
+
+INSERT INTO t PARTITION (date, country = 'x') (user, cnt) (SELECT 1, 2)
+
+INSERT INTO t /*+ OPTIONS('sink.parallelism' = '2') */ WITH a AS (SELECT 1) SELECT * FROM a
+
+INSERT INTO t TABLE s
+
+EXECUTE INSERT INTO t SELECT 1
+
+INSERT INTO t SELECT 1 ON CONFLICT DO DEDUPLICATE
+
+-- @ StatementSet
+
+BEGIN STATEMENT SET; INSERT INTO a SELECT 1; INSERT INTO b SELECT CASE WHEN x THEN 1 END; END
+
+EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1; END
+
+-- @ Delete
+
+DELETE FROM t
+
+DELETE FROM cat.db.t WHERE id = 1 AND name LIKE 'x%'
+
+-- @ Update
+
+UPDATE t SET `user` = 'x', n = n + 1 WHERE id = 1
+
+UPDATE t SET a = NULL
+
+-- @ Truncate
+
+TRUNCATE TABLE cat.db.t
+
+-- @ Call
+
+CALL `my_cat`.`db`.generate_n(4)
+
+CALL sys.compact(`table` => 'db.t', force => TRUE)
+
+CALL p()
+
+-- @ Explain
+
+EXPLAIN SELECT 1
+
+EXPLAIN PLAN FOR SELECT 1 UNION ALL SELECT 2
+
+EXPLAIN ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN, PLAN_ADVICE INSERT INTO t SELECT 1
+
+EXPLAIN STATEMENT SET BEGIN INSERT INTO a SELECT 1; INSERT INTO b SELECT 2; END
+
+-- @ Describe
+
+DESCRIBE Orders
+
+DESC cat.db.t
+
+DESC EXTENDED t
+
+DESCRIBE CATALOG EXTENDED c
+
+DESCRIBE FUNCTION f
+
+DESCRIBE FUNCTION EXTENDED db.f
+
+DESCRIBE MODEL m
+
+-- @ Show
+
+SHOW CATALOGS
+
+SHOW CATALOGS NOT ILIKE 'C%'
+
+SHOW CURRENT CATALOG
+
+SHOW CREATE CATALOG c
+
+SHOW DATABASES FROM c LIKE 'd_'
+
+SHOW CURRENT DATABASE
+
+SHOW TABLES
+
+SHOW TABLES IN cat.db NOT LIKE 'p%'
+
+SHOW VIEWS FROM db ILIKE 'v%'
+
+SHOW MATERIALIZED TABLES
+
+SHOW CREATE TABLE t
+
+SHOW CREATE VIEW v
+
+SHOW CREATE MATERIALIZED TABLE mt
+
+SHOW CREATE OR ALTER MATERIALIZED TABLE mt
+
+SHOW COLUMNS FROM cat.db.t LIKE 'a%'
+
+SHOW PARTITIONS t PARTITION (id = 1002, name)
+
+SHOW PROCEDURES IN db LIKE 'p%'
+
+SHOW FUNCTIONS
+
+SHOW USER FUNCTIONS FROM db NOT LIKE 'f%'
+
+SHOW MODULES
+
+SHOW FULL MODULES
+
+SHOW JARS
+
+SHOW JOBS
+
+SHOW MODELS IN db
+
+SHOW CREATE MODEL m
+
+-- @ UseCatalog
+
+USE CATALOG c
+
+-- @ UseDatabase
+
+USE cat.db
+
+USE modules
+
+USE `catalog`
+
+-- @ UseModules
+
+USE MODULES hive, core
+
+-- @ Set
+
+SET
+
+SET 'table.local-time-zone' = 'Europe/Berlin'
+
+-- @ Reset
+
+RESET
+
+RESET 'table.planner'
+
+-- @ LoadModule
+
+LOAD MODULE hive WITH ('hive-version' = '3.1.3')
+
+LOAD MODULE core
+
+-- @ UnloadModule
+
+UNLOAD MODULE hive
+
+-- @ Jar
+
+ADD JAR '/path/a b.jar'
+
+REMOVE JAR 'x.jar'
+
+-- @ StopJob
+
+STOP JOB '228d70913eab60dda85c5e7f78b5782c' WITH SAVEPOINT WITH DRAIN
+
+STOP JOB 'x'
+
+-- @ DescribeJob
+
+DESCRIBE JOB 'x'
+
+-- @ Analyze
+
+ANALYZE TABLE Store COMPUTE STATISTICS
+
+ANALYZE TABLE Store PARTITION (sold_year, sold_month = 1) COMPUTE STATISTICS FOR COLUMNS location, product
+
+ANALYZE TABLE Store COMPUTE STATISTICS FOR ALL COLUMNS
+
+-- @ CompilePlan
+
+COMPILE PLAN '/p.json' IF NOT EXISTS FOR INSERT INTO t SELECT 1
+
+COMPILE AND EXECUTE PLAN '/p.json' FOR STATEMENT SET BEGIN INSERT INTO t SELECT 1; END
+
+-- @ ExecutePlan
+
+EXECUTE PLAN '/p.json'
+
+-- @ ClientCommand
+
+HELP
+
+CLEAR
+
+QUIT
+
+EXIT
+
+-- @ Query
+
+SELECT order_id, price + tax AS total FROM Orders
+
+SELECT * FROM Orders WHERE a % 2 = 0
+
+SELECT price + tax FROM Orders WHERE id = 10
+
+SELECT t.*, o.id FROM Orders AS o, t
+
+SELECT DISTINCT id FROM Orders
+
+SELECT ALL id FROM Orders
+
+SELECT PRETTY_PRINT(order_id) FROM Orders
+
+SELECT order_id, price FROM (VALUES (1, 2.0), (2, 3.1)) AS t (order_id, price)
+
+VALUES (1, 'a'), (2, 'b')
+
+VALUES 1, 2
+
+TABLE Orders
+
+WITH big AS (SELECT * FROM Orders WHERE price > 100) SELECT id, SUM(price) AS total FROM big GROUP BY id
+
+WITH a (x, y) AS (VALUES (1, 2)), b AS (SELECT x FROM a) SELECT * FROM a JOIN b USING (x)
+
+SELECT COUNT(*) FROM Orders
+
+SELECT COUNT(*), COUNT(DISTINCT user_id, item) FROM Orders GROUP BY order_id
+
+SELECT SUM(amount) FROM Orders GROUP BY users HAVING SUM(amount) > 50
+
+SELECT day, COUNT(DISTINCT id) FILTER (WHERE flag IN ('android', 'iphone')) AS app_uv FROM T GROUP BY day
+
+SELECT s, COUNT(*) FROM p GROUP BY GROUPING SETS ((s, r), (s), (r), ())
+
+SELECT s, COUNT(*) FROM p GROUP BY ROLLUP (s, r)
+
+SELECT s, r, GROUPING(s), COUNT(*) FROM p GROUP BY CUBE (s, r), x
+
+(SELECT s FROM t1) UNION (SELECT s FROM t2)
+
+(SELECT s FROM t1) UNION ALL (SELECT s FROM t2) ORDER BY s
+
+SELECT s FROM t1 INTERSECT ALL SELECT s FROM t2 EXCEPT SELECT s FROM t3
+
+SELECT s FROM t1 MINUS SELECT s FROM t2
+
+SELECT user_id FROM Orders WHERE product IN (SELECT product FROM NewProducts)
+
+SELECT user_id FROM Orders WHERE (product, amount) NOT IN (SELECT a, b FROM NewProducts)
+
+SELECT user_id FROM Orders o WHERE EXISTS (SELECT 1 FROM n WHERE n.product = o.product)
+
+SELECT * FROM Orders WHERE price > ALL (SELECT price FROM Old) OR price = ANY (SELECT 1) OR a < SOME (VALUES
+    2)
+
+SELECT *, (SELECT MAX(x) FROM u WHERE u.id = t.id) AS m FROM t
+
+SELECT * FROM Orders ORDER BY order_time, order_id DESC NULLS LAST, x ASC NULLS FIRST
+
+SELECT * FROM Orders ORDER BY orderTime LIMIT 3 OFFSET 2
+
+SELECT * FROM Orders OFFSET 2 ROWS FETCH NEXT 3 ROWS ONLY
+
+SELECT * FROM Orders LIMIT ALL
+
+SELECT * FROM Orders INNER JOIN Product ON Orders.productId = Product.id
+
+SELECT * FROM Orders LEFT JOIN Product ON Orders.product_id = Product.id
+
+SELECT * FROM Orders RIGHT OUTER JOIN Product ON Orders.product_id = Product.id
+
+SELECT * FROM Orders FULL OUTER JOIN Product ON Orders.product_id = Product.id
+
+SELECT * FROM a NATURAL LEFT JOIN b
+
+SELECT * FROM a CROSS JOIN b, c RIGHT JOIN d ON c.x = d.x
+
+SELECT * FROM (a JOIN b ON a.x = b.x) LEFT JOIN c ON a.x = c.x
+
+SELECT * FROM ((SELECT 1 AS x) AS a JOIN b ON a.x = b.x)
+
+SELECT * FROM ((SELECT 1) UNION (SELECT 2)) AS u
+
+SELECT * FROM Orders o, Shipments s WHERE o.id = s.order_id AND o.order_time BETWEEN s.ship_time - INTERVAL
+    '4' HOUR AND s.ship_time
+
+SELECT o.order_id, o.price * r.rate FROM orders AS o LEFT JOIN currency_rates FOR SYSTEM_TIME AS OF
+    o.order_time AS r ON o.currency = r.currency
+
+SELECT * FROM paimon_tb FOR SYSTEM_TIME AS OF TIMESTAMP '2023-07-31 00:00:00' - INTERVAL '1' DAY
+
+SELECT SUM(amount * rate) FROM Orders, LATERAL TABLE(Rates(order_time)) WHERE rates_currency = currency
+
+SELECT order_id, res FROM Orders LEFT OUTER JOIN LATERAL TABLE(table_func(order_id)) t(res) ON TRUE
+
+SELECT order_id, tag FROM Orders CROSS JOIN UNNEST(tags) AS t (tag)
+
+SELECT order_id, tag, n FROM Orders, UNNEST(tags) WITH ORDINALITY AS t (tag, n)
+
+SELECT state, name FROM (SELECT DISTINCT state FROM cities) states, LATERAL (SELECT name, pop FROM cities
+    WHERE state = states.state ORDER BY pop DESC LIMIT 3)
+
+SELECT * FROM TABLE(TUMBLE(TABLE Bid, DESCRIPTOR(bidtime), INTERVAL '10' MINUTES))
+
+SELECT * FROM TABLE(TUMBLE(DATA => TABLE Bid, TIMECOL => DESCRIPTOR(bidtime), SIZE => INTERVAL '10' MINUTES))
+
+SELECT * FROM HOP(TABLE Bid, DESCRIPTOR(bidtime), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES)
+
+SELECT * FROM TABLE(CUMULATE(TABLE Bid, DESCRIPTOR(bidtime), INTERVAL '2' MINUTES, INTERVAL '10' MINUTES))
+
+SELECT * FROM TABLE(SESSION(TABLE Bid PARTITION BY item, DESCRIPTOR(bidtime), INTERVAL '5' MINUTES))
+
+SELECT * FROM TABLE(SESSION(TABLE Bid PARTITION BY (item, b) ORDER BY t DESC, DESCRIPTOR(t), GAP => INTERVAL
+    '5' DAY))
+
+SELECT * FROM TABLE(TUMBLE((SELECT * FROM Bid), DESCRIPTOR(bidtime), INTERVAL '10' MINUTES, INTERVAL '-1'
+    MINUTES))
+
+SELECT * FROM TABLE(TUMBLE(TABLE (SELECT * FROM Bid), DESCRIPTOR(bidtime), INTERVAL '1' HOUR))
+
+SELECT window_start, window_end, SUM(price) FROM TABLE(TUMBLE(TABLE Bid, DESCRIPTOR(t), INTERVAL '1' HOUR))
+    GROUP BY GROUPING SETS ((window_start, window_end, item), (window_start, window_end))
+
+SELECT user_id, TUMBLE_START(order_time, INTERVAL '1' DAY) AS wStart, SUM(amount) FROM Orders GROUP BY
+    TUMBLE(order_time, INTERVAL '1' DAY), user_id
+
+SELECT * FROM TO_CHANGELOG(input => TABLE orders, op => DESCRIPTOR(op), op_mapping => MAP['INSERT', 'I'])
+
+SELECT * FROM ML_PREDICT(TABLE input_table, MODEL cat.db.my_model, DESCRIPTOR(text), MAP['async', 'true'])
+
+SELECT * FROM cat.db.f(DEFAULT, x => 1)
+
+SELECT id, SUM(amount) OVER (PARTITION BY product ORDER BY order_time RANGE BETWEEN INTERVAL '1' HOUR
+    PRECEDING AND CURRENT ROW) FROM Orders
+
+SELECT id, SUM(amount) OVER w, AVG(amount) OVER w FROM Orders WINDOW w AS (PARTITION BY product ORDER BY
+    order_time ROWS BETWEEN 5 PRECEDING AND UNBOUNDED FOLLOWING)
+
+SELECT LAG(x, 1, 0) IGNORE NULLS OVER (w ROWS UNBOUNDED PRECEDING) FROM t WINDOW w AS (ORDER BY y)
+
+SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY sales DESC) AS row_num FROM
+    ShopSales) WHERE row_num <= 5
+
+SELECT * FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1
+
+SELECT LISTAGG(x, ';') WITHIN GROUP (ORDER BY y DESC), ARRAY_AGG(DISTINCT z RESPECT NULLS) FROM t
+
+SELECT /*+ BROADCAST(t1), STATE_TTL('t1' = '1d', 't2' = '12h') */ * FROM t1 JOIN t2 ON t1.id = t2.id
+
+SELECT /*+ LOOKUP('table'='Customers', 'async'='true', 'output-mode'='allow_unordered') */ * FROM t
+
+SELECT /*+ SHUFFLE_HASH(t1, t2) NEST_LOOP(cat.db.t3) */ 1
+
+SELECT * FROM kafka_table1 /*+ OPTIONS('scan.startup.mode'='earliest-offset') */ AS t
+
+SELECT id, name FROM a /*+ OPTIONS('x' = 'it''s') */ JOIN b /*+ OPTIONS('y'='z') */ AS t2 ON a.id = t2.id
+
+SELECT T.aid, T.bid FROM MyTable MATCH_RECOGNIZE (PARTITION BY userid ORDER BY proctime MEASURES A.id AS aid,
+    B.id AS bid PATTERN (A B C) DEFINE A AS name = 'a', B AS name = 'b', C AS name = 'c') AS T
+
+SELECT * FROM Ticker MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY rowtime MEASURES FINAL LAST(DOWN.price) AS
+    bottom, RUNNING LAST(UP.rowtime) AS e ALL ROWS PER MATCH AFTER MATCH SKIP TO FIRST DOWN PATTERN (START_ROW
+    DOWN+ UP{2,4}? (X | Y)* {- Z -}) WITHIN INTERVAL '1' HOUR SUBSET S = (DOWN, UP) DEFINE DOWN AS
+    LAST(DOWN.price, 1) IS NULL OR DOWN.price < PREV(DOWN.price, 1)) MR
+
+SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN (^
+    PERMUTE(A, B) (C D){3} $) DEFINE A AS A.x > 1)
+
+SELECT CASE WHEN a > 1 THEN 'x' WHEN a IS NULL THEN 'y' ELSE 'z' END, CASE b WHEN 1 THEN 2 END FROM t
+
+SELECT CAST(a AS DECIMAL(10, 2)), TRY_CAST('x' AS ROW<i INT NOT NULL, `odd name` ARRAY<STRING>>) FROM t
+
+SELECT a IS NOT TRUE, b IS UNKNOWN, c IS NOT DISTINCT FROM d, e IS DISTINCT FROM NULL, f IS JSON, g IS NOT
+    JSON ARRAY
+
+SELECT a BETWEEN SYMMETRIC 1 AND 2 AND b NOT BETWEEN ASYMMETRIC 3 AND 4, c LIKE 'a!_%' ESCAPE '!', d NOT
+    SIMILAR TO 'x+'
+
+SELECT (s1, e1) OVERLAPS (s2, INTERVAL '1' DAY), (DATE '2024-01-01', DATE '2024-02-01') OVERLAPS (d, e) FROM t
+
+SELECT EXTRACT(DAY FROM ts), FLOOR(ts TO HOUR), CEIL(x), CEIL(ts TO MONTH), FLOOR(1.5)
+
+SELECT TIMESTAMPADD(MINUTE, 5, ts), TIMESTAMPDIFF(SQL_TSI_DAY, a, b), QUARTER(d), YEAR(d) FROM t
+
+SELECT TRIM(LEADING 'x' FROM s), TRIM(BOTH FROM s), TRIM('x' FROM s), TRIM(s), POSITION('a' IN s || 'b') FROM
+    t
+
+SELECT OVERLAY(s PLACING 'x' FROM 2 FOR 3), SUBSTRING(s FROM 2), SUBSTRING(s FROM 2 FOR 3), SUBSTRING(s, 1, 2)
+    FROM t
+
+SELECT LEFT(s, 2), RIGHT(s, 2), MOD(a, b), `COALESCE`(a, 1), IF(a, b, c), TRUNCATE(x, 2), REPLACE(s, 'a', 'b')
+    FROM t
+
+SELECT CURRENT_DATE, CURRENT_TIMESTAMP, LOCALTIME, NOW(), CURRENT_ROW_TIMESTAMP(), PROCTIME(),
+    CURRENT_WATERMARK(ts)
+
+SELECT DATE '2024-02-29', TIME '12:30:00', TIMESTAMP '2024-02-29 12:30:00.123', INTERVAL '1-2' YEAR TO MONTH
+
+SELECT INTERVAL '10 00:00:00.004' DAY TO SECOND(3), INTERVAL -'1' DAY(3), INTERVAL '-1:30' HOUR TO MINUTE,
+    INTERVAL '2' WEEK, INTERVAL '1' QUARTER
+
+SELECT ARRAY[1, 2][1], MAP['a', 1]['a'], ROW(1, 'x'), (1, 2), ARRAY[], x.y[2].z, f(x).a, (r).b.c, a.b.c.d.e.f
+    FROM t
+
+SELECT JSON_VALUE(d, '$.a'), JSON_VALUE(d, 'lax $.b' RETURNING INT DEFAULT 0 ON EMPTY ERROR ON ERROR) FROM t
+
+SELECT JSON_QUERY(d, '$' RETURNING ARRAY<INT> WITH CONDITIONAL ARRAY WRAPPER EMPTY ARRAY ON EMPTY ERROR ON
+    ERROR), JSON_QUERY(d, '$' WITH WRAPPER), JSON_QUERY(d, '$' WITHOUT WRAPPER) FROM t
+
+SELECT JSON_EXISTS(d, '$.a'), JSON_EXISTS(d, '$.a' UNKNOWN ON ERROR) FROM t
+
+SELECT JSON_OBJECT(KEY 'a' VALUE 1, 'b' VALUE x ABSENT ON NULL), JSON_OBJECT(), JSON_OBJECT('k': JSON_ARRAY(1,
+    NULL))
+
+SELECT JSON_OBJECTAGG(KEY k VALUE v NULL ON NULL), JSON_ARRAYAGG(v NULL ON NULL), JSON_ARRAY(1, 2 NULL ON
+    NULL) FROM t
+
+SELECT x'1Fab', U&'d\0061t\+000061', 'it''s', 'a' 'b', _UTF8'c', N'd', 1e10, .5, 2., 1.5E-3
+
+SELECT -a, +b, - -1, NOT NOT a, a || b || 'c', `select`, `a``b`, t.`from` FROM t
+
+SELECT time, date, timestamp, user, `value`, count, sum, first, rows FROM t
+
+SELECT PERCENTILE(x, 0.5), FIRST_VALUE(x), APPROX_COUNT_DISTINCT(x), cat.db.my_agg(DISTINCT x) OVER w FROM t
+    WINDOW w AS (ORDER BY y)
+
+SELECT * FROM db1.t1 AS a, cat.db2.t2 b, `t$snapshots`, t3 c (x, y)
+
+SELECT 订单 AS 名称, straße FROM `表`
+
+EXECUTE SELECT 1

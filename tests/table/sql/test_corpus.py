@@ -1,0 +1,99 @@
+"""Every statement kind is read, and queries say the same when they are written again."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Iterator
+
+import pytest
+import sqlglot
+from sqlglot import exp
+from tests.table.sql.corpus import QUERIES, STATEMENTS
+
+from millrace.table.sql import statements
+from millrace.table.sql.errors import SqlParseError, position_of
+from millrace.table.sql.parser import parse_query, parse_statement
+from millrace.table.sql.statements import Statement
+
+ALL = [(kind, text) for kind, texts in STATEMENTS.items() for text in texts]
+
+
+def test_the_corpus_is_large_and_has_every_statement() -> None:
+    kinds = {
+        name
+        for name in statements.__all__
+        if isinstance(getattr(statements, name), type) and issubclass(getattr(statements, name), statements.Statement)
+    }
+    assert kinds - {"Statement"} == set(STATEMENTS)
+    assert len(ALL) >= 250
+
+
+@pytest.mark.parametrize(("kind", "text"), ALL)
+def test_statements_have_their_class_and_text(kind: str, text: str) -> None:
+    found = parse_statement(text)
+    assert type(found).__name__ == kind
+    assert found.text == text
+
+
+@pytest.mark.parametrize(("kind", "text"), ALL)
+def test_spaces_comments_and_case_of_keywords_mean_nothing(kind: str, text: str) -> None:
+    spaced = f"/* first ; ' */\n{_apart(text)}\n-- last ; '\n;"
+    assert parse_statement(spaced) == parse_statement(text)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_queries_say_the_same_when_written_again(text: str) -> None:
+    tree = parse_query(text)
+    assert parse_query(tree.sql("flink")) == tree
+    assert sqlglot.parse_one(text, read="flink") == tree
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_every_node_of_a_query_has_a_place(text: str) -> None:
+    for node in parse_query(text).walk():
+        position = position_of(node)
+        assert position is not None or not list(node.iter_expressions()), node
+        if isinstance(node, (exp.Identifier, exp.Literal)) and position is not None and node.name:
+            assert node.name[0] in position.text
+
+
+@pytest.mark.parametrize(("kind", "text"), ALL[::5])
+def test_statements_can_be_pickled(kind: str, text: str) -> None:
+    found = parse_statement(text)
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+@pytest.mark.parametrize(("kind", "text"), ALL)
+def test_a_statement_without_its_last_token_fails_or_means_something_else(kind: str, text: str) -> None:
+    shorter = text.rsplit(None, 1)[0] if " " in text else ""
+    assert _read(shorter) != parse_statement(text)
+
+
+def _read(text: str) -> Statement | None:
+    try:
+        return parse_statement(text)
+    except SqlParseError:
+        return None
+
+
+def test_statements_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        parse_statement("USE db").path = ()  # type: ignore[attr-defined]
+
+
+def _apart(text: str) -> str:
+    """The text with a comment or a line break for every blank outside of quotes."""
+    return "".join(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    quote, blanks = "", 0
+    for char in text:
+        if char in "'`" and quote in ("", char):
+            quote = "" if quote else char
+        if char == " " and not quote:
+            blanks += 1
+            yield "\n\t" if blanks % 2 else " /* ; ' */ "
+        else:
+            yield char
