@@ -67,6 +67,13 @@ class Program:
         """Begin a new program: this one was submitted. Its nodes stay for handles that the new one goes on from."""
         self._begin = self._next
 
+    def branch(self) -> Program:
+        """A program of its own that begins here, and may read what is in this one."""
+        branch = Program()
+        branch._nodes = dict(self._nodes)
+        branch._next = branch._begin = self._next
+        return branch
+
     def graph(self, settings: Settings) -> Graph:
         """The program as it is now: what was added since it began, and all that this reads, be it older.
 

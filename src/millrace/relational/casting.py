@@ -90,8 +90,8 @@ def _common(left: DataType, right: DataType) -> DataType | None:
 def _common_number(left: DataType, right: DataType) -> DataType:
     if isinstance(left, t.IntegralType) and isinstance(right, t.IntegralType):
         return left if left.bits >= right.bits else right
-    if isinstance(left, t.FloatType) and isinstance(right, t.FloatType):
-        return left
+    if {type(left), type(right)} <= {t.FloatType, *_INTEGRAL_DIGITS}:
+        return t.FloatType()
     if isinstance(left, (t.FloatType, t.DoubleType)) or isinstance(right, (t.FloatType, t.DoubleType)):
         return t.DoubleType()
     a, b = as_decimal(left), as_decimal(right)

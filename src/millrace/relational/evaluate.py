@@ -58,7 +58,11 @@ class Evaluator:
         taken: list[Any] = [None] * len(self._columns)
         for index in refs(expression):
             taken[index] = self._columns[index].take(pa.array(rows))
-        return Evaluator(taken, replace(self._surroundings, length=len(rows))).column(expression)
+        return self.over(taken, replace(self._surroundings, length=len(rows))).column(expression)
+
+    def over(self, columns: Sequence[pa.Array], surroundings: Surroundings) -> Evaluator:
+        """An evaluator like this one over other columns."""
+        return Evaluator(columns, surroundings)
 
     def _compute(self, expression: Rex) -> Column:
         if isinstance(expression, Call):

@@ -85,9 +85,10 @@ def literal_text(literal: Literal) -> str:
 def _call_text(call: Call, text: Callable[[Rex], str]) -> str:
     args = [text(arg) for arg in call.args]
     options = "".join(f", {name}={value}" for name, value in call.options)
-    if call.function == "CAST":
-        return f"CAST({args[0]} AS {call.type})"
-    if call.function in _INFIX and len(args) >= 2 and not options:
+    if call.function in ("CAST", "TRY_CAST"):
+        return f"{call.function}({args[0]} AS {call.type})"
+    many = call.function in ("AND", "OR")
+    if call.function in _INFIX and (len(args) == 2 or (many and len(args) > 2)) and not options:
         return "(" + f" {call.function} ".join(args) + ")"
     return f"{call.function}({', '.join(args)}{options})"
 
@@ -141,6 +142,11 @@ def _project(node: n.Project) -> list[str]:
         text = rex_text(expression, source)
         parts.append(text if text == column.name else f"{text} AS {column.name}")
     return parts
+
+
+def _expand(node: n.Expand) -> list[str]:
+    source = node.input.schema
+    return ["(" + ", ".join(rex_text(part, source) for part in each) + ")" for each in node.projections]
 
 
 def _aggregate(node: n.Aggregate) -> list[str]:
@@ -292,6 +298,7 @@ _NODES: dict[type[n.Rel], Callable[[Any], list[str]]] = {
     n.Filter: lambda node: [rex_text(node.condition, node.schema)],
     n.Watermark: _watermark,
     n.Correlate: _correlate,
+    n.Expand: _expand,
     n.SetOp: lambda node: [f"{node.kind}{' ALL' if node.all else ''}"],
     n.Sort: _sort,
     n.Aggregate: _aggregate,

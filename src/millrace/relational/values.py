@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow as pa
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.decimals import fit
 from millrace.relational.types import DataType
 
 
@@ -48,6 +50,8 @@ def converter(data_type: DataType) -> Any:
         import cloudpickle
 
         return lambda value: None if value is None else cloudpickle.dumps(value)
+    if isinstance(data_type, t.DecimalType):
+        return lambda value: _fit(value, data_type)
     if isinstance(data_type, t.RowType):
         return _row_converter(data_type)
     if isinstance(data_type, (t.ArrayType, t.ListViewType)):
@@ -87,6 +91,11 @@ def back_converter(data_type: DataType) -> Any:
         item = (_same if multiset else back_converter(data_type.value_type)) or _same  # type: ignore[union-attr]
         return lambda value: None if value is None else {key(k): item(v) for k, v in value}
     return None
+
+
+def _fit(value: Any, data_type: t.DecimalType) -> Any:
+    """Rounded to the digits of the type; Arrow would refuse more. NULL for what has too many before the point."""
+    return fit(value, data_type.precision, data_type.scale) if isinstance(value, Decimal) else value
 
 
 def _same(value: Any) -> Any:

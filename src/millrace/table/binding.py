@@ -279,7 +279,7 @@ def table_function(node: u.Node, binder: Binder) -> tuple[u.UserCall, tuple[str,
     """
     names: tuple[str, ...] = ()
     if isinstance(node, u.Alias):
-        node, names = node.child, node.names
+        names, node = node.names, node.child
     if isinstance(node, u.NamedCall):
         node = binder.look_up(node)
     if not isinstance(node, u.UserCall) or not isinstance(node.function, UserDefinedTableFunctionWrapper):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.files import FileCatalog
 from millrace.table.catalogs.kept import GenericInMemoryCatalog

@@ -37,7 +37,8 @@ def _text(data_type: DataType, zone: ZoneInfo) -> Text:
     if isinstance(data_type, t.DoubleType):
         return double_text
     if isinstance(data_type, t.DecimalType):
-        return lambda value: f"{value:.{data_type.scale}f}"  # type: ignore[attr-defined]
+        scale = data_type.scale
+        return lambda value: f"{value:.{scale}f}"
     if isinstance(data_type, (t.BinaryType, t.VarBinaryType)):
         return lambda value: f"x'{bytes(value).hex()}'"
     if isinstance(data_type, (t.TimeType, t.TimestampType, t.LocalZonedTimestampType)):
@@ -78,8 +79,11 @@ def _parts(data_type: DataType, zone: ZoneInfo) -> Text:
         each = _nullable(_text(data_type.element_type, zone), "NULL")
         return lambda values: f"[{', '.join(map(each, values))}]"
     if isinstance(data_type, (t.MapType, t.MultisetType)):
-        kinds = (data_type.element_type, t.IntType()) if isinstance(data_type, t.MultisetType) else (
-            data_type.key_type, data_type.value_type)
+        kinds = (
+            (data_type.element_type, t.IntType())
+            if isinstance(data_type, t.MultisetType)
+            else (data_type.key_type, data_type.value_type)
+        )
         key, item = (_nullable(_text(kind, zone), "NULL") for kind in kinds)
         return lambda values: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in values.items()) + "}"
     if isinstance(data_type, t.RowType):

@@ -9,8 +9,8 @@ from millrace.relational.types import DataType, Resolution
 from millrace.table.type_text import data_type_of
 
 _Unit = Resolution.IntervalUnit
-_YearMonth = t.YearMonthIntervalType.YearMonthResolution
-_DayTime = t.DayTimeIntervalType.DayTimeResolution
+_YEAR_MONTH = {each.name: each for each in t.YearMonthIntervalType.YearMonthResolution}
+_DAY_TIME = {each.name: each for each in t.DayTimeIntervalType.DayTimeResolution}
 
 
 class DataTypes:
@@ -25,7 +25,7 @@ class DataTypes:
         return data_type_of(text)
 
     @staticmethod
-    def NULL() -> t.NullType:  # noqa: N802 - PyFlink's names, here and below
+    def NULL() -> t.NullType:
         return t.NullType()
 
     @staticmethod
@@ -172,9 +172,9 @@ class DataTypes:
         ends = [upper_resolution] if lower_resolution is None else [upper_resolution, lower_resolution]
         name = "_TO_".join(end.unit.name for end in ends)
         precisions = {end.unit: end.precision for end in ends}
-        if name in _YearMonth.__members__:
-            return t.YearMonthIntervalType(_YearMonth[name], precisions.get(_Unit.YEAR, 2))
-        if name in _DayTime.__members__:
+        if name in _YEAR_MONTH:
+            return t.YearMonthIntervalType(_YEAR_MONTH[name], precisions.get(_Unit.YEAR, 2))
+        if name in _DAY_TIME:
             days, seconds = precisions.get(_Unit.DAY, 2), precisions.get(_Unit.SECOND, 6)
-            return t.DayTimeIntervalType(_DayTime[name], days, seconds)
+            return t.DayTimeIntervalType(_DAY_TIME[name], days, seconds)
         raise ValueError(f"there is no interval {name.replace('_', ' ')}")

@@ -90,7 +90,9 @@ def inferred(value: Any) -> DataType:
         return value
     if isinstance(value, Mapping) and not hasattr(value, "_fields"):
         keys, items = ([inferred(each) for each in part] for part in (value.keys(), value.values()))
-        return t.MapType((common_type(keys) or t.NullType()).not_null(), (common_type(items) or t.NullType()).nullable())
+        return t.MapType(
+            (common_type(keys) or t.NullType()).not_null(), (common_type(items) or t.NullType()).nullable()
+        )
     if isinstance(value, list):
         return t.ArrayType((common_type([inferred(each) for each in value]) or t.NullType()).nullable())
     return t.RowType([t.RowField(name, inferred(each)) for name, each in _pairs(value)])

@@ -115,10 +115,12 @@ class TableEnvironment:
         """A table without a name."""
         return Table(source_info(self._anonymous(descriptor), _table(descriptor), {}, self).plan, self)
 
-    def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:  # noqa: N803
+    def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
         self._create(path, _table(descriptor), ignoreIfExists, False)
 
-    def create_temporary_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:  # noqa: N803, E501
+    def create_temporary_table(
+        self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False
+    ) -> None:
         self._create(path, _table(descriptor), ignoreIfExists, True)
 
     def create_temporary_view(
@@ -130,7 +132,9 @@ class TableEnvironment:
         """A name for a table, as long as the session lives."""
         table = table_or_data_stream
         if not isinstance(table, Table):
-            raise problem("a DataStream becomes a table in a StreamTableEnvironment: StreamTableEnvironment.create(env)")
+            raise problem(
+                "a DataStream becomes a table in a StreamTableEnvironment: StreamTableEnvironment.create(env)"
+            )
         self._create(view_path, CatalogBaseTable.of_plan(table._plan), False, True)
 
     def create_view(self, view_path: str, table: Table, ignore_if_exists: bool | None = False) -> None:
@@ -279,12 +283,16 @@ class TableEnvironment:
 
     # -- models -------------------------------------------------------------------------------------------------
 
-    def create_model(self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False) -> None:  # noqa: E501
+    def create_model(
+        self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
+    ) -> None:
         identifier = self._identifier(model_path)
         catalog = self._catalogs.catalog(identifier.get_catalog_name())
         catalog.create_model(identifier.to_object_path(), _model(model_descriptor), bool(ignore_if_exists))
 
-    def create_temporary_model(self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False) -> None:  # noqa: E501
+    def create_temporary_model(
+        self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
+    ) -> None:
         identifier = self._identifier(model_path)
         if identifier in self._catalogs.temporary_models and not ignore_if_exists:
             raise problem(f"there is a temporary model {identifier} already")

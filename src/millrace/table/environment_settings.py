@@ -11,7 +11,7 @@ CATALOG, DATABASE = "table.builtin-catalog-name", "table.builtin-database-name"
 
 
 class EnvironmentSettings:
-    """Settings of a table environment: streaming or batch, names of the built-in catalog and database, configuration."""
+    """Settings of a table environment: mode, names of the built-in catalog and database, configuration."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 
 def explain(plans: Sequence[Rel], environment: TableEnvironment, details: Sequence[ExplainDetail]) -> str:
-    """The plans as they were written, and as they are run."""
+    """The plans as they were written and, in batch mode, as they are run."""
+    written = "\n\n".join(plan_text(plan) for plan in plans)
+    text = f"== Abstract Syntax Tree ==\n{written}\n"
+    if environment._is_streaming:
+        return text
     zone = environment.get_config().get_local_timezone()
     surroundings = Surroundings(0, zone, 0, environment.get_current_database())
-    written = "\n\n".join(plan_text(plan) for plan in plans)
     optimised = "\n\n".join(plan_text(optimise(plan, surroundings)) for plan in plans)
-    return f"== Abstract Syntax Tree ==\n{written}\n\n== Optimized Physical Plan ==\n{optimised}\n"
+    return f"{text}\n== Optimized Physical Plan ==\n{optimised}\n"

@@ -16,7 +16,7 @@ def text(node: u.Node) -> str:
     """The text of an expression."""
     found = _SIMPLE.get(type(node))
     if found is not None:
-        return found(node)
+        return str(found(node))
     if isinstance(node, (u.Apply, u.Aggregation)):
         return _call(node.shown or node.function, node.args if node.shown_args is None else node.shown_args)
     return repr(node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -88,7 +87,7 @@ def current_timestamp() -> Expression[Any]:
     return _apply("CURRENT_TIMESTAMP", "currentTimestamp")
 
 
-def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:  # noqa: N803 - PyFlink's name
+def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
     """The watermark at this point of the plan, NULL before the first one."""
     return _apply("CURRENT_WATERMARK", "CURRENT_WATERMARK", rowtimeAttribute)
 

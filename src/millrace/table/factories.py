@@ -14,7 +14,6 @@ ENTRY_POINTS = "millrace.tables"
 _BUILT_IN = {
     "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
-    "filesystem": "millrace.connectors.tables.filesystem:FilesystemFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
     "values": "millrace.connectors.tables.values:ValuesFactory",
 }
@@ -55,8 +54,9 @@ def _factory(name: str, table: str) -> TableFactory:
     place = _BUILT_IN.get(name) or _installed().get(name)
     if place is None:
         known = factory_names()
-        raise problem(f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are "
-                      f"{', '.join(known)}")
+        raise problem(
+            f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"
+        )
     module, _, attribute = place.partition(":")
     made = getattr(import_module(module), attribute)()
     assert isinstance(made, TableFactory)

@@ -113,8 +113,8 @@ def load_function(name: str, language: str) -> UserDefinedFunctionWrapper:
     """
     if language.upper() != "PYTHON":
         raise problem(
-            f"function '{name}' is in {language.upper()}, and there is no JVM to call it in: write it in Python, CREATE "
-            "FUNCTION ... AS 'module.function' LANGUAGE PYTHON"
+            f"function '{name}' is in {language.upper()}, and there is no JVM to call it in: write it in Python, "
+            "CREATE FUNCTION ... AS 'module.function' LANGUAGE PYTHON"
         )
     module, _, attribute = name.rpartition(".")
     if not module:

@@ -16,7 +16,7 @@ from millrace.relational.nodes import (
     WindowAggregate,
     WindowSpec,
 )
-from millrace.relational.rex import AggCall, Ref
+from millrace.relational.rex import AggCall, Ref, Rex
 from millrace.table import unbound as u
 from millrace.table.binding import Binder, is_aggregate_call
 from millrace.table.expression_text import text
@@ -74,7 +74,7 @@ class Grouping:
         """The rows that a table aggregate function makes of every group, behind the keys."""
         names: tuple[str, ...] = ()
         if isinstance(node, u.Alias):
-            node, names = node.child, node.names
+            names, node = node.names, node.child
         plan, positions = self._with_keys()
         call = Binder(plan.schema, self.binder.environment).aggregate(node)
         if not isinstance(call.udf, UserDefinedAggregateFunctionWrapper) or not call.udf.is_table_aggregate:
@@ -93,7 +93,7 @@ class Grouping:
     def _with_keys(self) -> tuple[Rel, tuple[int, ...]]:
         """The input with computed keys as columns behind its own."""
         plan, positions = self.plan, []
-        extra = []
+        extra: list[Rex] = []
         for key in self.keys:
             rex = self.binder.bind(key.node)
             if isinstance(rex, Ref):
@@ -133,7 +133,7 @@ class _Calls:
         """The columns that ``aggregate(...)`` makes."""
         names: tuple[str, ...] = ()
         if isinstance(flat, u.Alias):
-            flat, names = flat.child, flat.names
+            names, flat = flat.names, flat.child
         place = self._aggregate(flat)
         call = self.calls[-1]
         names = names or getattr(call.udf, "_alias_names", ())

@@ -79,7 +79,7 @@ def _column(node: u.Node, binder: Binder, where: str) -> int:
 def _order(window: OverWindow, binder: Binder) -> tuple[SortKey, ...]:
     node, descending = window.order, False
     if isinstance(node, u.Ordered):
-        node, descending = node.child, node.descending
+        descending, node = node.descending, node.child
     return (SortKey(binder.ref(_column(node, binder, "order_by")), descending, not descending),)
 
 

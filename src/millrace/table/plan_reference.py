@@ -32,7 +32,7 @@ class PlanReference:
         return f"{type(self).__name__}({self._content})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._content == other._content  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._content == other._content
 
     def __hash__(self) -> int:
         return hash(self._content)

@@ -142,7 +142,7 @@ def mapped(plan: Rel, node: u.Node, binder: Binder) -> Rel:
     """The result of one scalar function as all columns: the fields of a row, or one column."""
     names: tuple[str, ...] = ()
     if isinstance(node, u.Alias):
-        node, names = node.child, node.names
+        names, node = node.names, node.child
     value = binder.bind(node)
     parts: list[Rex] = [value]
     if isinstance(value.type, t.RowType):

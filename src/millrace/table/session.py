@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from millrace.relational.nodes import Field, Rel
+from millrace.relational.nodes import Field, Rel, Schema
 from millrace.table.catalogs.manager import FoundTable
 from millrace.table.projection import renamed
 from millrace.table.sql.binding.resolver import (
@@ -81,7 +81,8 @@ class Session:
 def user_function(name: str, wrapper: UserDefinedFunctionWrapper, system: bool) -> UserFunction:
     """A function made by ``udf`` and its like, as SQL calls it."""
     arguments = None if wrapper.input_types is None else tuple(wrapper.input_types)
-    kind, result, columns = SCALAR, None, ()
+    kind, result = SCALAR, None
+    columns: Schema = ()
     if isinstance(wrapper, UserDefinedTableFunctionWrapper):
         kind = TABLE
         columns = tuple(Field(field.name, field.data_type) for field in wrapper.row_type)

@@ -57,8 +57,8 @@ class TableResult:
     """The result of a statement: rows with a schema, perhaps a job.
 
     :param rows: may be made while they are read.
-    :param layout: how ``print`` shows them: ``content`` (widths of the rows), ``types`` (widths of the types, so that rows
-        can be shown as they come), ``plain`` (one text after the other).
+    :param layout: how ``print`` shows them: ``content`` (widths of the rows), ``types`` (widths of the types, so that
+        rows can be shown as they come), ``plain`` (one text after the other).
     :param with_kinds: print shows the kind of each row, as streaming queries do.
     """
 
@@ -120,11 +120,11 @@ class TableResult:
         texts = row_texts([column.type for column in self._columns], self._zone)
         if self._layout == "plain":
             for row in self._rows:
-                yield "\n".join(texts(row))
+                yield "\n".join(texts(list(row)))
             return
         names = [column.name for column in self._columns]
         if self._layout == "content":
-            cells = [["" if value is None else text for value, text in zip(row, texts(row))] for row in self._rows]
+            cells = [_empty_for_null(list(row), texts(list(row))) for row in self._rows]
             yield from tableau.lines(names, cells, tableau.widths_by_content(names, cells))
             return
         widths = tableau.widths_by_type(self._columns, self._max_width)
@@ -134,8 +134,12 @@ class TableResult:
 
     def _cells(self, texts: Callable[[Sequence[Any]], list[str]]) -> Callable[[Row], list[str]]:
         if self._with_kinds:
-            return lambda row: [str(row.get_row_kind()), *texts(row)]
-        return texts
+            return lambda row: [str(row.get_row_kind()), *texts(list(row))]
+        return lambda row: texts(list(row))
+
+
+def _empty_for_null(row: Sequence[Any], cells: Sequence[str]) -> list[str]:
+    return ["" if value is None else cell for value, cell in zip(row, cells)]
 
 
 def done() -> TableResult:

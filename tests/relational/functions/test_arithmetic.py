@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, null, of
 
 from millrace.relational import types as t
@@ -79,3 +84,78 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_example(example: Example) -> None:
     example.check()
+
+
+WHOLE = {TINY.bits: TINY, SMALL.bits: SMALL, INT.bits: INT, BIG.bits: BIG}
+
+
+def wrapped(value: int, bits: int) -> int:
+    """Two's complement, by way of its bytes."""
+    size = bits // 8
+    return int.from_bytes((value % 2**64).to_bytes(8, "little")[:size], "little", signed=True)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[int, int, int]:
+    bits = draw(st.sampled_from(sorted(WHOLE)))
+    edges = st.sampled_from([-(2 ** (bits - 1)), -1, 0, 1, 2 ** (bits - 1) - 1])
+    numbers = st.one_of(edges, st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
+    return bits, draw(numbers), draw(numbers)
+
+
+@given(st.sampled_from("+-*/%"), pairs())
+def test_whole_numbers_are_those_of_java(sign: str, pair: tuple[int, int, int]) -> None:
+    bits, left, right = pair
+    args = [of(WHOLE[bits], left), of(WHOLE[bits], right)]
+    if sign in "/%" and right == 0:
+        Example(sign, args, raises="division by zero").check()
+        return
+    exact = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "/": lambda: int(Fraction(left, right)),
+        "%": lambda: left - right * int(Fraction(left, right)),
+    }[sign]()
+    Example(sign, args, of(WHOLE[bits], wrapped(exact, bits))).check()
+
+
+_FLOATS = st.one_of(st.floats(), st.sampled_from([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0]))
+
+
+@given(st.sampled_from("+-*/"), _FLOATS, _FLOATS)
+def test_doubles_are_those_of_ieee_754(sign: str, left: float, right: float) -> None:
+    with np.errstate(all="ignore"):
+        a, b = np.float64(left), np.float64(right)
+        wanted = {"+": a + b, "-": a - b, "*": a * b, "/": a / b}[sign]
+    Example(sign, [left, right], float(wanted)).check()
+
+
+@st.composite
+def decimals(draw: st.DrawFn) -> Any:
+    precision = draw(st.integers(1, 38))
+    scale = draw(st.integers(0, precision))
+    unscaled = draw(st.integers(-(10**precision) + 1, 10**precision - 1))
+    return of(t.DecimalType(precision, scale), Decimal(unscaled).scaleb(-scale, Context(prec=60)))
+
+
+@given(st.sampled_from("+-*/"), decimals(), decimals())
+def test_decimals_are_exact_and_rounded_half_up(sign: str, left: Any, right: Any) -> None:
+    """Against fractions; the type of the result is that of the call."""
+    a, b = Fraction(left.value), Fraction(right.value)
+    if sign == "/" and b == 0:
+        Example(sign, [left, right], raises="division by zero").check()
+        return
+    exact = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b}[sign]()
+    example = Example(sign, [left, right])
+    called = example.call([0, 1])
+    assert isinstance(called.type, t.DecimalType)
+    unit = 10**called.type.scale
+    rounded = math.floor(abs(exact) * unit + Fraction(1, 2)) * (1 if exact >= 0 else -1)
+    wanted = rounded if abs(rounded) < 10**called.type.precision else None
+    (found,) = example.run(called, [[left.value, right.value]])
+    scaled = None if found is None else int(Fraction(found) * unit)
+    if sign == "/" and wanted is not None and abs(exact) * unit >= 10**37:
+        assert scaled is not None and abs(scaled - wanted) <= 1  # rounded to 38 digits first
+    else:
+        assert scaled == wanted

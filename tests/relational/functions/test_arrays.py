@@ -10,8 +10,10 @@ from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, STANDARD, 
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.functions.registry import SignatureError, call
+from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.registry import SignatureError, Surroundings, call
 from millrace.relational.rex import Literal
+from millrace.relational.values import to_arrow, to_python
 
 INTS = t.ArrayType(t.IntType())
 TEXTS = t.ArrayType(t.string())
@@ -102,6 +104,17 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_example(example: Example) -> None:
     example.check()
+
+
+@pytest.mark.parametrize("example", [example for example in EXAMPLES if not example.raises], ids=str)
+def test_slices_of_columns(example: Example) -> None:
+    """What lies before and behind a slice of a column does not matter."""
+    values = example.values()
+    nulls = [None] * len(values)
+    rows = [nulls, [value.value for value in values], nulls]
+    columns = [to_arrow([row[index] for row in rows], value.type)[1:2] for index, value in enumerate(values)]
+    called = example.call(range(len(values)))
+    assert example.agrees(to_python(Evaluator(columns, Surroundings(1)).column(called), called.type)[0])
 
 
 _ARRAYS = st.lists(st.none() | st.integers(-3, 3), max_size=6)

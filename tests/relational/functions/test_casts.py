@@ -25,6 +25,8 @@ UTC = dt.timezone.utc
 MONTHS = t.YearMonthIntervalType(t.YearMonthIntervalType.YearMonthResolution.YEAR_TO_MONTH)
 SPAN = t.DayTimeIntervalType(t.DayTimeIntervalType.DayTimeResolution.DAY_TO_SECOND)
 MOMENT = dt.datetime(2021, 9, 24, 12, 34, 56, 123456)
+BEFORE_1970 = dt.datetime(1969, 12, 31, 23, 59, 59, 999999)
+BERLIN = "Europe/Berlin"
 PAIR = t.RowType([t.RowField("a", INT), t.RowField("b", STRING)])
 
 
@@ -158,7 +160,7 @@ NUMBERS = [
     cast(1000, t.DecimalType(3, 0), None),
     cast(1000, t.DecimalType(12, 1), Decimal("1000.0")),
     cast(1.005, t.DecimalType(5, 2), Decimal("1.01")),
-    *fails(math.nan, t.DecimalType(5, 2), "cannot make a DECIMAL of nan"),
+    *fails(math.nan, t.DecimalType(5, 2), "cannot make a DECIMAL of NaN or Infinity"),
     cast(True, INT, 1),
     cast(True, t.DecimalType(3, 1), Decimal("1.0")),
     cast(False, DOUBLE, 0.0),
@@ -175,7 +177,13 @@ TIMES = [
     cast(MOMENT, time(3), dt.time(12, 34, 56, 123000)),
     cast(MOMENT, stamp(3), MOMENT.replace(microsecond=123000)),
     cast(MOMENT, stamp(9), MOMENT),
-    cast(dt.datetime(1969, 12, 31, 23, 59, 59, 999999), DATE, dt.date(1969, 12, 31)),
+    cast(MOMENT, stamp(0), MOMENT.replace(microsecond=0)),
+    cast(BEFORE_1970, stamp(3), BEFORE_1970.replace(microsecond=999000)),
+    cast(BEFORE_1970.replace(tzinfo=UTC), instant(3), BEFORE_1970.replace(microsecond=999000, tzinfo=UTC)),
+    # Berlin: 02:30 is skipped in March and comes twice in October. Java takes the time after the gap, and the first.
+    cast(dt.datetime(2021, 3, 28, 2, 30), instant(3), dt.datetime(2021, 3, 28, 1, 30, tzinfo=UTC), JAVA, zone=BERLIN),
+    cast(dt.datetime(2021, 10, 31, 2, 30), instant(3), dt.datetime(2021, 10, 31, 0, 30, tzinfo=UTC), JAVA, zone=BERLIN),
+    cast(BEFORE_1970, DATE, dt.date(1969, 12, 31)),
     cast(MOMENT, instant(6), MOMENT.replace(tzinfo=UTC)),
     cast(MOMENT, instant(6), MOMENT.replace(hour=4, tzinfo=UTC), zone="Asia/Shanghai"),
     cast(MOMENT.replace(tzinfo=UTC), stamp(6), MOMENT.replace(hour=20), zone="Asia/Shanghai"),
@@ -188,12 +196,40 @@ NESTED = [
     cast(of(PAIR, Row(1, "2")), t.RowType([t.RowField("x", STRING), t.RowField("y", BIG)]), Row(x="1", y=2)),
     *fails(["a"], t.ArrayType(INT), "cannot read 'a' as INT"),
 ]
+# Values of the tests of Flink's cast rules.
+FLINK = "Flink's tests of its cast rules"
+OF_FLINK = [
+    cast(of(t.DecimalType(20, 3), Decimal("3276913443134.87")), INT, -146603714, FLINK),
+    cast(of(t.DecimalType(20, 3), Decimal("3276913443134.87")), DOUBLE, 3.27691344313487e12, FLINK),
+    cast(of(t.DecimalType(30, 20), Decimal("123456789.123456789123456789")), DOUBLE, 1.2345678912345679e8, FLINK),
+    cast(of(FLOAT, 9234567891.12), INT, 2147483647, FLINK),
+    cast(of(FLOAT, 9234567891.12), BIG, 9234568192, FLINK),
+    cast(of(FLOAT, 123.456), DOUBLE, 123.45600128173828, FLINK),
+    cast("-3276913443134", BIG, -3276913443134, FLINK),
+    cast("1.234", BIG, 1, FLINK),
+    cast("123", DATE, dt.date(123, 1, 1), FLINK),
+    *fails("2021/09/27", DATE, "cannot read '2021/09/27' as DATE"),
+    *fails("123", stamp(6), "cannot read '123' as TIMESTAMP(6)"),
+    *fails("2021-09-27", time(0), "cannot read '2021-09-27' as TIME(0)"),
+    cast("23", time(0), dt.time(23), FLINK),
+    cast(of(FLOAT, -123.456), STRING, "-123.456", FLINK),
+    cast(of(MONTHS, 12334), STRING, "+1027-10", FLINK),
+    cast(dt.timedelta(milliseconds=123456789), STRING, "+1 10:17:36.789", FLINK),
+    cast(of(t.ArrayType(MONTHS), [-123, 123]), STRING, "[-10-03, +10-03]", FLINK),
+    cast(of(t.ArrayType(INT), []), STRING, "[]", FLINK),
+    cast(of(t.MapType(STRING, MONTHS), {"a": -123, "b": None}), STRING, "{a=-10-03, b=NULL}", FLINK),
+    cast(of(time(5), dt.time(12, 34, 56, 123000)), STRING, "12:34:56.123", FLINK),
+    cast(False, t.CharType(6), "FALSE ", FLINK),
+    cast(of(BIG, 1234567891234), t.VarCharType(3), "123", FLINK),
+    cast([-1, 2, 3], t.CharType(12), "[-1, 2, 3]  ", FLINK),
+    cast(Decimal("9.870"), STRING, "9.870", FLINK),
+]
 TYPES = [
     Example("TYPEOF", ["abc"], "STRING NOT NULL", DOCS, strict=False, constant=(0,)),
     Example("TYPEOF", [null(t.DecimalType(5, 2))], "DECIMAL(5, 2)", DOCS, strict=False),
     Example("TYPEOF", [null(PAIR), True], "ROW<`a` INT, `b` STRING>", DOCS, strict=False),
 ]
-EXAMPLES = [*TO_TEXT, *FROM_TEXT, *NUMBERS, *TIMES, *NESTED, *TYPES]
+EXAMPLES = [*TO_TEXT, *FROM_TEXT, *NUMBERS, *TIMES, *NESTED, *OF_FLINK, *TYPES]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
+from tests.relational.functions.examples import Example, columns_of, same
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.values import to_python
-from tests.relational.functions.examples import Example, columns_of, same
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,28 +34,53 @@ def examples() -> Iterator[Example]:
             yield from getattr(importlib.import_module(f"tests.relational.functions.{path.stem}"), "EXAMPLES", ())
 
 
-def test_spark_gives_what_the_columns_give(spark: SparkSession) -> None:
-    """One query for all: a column an example, a row of values and one of NULLs. (The zone of the query is the
-    session's, so examples for other zones are left to the columns.)"""
-    columns: list[pa.Array] = []
-    chosen: list[Example] = []
-    texts: list[str] = []
-    for example in examples():
-        text = None if example.raises or example.zone != "UTC" else example.spark_text(len(columns))
-        if text is not None:
-            texts.append(f"{text} AS r{len(chosen)}")
-            chosen.append(example)
-            columns += columns_of(example)
-    assert chosen, "no function has Spark text"
-    table = pa.table(columns, names=[f"c{index}" for index in range(len(columns))])
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with the settings of tables."""
     before = {name: spark.conf.get(name) for name in SETTINGS}
-    try:
-        _configure(spark, SETTINGS)
-        result = spark.createDataFrame(table).selectExpr(*texts).toArrow()
-    finally:
-        _configure(spark, before)
+    _configure(spark, SETTINGS)
+    yield spark
+    _configure(spark, before)
+
+
+def _with_text(raising: bool) -> Iterator[tuple[Example, str, list[pa.Array]]]:
+    """Examples that Spark computes, their texts and arguments; all over the columns of one table. (The zone of the
+    query is the session's, so examples for other zones are left to the columns.)"""
+    start = 0
+    for example in examples():
+        if bool(example.raises) == raising and example.zone == "UTC":
+            text = example.spark_text(start)
+            if text is not None:
+                columns = columns_of(example)
+                start += len(columns)
+                yield example, text, columns
+
+
+def test_spark_gives_what_the_columns_give(session: SparkSession) -> None:
+    """One query for all: a column an example, a row of values and one of NULLs."""
+    chosen, texts, columns = zip(*_with_text(raising=False))
+    flat = [column for each in columns for column in each]
+    table = pa.table(flat, names=[f"c{index}" for index in range(len(flat))])
+    named = [f"{text} AS r{index}" for index, text in enumerate(texts)]
+    result = session.createDataFrame(table).selectExpr(*named).toArrow()
     problems = [problem for example, column in zip(chosen, result.columns) for problem in _differences(example, column)]
     assert not problems, "\n".join(problems)
+
+
+def test_spark_fails_where_the_columns_fail(session: SparkSession) -> None:
+    from pyspark.errors import PySparkException
+
+    chosen, texts, columns = zip(*_with_text(raising=True))
+    flat = [column for each in columns for column in each]
+    frame = session.createDataFrame(pa.table(flat, names=[f"c{index}" for index in range(len(flat))])).limit(1)
+    passed = []
+    for example, text in zip(chosen, texts):
+        try:
+            frame.selectExpr(text).toArrow()
+            passed.append(str(example))
+        except PySparkException:
+            pass
+    assert passed == []
 
 
 def _differences(example: Example, column: pa.ChunkedArray) -> Iterator[str]:

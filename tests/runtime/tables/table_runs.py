@@ -17,10 +17,10 @@ from millrace.relational.rex import Ref
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig
-from millrace.testing import Element, OperatorHarness, Outcome, Step
+from millrace.testing import Element, OperatorHarness, Outcome
 from millrace.testing.variants import _on_disk, _variants, run_script
 
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=5, deadline=None)
 """for properties that run in all variants"""
 
 Row = tuple[Any, ...]
@@ -100,7 +100,7 @@ def outcomes(
     """(variant, what came out): all at once, one by one, restored after each step, random splits, stale copies."""
     first = random.randrange(1_000_000) if seed is None else seed
     on_disk = _on_disk(first) if disk else iter(())
-    for name, run in chain(_variants(first, 2), on_disk):
+    for name, run in chain(_variants(first, 1), on_disk):
         yield name, run(lambda: harness(config, inputs), script)
 
 

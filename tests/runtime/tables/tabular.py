@@ -6,6 +6,7 @@ A chunk of elements reaches the operator as one batch, so that the variants cut 
 from __future__ import annotations
 
 import pickle
+import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.tables.base import TableConfig
 from millrace.testing import OperatorHarness, Record, check_variants
+from millrace.testing.variants import _variants
 
 KINDS = {str(kind): kind.value for kind in RowKind}
 TEXTS = {kind.value: str(kind) for kind in RowKind}
@@ -89,6 +91,19 @@ def check(config: TableConfig, inputs: Sequence[Schema], script: Sequence[Any], 
     ``ordered=False``."""
     outcome = check_variants(lambda: harness(config, *inputs, own=True), script, **settings)
     return [item.value for item in outcome.items if isinstance(item, Record)]
+
+
+def check_table(config: TableConfig, inputs: Sequence[Schema], script: Sequence[Any]) -> Counter[tuple[Any, ...]]:
+    """The table that the changes make, which is the same in all variants, though they may differ: for operators that
+    emit what a batch changes as a whole."""
+    found: Counter[tuple[Any, ...]] | None = None
+    for name, run in _variants(random.randrange(1_000_000), 1):
+        outcome = run(lambda: harness(config, *inputs, own=True), script)
+        table = table_of(item.value for item in outcome.items if isinstance(item, Record))
+        assert found is None or table == found, f"variant {name!r}: {table}, not {found}"
+        found = table
+    assert found is not None
+    return found
 
 
 def table_of(changes: Iterable[Change]) -> Counter[tuple[Any, ...]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tests.runtime.tables.table_runs import changes_of, harness, rows_of
+
 from millrace.relational import types as t
 from millrace.relational.rex import Call, Literal, Ref
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from millrace.runtime.tables.calc import Calc
-from tests.runtime.tables.table_runs import changes_of, harness, rows_of
 
 TYPES = (t.IntType(), t.BooleanType())
 NUMBER, FLAG = Ref(TYPES[0], 0), Ref(TYPES[1], 1)

@@ -1,4 +1,4 @@
-"""``ChangelogNormalize``, ``DropUpdateBefore`` and ``UpsertMaterialize`` against the table that the changes describe."""
+"""``ChangelogNormalize``, ``DropUpdateBefore`` and ``UpsertMaterialize`` against the table that changes describe."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.tables.table_runs import check_table, element, few, run
 
 from millrace.relational import types as t
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from millrace.runtime.tables.changelog import ChangelogNormalize, DropUpdateBefore, UpsertMaterialize
 from millrace.testing import EndInput, EpochEnd, Step
-from tests.runtime.tables.table_runs import check_table, element, few, run
 
 TYPES = (t.VarCharType(2), t.IntType())
 Row = tuple[Any, ...]

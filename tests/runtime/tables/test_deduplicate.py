@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.tables.table_runs import check_table, element, few, run
 
 from millrace.relational import types as t
 from millrace.relational.rows import INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from millrace.runtime.tables.deduplicate import Deduplicate
 from millrace.testing import EndInput, EpochEnd, ProcessingTime, Step
-from tests.runtime.tables.table_runs import check_table, element, few, run
 
 TYPES = (t.VarCharType(2), t.TimestampType(3), t.IntType())
 START = datetime(2024, 1, 1)

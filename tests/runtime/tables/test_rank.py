@@ -8,21 +8,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.tables.table_runs import check_table, element, few, run
 
 from millrace.relational import types as t
 from millrace.relational.rex import Ref, SortKey
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from millrace.runtime.tables.rank import Rank
 from millrace.testing import EndInput, EpochEnd, Step
-from tests.runtime.tables.table_runs import check_table, element, few, run
 
 TYPES = (t.VarCharType(2), t.DoubleType(), t.VarCharType(3), t.IntType())
 ORDER = (SortKey(Ref(TYPES[1], 1), descending=True, nulls_first=False), SortKey(Ref(TYPES[2], 2)))
 Row = tuple[Any, ...]
 
 ROWS = st.tuples(
-    st.sampled_from([None, "a"]), st.sampled_from([None, 1.0, 2.0, 3.0]), st.sampled_from([None, "x", "y"]), st.integers(0, 9)
-)  # fmt: skip
+    st.sampled_from([None, "a"]),
+    st.sampled_from([None, 1.0, 2.0, 3.0]),
+    st.sampled_from([None, "x", "y"]),
+    st.integers(0, 9),
+)
 
 
 def sort_key(row: Row) -> Any:

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from tests.runtime.tables.table_runs import harness, rows_of
 
 from millrace.relational import types as t
 from millrace.relational.rex import Literal, Ref
@@ -13,7 +14,6 @@ from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.testing import OperatorHarness, Record, Status, Watermark
-from tests.runtime.tables.table_runs import harness, rows_of
 
 TYPES = (t.TimestampType(3), t.TimestampType(3))
 LTZ = (t.LocalZonedTimestampType(3), t.LocalZonedTimestampType(3))

@@ -272,9 +272,13 @@ def test_attached() -> None:
     check_table(attached, script, [("a", 1, 1, at(0), at(10), at(9)), ("a", 1, 12, at(10), at(20), at(19))])
 
 
-def test_attached_sessions_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="SESSION"):
-        config(WindowSpec("SESSION", 5), MERGED, attached=(3, 4)).operator()
+def test_attached_sessions() -> None:
+    """Sessions of one key that end at the same time may have begun at different ones: they were partitioned finer."""
+    types = (*TYPES, t.TimestampType(3), t.TimestampType(3))
+    attached = config(WindowSpec("SESSION", 5), MERGED[:2], attached=(3, 4))
+    rows = [("a", at(12), n, at(n), at(17)) for n in (1, 12, 1)]
+    script = [*(element(row, types) for row in rows), EndInput()]
+    check_table(attached, script, [("a", 2, 2, at(1), at(17), at(16)), ("a", 1, 12, at(12), at(17), at(16))])
 
 
 @pytest.mark.parametrize("spec", ALIGNED, ids=str)

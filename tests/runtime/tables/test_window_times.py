@@ -92,7 +92,7 @@ def test_instants(shown: str, when: str) -> None:
     assert BERLIN.instant(wall(shown)) == instant(when)
 
 
-@given(st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1)))
+@given(st.datetimes(datetime(1990, 1, 1), datetime(2037, 1, 1)))
 def test_times_on_the_wall(moment: datetime) -> None:
     utc = moment.replace(tzinfo=timezone.utc)
     shown = utc.astimezone(ZoneInfo("Europe/Berlin")).replace(tzinfo=None)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.tables.plans import rows_of
 
 from millrace.relational import nodes as n
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import batch_context, collect
-from tests.spark.tables.plans import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,8 +20,12 @@ Run = Callable[[n.Rel], list[tuple[Any, ...]]]
 
 @pytest.fixture(scope="session")
 def context(spark: SparkSession) -> Context:
-    # Compiling code for a handful of rows takes longer than reading them.
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    # Compiling code for a handful of rows takes longer than reading them, and so does planning in several steps.
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
     return batch_context(spark, configuration=settings)
 
 

@@ -1,4 +1,4 @@
-"""Plans of all kinds of nodes without time, compared with DuckDB on the same rows."""
+"""Plans that SQL text alone does not make, or not all of: compared with DuckDB on the same rows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from typing import Any
 
 import duckdb
 import pytest
-
-from millrace.relational import nodes as n
-from millrace.relational import types as t
-from millrace.relational.rex import TRUE, Frame
 from tests.spark.tables.conftest import Run
 from tests.spark.tables.plans import (
     BIGINT,
@@ -34,6 +30,10 @@ from tests.spark.tables.plans import (
     project,
     values,
 )
+
+from millrace.relational import nodes as n
+from millrace.relational import types as t
+from millrace.relational.rex import Frame
 
 COLUMNS: dict[str, t.DataType] = {
     "k": INT,
@@ -73,7 +73,9 @@ def set_op(kind: str, all: bool, left: n.Rel, right: n.Rel) -> n.SetOp:
     return n.SetOp(kind, all, (left, right), left.schema)
 
 
-def over(*calls: tuple[Any, Frame], order: tuple[Any, ...] = by(at(T, "d")), partition: tuple[int, ...] = (0,)) -> n.Rel:
+def over(
+    *calls: tuple[Any, Frame], order: tuple[Any, ...] = by(at(T, "d")), partition: tuple[int, ...] = (0,)
+) -> n.Rel:
     fields = tuple(n.Field(f"x{index}", call.type.nullable()) for index, (call, _) in enumerate(calls))
     plan = n.Over(T, partition, order, calls, fields)
     return narrow(plan, "k", "v", "d", *(field.name for field in fields))
@@ -107,42 +109,33 @@ PROGRAMS: dict[str, tuple[n.Rel, str]] = {
         project(T, a=fn("+", V, at(T, "k")), b=fn("*", D, lit(2.0)), c=fn("-", V)),
         "SELECT v + k, d * 2, -v FROM t",
     ),
-    "texts with quotes": (project(T, a=lit("it's \\ \n ${x}"), b=S), "SELECT 'it''s \\ ' || chr(10) || ' ${x}', s FROM t"),
+    "texts with quotes": (
+        project(T, a=lit("it's \\ \n ${x}"), b=S),
+        "SELECT 'it''s \\ ' || chr(10) || ' ${x}', s FROM t",
+    ),
     "coalesce and case": (
         project(T, a=fn("COALESCE", S, lit("none")), b=fn("CASE", POSITIVE, lit("yes"), lit("no"))),
         "SELECT coalesce(s, 'none'), CASE WHEN v > 0 THEN 'yes' ELSE 'no' END FROM t",
-    ),
-    "filter": (n.Filter(T, POSITIVE), "SELECT * FROM t WHERE v > 0"),
-    "filter of three values": (
-        n.Filter(T, fn("OR", fn("NOT", POSITIVE), at(T, "b"))),
-        "SELECT * FROM t WHERE NOT v > 0 OR b",
     ),
     "filter that keeps nothing": (n.Filter(T, fn("=", lit(1), lit(2))), "SELECT * FROM t WHERE 1 = 2"),
     "filter on times": (
         n.Filter(T, fn("<", at(T, "ts"), lit(dt.datetime(1970, 1, 1), TIMESTAMP))),
         "SELECT * FROM t WHERE ts < TIMESTAMP '1970-01-01'",
     ),
-    "projections of projections": (
-        project(project(T, a=fn("+", V, lit(1)), b=S), x=fn("*", at(project(T, a=V, b=S), "a"), lit(2))),
-        "SELECT (v + 1) * 2 FROM t",
-    ),
     "group": (
         group(T, ["k"], n=agg("COUNT"), s=agg("SUM", V), lo=agg("MIN", S), hi=agg("MAX", at(T, "ts"))),
         "SELECT k, count(*), sum(v)::INT, min(s), max(ts) FROM t GROUP BY k",
     ),
-    "group by two keys": (group(T, ["k", "s"], n=agg("COUNT", V)), "SELECT k, s, count(v) FROM t GROUP BY k, s"),
     "group without keys": (
         group(T, [], n=agg("COUNT"), s=agg("SUM", V), a=agg("AVG", D)),
         "SELECT count(*), sum(v)::INT, avg(d) FROM t",
     ),
-    "group of nothing": (group(E, ["k"], n=agg("COUNT")), "SELECT k, count(*) FROM e GROUP BY k"),
     "group of nothing without keys": (
         group(E, [], n=agg("COUNT"), s=agg("SUM", V), l=agg("LISTAGG", S), x=agg("COLLECT", S)),
         "SELECT 0::BIGINT, NULL, NULL, NULL",
     ),
     "average of whole numbers": (group(T, ["k"], a=agg("AVG", V)), "SELECT k, trunc(avg(v))::INT FROM t GROUP BY k"),
     "sums of decimals": (group(T, [], a=agg("SUM", M)), "SELECT sum(m)::DECIMAL(38, 2) FROM t"),
-    "distinct": (group(narrow(T, "k", "s"), ["k", "s"]), "SELECT DISTINCT k, s FROM t"),
     "distinct aggregates": (
         group(T, ["k"], a=agg("COUNT", V, distinct=True), b=agg("SUM", V, distinct=True), c=agg("COUNT")),
         "SELECT k, count(DISTINCT v), sum(DISTINCT v)::INT, count(*) FROM t GROUP BY k",
@@ -163,65 +156,43 @@ PROGRAMS: dict[str, tuple[n.Rel, str]] = {
         group(T, [], x=agg("ARRAY_AGG", V, order=by(D))),
         "SELECT array_agg(v ORDER BY d NULLS FIRST) FROM t",
     ),
-    "percentile": (group(T, ["k"], x=agg("PERCENTILE", V, lit(0.25))), "SELECT k, quantile_cont(v, 0.25) FROM t GROUP BY k"),
-    "having": (
-        n.Filter(group(T, ["k"], c=agg("COUNT")), fn(">", at(group(T, ["k"], c=agg("COUNT")), "c"), lit(1, BIGINT))),
-        "SELECT k, count(*) FROM t GROUP BY k HAVING count(*) > 1",
+    "percentile": (
+        group(T, ["k"], x=agg("PERCENTILE", V, lit(0.25))),
+        "SELECT k, quantile_cont(v, 0.25) FROM t GROUP BY k",
     ),
-    "inner join": (joined("INNER"), "SELECT * FROM t JOIN u ON t.k = u.k"),
     "left join": (joined("LEFT"), "SELECT * FROM t LEFT JOIN u ON t.k = u.k"),
     "right join": (joined("RIGHT"), "SELECT * FROM t RIGHT JOIN u ON t.k = u.k"),
     "full join": (joined("FULL"), "SELECT * FROM t FULL JOIN u ON t.k = u.k"),
-    "semi join": (joined("SEMI"), "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)"),
-    "anti join": (joined("ANTI"), "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)"),
     "not in with NULL": (joined("ANTI", null_aware=True), "SELECT * FROM t WHERE k NOT IN (SELECT k FROM u)"),
     "not in without NULL": (
         joined("ANTI", right=n.Filter(U, fn("IS NOT NULL", at(U, "k"))), null_aware=True),
         "SELECT * FROM t WHERE k NOT IN (SELECT k FROM u WHERE k IS NOT NULL)",
     ),
     "not in nothing": (joined("ANTI", right=E, null_aware=True), "SELECT * FROM t WHERE k NOT IN (SELECT k FROM e)"),
-    "cross join": (n.Join(U, U, "INNER", TRUE), "SELECT * FROM u CROSS JOIN u AS x"),
     "left join of nothing": (joined("LEFT", right=E), "SELECT * FROM t LEFT JOIN e ON t.k = e.k"),
     "join with a range": (
         n.Join(T, U, "LEFT", fn("AND", fn("<", V, at(U, "w", WIDTH)), fn("=", S, at(U, "s", WIDTH)))),
         "SELECT * FROM t LEFT JOIN u ON t.v < u.w AND t.s = u.s",
     ),
-    "self join": (joined("INNER", right=T), "SELECT * FROM t JOIN t AS x ON t.k = x.k"),
     "filter above a left join": (
         n.Filter(joined("LEFT"), fn("AND", POSITIVE, fn("IS NULL", at(joined("LEFT"), "w")))),
         "SELECT * FROM t LEFT JOIN u ON t.k = u.k WHERE v > 0 AND w IS NULL",
     ),
-    "union": (set_op("UNION", False, narrow(T, "k"), narrow(U, "k")), "SELECT k FROM t UNION SELECT k FROM u"),
-    "union all": (set_op("UNION", True, narrow(T, "k"), narrow(U, "k")), "SELECT k FROM t UNION ALL SELECT k FROM u"),
-    "intersect": (
-        set_op("INTERSECT", False, narrow(T, "k", "s"), narrow(U, "k", "s")),
-        "SELECT k, s FROM t INTERSECT SELECT k, s FROM u",
-    ),
-    "intersect all": (
-        set_op("INTERSECT", True, narrow(T, "k"), narrow(U, "k")),
-        "SELECT k FROM t INTERSECT ALL SELECT k FROM u",
-    ),
-    "except": (set_op("EXCEPT", False, narrow(T, "k"), narrow(U, "k")), "SELECT k FROM t EXCEPT SELECT k FROM u"),
-    "except all": (set_op("EXCEPT", True, narrow(T, "k"), narrow(U, "k")), "SELECT k FROM t EXCEPT ALL SELECT k FROM u"),
-    "filter above a union": (
-        n.Filter(set_op("UNION", True, narrow(T, "k"), narrow(U, "k")), fn("=", at(narrow(T, "k"), "k"), lit(1))),
-        "SELECT k FROM (SELECT k FROM t UNION ALL SELECT k FROM u) WHERE k = 1",
+    "except all": (
+        set_op("EXCEPT", True, narrow(T, "k"), narrow(U, "k")),
+        "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
     ),
     "limit after order": (
         n.Sort(T, by(V, descending=True, nulls_first=False), 2, 2),
         "SELECT * FROM t ORDER BY v DESC NULLS LAST LIMIT 2 OFFSET 2",
     ),
-    "first nulls": (n.Sort(T, by(S), 0, 1), "SELECT * FROM t ORDER BY s NULLS FIRST LIMIT 1"),
     "no limit at all": (n.Sort(narrow(T, "v"), (), 0, 0), "SELECT v FROM t LIMIT 0"),
-    "row number": (rank("ROW_NUMBER", 1, 2), rank_sql("row_number", "rn <= 2")),
     "rank": (rank("RANK", 1, 1), rank_sql("rank", "rn <= 1")),
-    "dense rank": (rank("DENSE_RANK", 2, 2), rank_sql("dense_rank", "rn = 2")),
     "top without number": (rank("ROW_NUMBER", 1, 1, False), rank_sql("row_number", "rn = 1", "k, v")),
     "sums over rows": (
         over((agg("SUM", V), ROWS_2), (agg("COUNT", V), ROWS_2)),
         f"SELECT k, v, d, sum(v) {window('ROWS 1 PRECEDING')}::INT, count(v) {window('ROWS 1 PRECEDING')} FROM t",
     ),
-    "sums over peers": (over((agg("SUM", V), ALL_BEFORE)), f"SELECT k, v, d, sum(v) {window('')}::INT FROM t"),
     "rows ahead": (
         over((agg("MAX", V), AHEAD)),
         f"SELECT k, v, d, max(v) {window('ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING')} FROM t",
@@ -238,13 +209,15 @@ PROGRAMS: dict[str, tuple[n.Rel, str]] = {
         over((agg("COUNT"), ALL_BEFORE), order=(), partition=()),
         "SELECT k, v, d, count(*) OVER () FROM t",
     ),
-    "computed keys": (
-        group(project(T, y=fn("YEAR", at(T, "ts"))), ["y"], n=agg("COUNT")),
-        "SELECT year(ts), count(*) FROM t GROUP BY ALL",
-    ),
     "casts": (
         project(T, a=cast(V, STRING), b=cast(V, BIGINT), c=cast(at(T, "ts"), DATE)),
         "SELECT v::VARCHAR, v::BIGINT, ts::DATE FROM t",
+    ),
+    "each row for every projection": (
+        n.Expand(
+            T, ((V, S), (lit(None, INT), fn("COALESCE", S, lit("none")))), (n.Field("v", INT), n.Field("s", STRING))
+        ),
+        "SELECT v, s FROM t UNION ALL SELECT NULL, coalesce(s, 'none') FROM t",
     ),
     "in Python": (
         n.Filter(project(T, f=fn("DATE_FORMAT", at(T, "ts"), lit("yyyy-MM")), v=V), fn("IS NOT NULL", lit(1))),

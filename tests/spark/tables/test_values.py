@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.tables.conftest import Run
+from tests.spark.tables.plans import INT, INTERVAL, STRING, fn, lit, project, rows_of, values
 
 from millrace.common.types import Row
 from millrace.relational import nodes as n
@@ -19,8 +21,6 @@ from millrace.spark.tables.execute import batch_context, collect
 from millrace.spark.tables.frames import types_of
 from millrace.spark.tables.leaves import values as values_frame
 from millrace.spark.tables.types import as_internal
-from tests.spark.tables.conftest import Run
-from tests.spark.tables.plans import INT, INTERVAL, STRING, fn, lit, project, rows_of, values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,6 @@ UTC = dt.timezone.utc
 LTZ = t.LocalZonedTimestampType(6)
 MONTHS = t.YearMonthIntervalType(t.YearMonthIntervalType.YearMonthResolution.MONTH)
 ROW = t.RowType([t.RowField("x", INT), t.RowField("a b`c", t.ArrayType(t.TimeType(6)))])
-
 
 
 def named(*fields: Any) -> Row:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.tables.conftest import Run
+from tests.spark.tables.plans import BIGINT, INT, STRING, TIMESTAMP, agg, at, rows_of, values
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import AggCall
 from millrace.spark.tables.execute import batch_context, collect
-from tests.spark.tables.conftest import Run
-from tests.spark.tables.plans import BIGINT, INT, STRING, TIMESTAMP, agg, at, rows_of, values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,9 +99,7 @@ def window_aggregate(window: n.WindowSpec, attached: bool, *calls: AggCall) -> n
 @pytest.mark.parametrize(("name", "keyed"), [*((name, False) for name in WINDOWS), ("session", True)])
 def test_each_row_is_in_its_windows(run: Run, name: str, keyed: bool) -> None:
     window = WINDOWS[name]
-    expected = [
-        (*row, moment(start), moment(end), moment(end - 1)) for *row, start, end in assigned(window, keyed)
-    ]
+    expected = [(*row, moment(start), moment(end), moment(end - 1)) for *row, start, end in assigned(window, keyed)]
     assert expected
     assert run(window_table(window, partition=(0,) if keyed else ())) == sorted(expected, key=repr)
 
@@ -129,7 +127,15 @@ def test_no_rows_make_no_windows(run: Run, name: str) -> None:
 def test_windows_of_a_window_with_grouping_sets(run: Run) -> None:
     plan = window_aggregate(n.WindowSpec("TUMBLE", 10**9), False, agg("COUNT"))
     sets = n.WindowAggregate(
-        plan.input, plan.window, 2, (0,), plan.aggregates, ("END",), (*plan.columns[:2], plan.columns[3]), None, ((0,), ())
+        plan.input,
+        plan.window,
+        2,
+        (0,),
+        plan.aggregates,
+        ("END",),
+        (*plan.columns[:2], plan.columns[3]),
+        None,
+        ((0,), ()),
     )
     found = [row[:2] for row in run(sets) if row[2] > EPOCH]
     kept = [row for row in ROWS if row[2] >= EPOCH]
@@ -141,7 +147,10 @@ def test_days_begin_at_local_midnight(spark: SparkSession) -> None:
     """On 2021-03-14 the clocks of New York skip two o'clock: that day has 23 hours."""
     ltz = t.LocalZonedTimestampType(3)
     utc = dt.timezone.utc
-    table = values({"ts": ltz}, *((dt.datetime(2021, 3, day, hour, tzinfo=utc),) for day, hour in ((14, 4), (14, 5), (15, 3), (15, 4))))
+    table = values(
+        {"ts": ltz},
+        *((dt.datetime(2021, 3, day, hour, tzinfo=utc),) for day, hour in ((14, 4), (14, 5), (15, 3), (15, 4))),
+    )
     columns = (n.Field("n", BIGINT), n.Field("start", TIMESTAMP), n.Field("end", TIMESTAMP), n.Field("time", ltz))
     plan = n.WindowAggregate(
         table, n.WindowSpec("TUMBLE", 86_400_000), 0, (), (agg("COUNT"),), ("START", "END", "ROWTIME"), columns

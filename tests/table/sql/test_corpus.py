@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 from collections.abc import Iterator
 
 import pytest
 import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlglot import exp
 from tests.table.sql.corpus import QUERIES, STATEMENTS
 
@@ -17,6 +20,8 @@ from millrace.table.sql.parser import parse_query, parse_statement
 from millrace.table.sql.statements import Statement
 
 ALL = [(kind, text) for kind, texts in STATEMENTS.items() for text in texts]
+TOKEN = re.compile(r"'[^']*'|`[^`]*`|\w+|\s+|.")
+TOKENS = sorted({token for _, text in ALL for token in TOKEN.findall(text)})
 
 
 def test_the_corpus_is_large_and_has_every_statement() -> None:
@@ -75,6 +80,19 @@ def _read(text: str) -> Statement | None:
         return parse_statement(text)
     except SqlParseError:
         return None
+
+
+@given(st.sampled_from([text for _, text in ALL]), st.data())
+def test_whatever_is_typed_is_read_or_refused_with_a_place(text: str, data: st.DataObject) -> None:
+    tokens = TOKEN.findall(text)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(tokens)))
+        tokens[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(st.sampled_from(TOKENS), max_size=2))
+    try:
+        position = parse_statement("".join(tokens)).position
+    except SqlParseError as error:
+        position = error.position
+    assert position is not None
 
 
 def test_statements_are_frozen() -> None:

@@ -30,6 +30,33 @@ at line 1, column 17:
 """,
     ),
     (
+        "SELECT a FORM t",
+        """
+'FORM' does not belong here, did you mean 'FROM'?
+at line 1, column 10:
+  SELECT a FORM t
+           ^^^^
+""",
+    ),
+    (
+        "SELECT (SELECT a FROM t\n  WHERE b GRUOP BY a)",
+        """
+'GRUOP' does not belong here, did you mean 'GROUP'?
+at line 2, column 11:
+    WHERE b GRUOP BY a)
+            ^^^^^
+""",
+    ),
+    (
+        "SELECT * FROM order",
+        """
+expected a table, found 'order': ORDER is a keyword, as a name it is written `order`
+at line 1, column 15:
+  SELECT * FROM order
+                ^^^^^
+""",
+    ),
+    (
         "SELECT a FROM",
         """
 expected a table, found the end of the statement
@@ -113,7 +140,7 @@ at line 1, column 8:
     (
         "SELECT * FROM ((SELECT 1) UNION (SELECT 2) WHERE x)",
         """
-expected ), found 'WHERE'
+expected ')', found 'WHERE'
 at line 1, column 44:
   SELECT * FROM ((SELECT 1) UNION (SELECT 2) WHERE x)
                                              ^^^^^
@@ -163,12 +190,12 @@ def test_errors_show_their_place(text: str, shown: str) -> None:
         ("SELECT x'1'", "a binary string has two digits"),
         ("SELECT * FROM (a JOIN b ON TRUE) AS c", "a join in brackets has no name"),
         ("SELECT a OVERLAPS b", "OVERLAPS stands between two pairs"),
-        ("SELECT ROW_NUMBER() OVER", "expected (, found the end"),
+        ("SELECT ROW_NUMBER() OVER", "expected '(', found the end"),
         ("SELECT CASE a END", "expected WHEN, found 'END'"),
         ("SELECT a.b. FROM t", "expected a name of a field, found 'FROM'"),
         ("SELECT a FROM t LIMIT x", "expected a number of rows, found 'x'"),
-        ("SELECT (SELECT 1", "expected ), found the end"),
-        ("SELECT * FROM f(x", "expected ), found the end"),
+        ("SELECT (SELECT 1", "expected ')', found the end"),
+        ("SELECT * FROM f(x", "expected ')', found the end"),
         (
             "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A{3,1}) DEFINE A AS TRUE)",
             "at least 3 and at most 1 times is never",
@@ -204,6 +231,15 @@ def test_nodes_know_their_text(find: type[exp.Expression], expected: str) -> Non
     assert position is not None
     assert position.text == expected
     assert position.column == text.index(expected) + 1
+
+
+def test_deep_nesting_is_an_error_of_the_statement() -> None:
+    with pytest.raises(SqlParseError, match="nested too deeply"):
+        parse_statement(f"SELECT {'(' * 2000}1{')' * 2000}")
+
+
+def test_long_conditions_are_no_nesting() -> None:
+    assert parse_query("SELECT " + " OR ".join(f"a = {number}" for number in range(2000)))
 
 
 def test_copies_of_trees_know_their_place() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from millrace.table.sql.nodes import IsJson
 from millrace.table.sql.parser import parse_expression
 
 NUMBERS = st.sampled_from(["1", "2", "3", "7", "(2 - 5)", "- 4"])
@@ -72,14 +73,24 @@ def test_operators_bind_as_in_flink(text: str, same: str) -> None:
 
 
 def _without_brackets(tree: exp.Expression) -> exp.Expr:
-    return tree.transform(lambda node: node.unnest() if isinstance(node, exp.Paren) else node)
+    return _replaced(tree, lambda node: node.this if isinstance(node, exp.Paren) else node)
 
 
 def _in_brackets(tree: exp.Expr) -> str:
     """The expression with brackets round each of its parts."""
-    operators = (exp.Binary, exp.Between, exp.In, exp.Not, exp.Neg, IsJson)
-    wrapped = tree.transform(lambda node: exp.Paren(this=node) if isinstance(node, operators) else node)
-    return wrapped.sql("flink")
+    operators = (exp.Binary, exp.Between, exp.In, exp.Not, exp.Neg)
+    return _replaced(tree, lambda node: exp.Paren(this=node) if isinstance(node, operators) else node).sql("flink")
+
+
+def _replaced(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The tree with every node changed, the parts of a node before it."""
+    root = exp.Paren(this=tree.copy())
+    for node in reversed(list(root.this.walk())):
+        changed = change(node.copy())
+        if type(changed) is not type(node) or changed != node:
+            node.replace(changed)
+    found: exp.Expr = root.this
+    return found
 
 
 def _computed(text: str) -> object:

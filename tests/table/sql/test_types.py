@@ -96,7 +96,7 @@ def test_comments_of_fields_are_kept() -> None:
         ("TIMESTAMP(10)", "the precision of TIMESTAMP is from 0 to 9, not 10", 1),
         ("ARRAY<STRNG>", "unknown data type 'STRNG', did you mean 'STRING'?", 7),
         ("ARRAY<cat.db.my_type>", "unknown data type 'cat.db.my_type'", 7),
-        ("ARRAY INT", "expected <, found 'INT'", 7),
+        ("ARRAY INT", "expected '<', found 'INT'", 7),
         ("VARCHAR(1, 2)", "expected 1 number at most", 8),
         ("INTERVAL MONTH TO DAY", "expected MONTH, HOUR, MINUTE or SECOND, found 'DAY'", 19),
         ("INTERVAL SECOND TO HOUR", "there is no interval SECOND TO HOUR", 10),

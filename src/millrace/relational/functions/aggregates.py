@@ -132,5 +132,6 @@ def _load() -> None:
         aggregates_bitmaps,
         aggregates_collections,
         aggregates_numbers,
+        aggregates_single,
         aggregates_values,
     )

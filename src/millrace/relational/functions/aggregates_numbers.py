@@ -22,6 +22,7 @@ from millrace.relational.functions.aggregate_parts import (
     counting,
     signed,
     summing,
+    wrap,
 )
 from millrace.relational.functions.aggregates import aggregate
 from millrace.relational.functions.registry import Signature
@@ -87,7 +88,8 @@ class Sum(Folding):
 
 
 class Average(Sum):
-    """Of whole numbers it is cut towards zero; of DECIMALs it is rounded half up."""
+    """Of whole numbers it is cut towards zero, and their sum is a BIGINT that wraps around; of DECIMALs it is rounded
+    half up."""
 
     def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
         sums, counts = slots
@@ -99,7 +101,7 @@ class Average(Sum):
         elif pa.types.is_floating(result_type):
             divided = [s / n if n else None for s, n in zip(sums, counts)]
         else:
-            divided = [_cut(s, n) if n else None for s, n in zip(sums, counts)]
+            divided = [_cut(wrap(s, 64), n) if n else None for s, n in zip(sums, counts)]
         return column_of(divided, result_type)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
 from millrace.relational.casting import common_type, is_bytes, is_text
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Infer, Signature, SignatureError, Surroundings, scalar
@@ -56,10 +57,27 @@ def comparable(value: Any) -> Any:
 
 
 @scalar(
-    "ARRAY", same_type(result=lambda types: t.ArrayType(_common(types)), nullable=False), syntax="ARRAY[value, ...]"
+    "ARRAY",
+    same_type(result=lambda types: t.ArrayType(_common(types)), nullable=False),
+    spark="array({args})",
+    syntax="ARRAY[value, ...]",
 )
 def array(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, lambda *values: list(values), nulls=True)
+    if all(isinstance(arg, pa.Scalar) for arg in args):
+        return by_row(call, args, lambda *values: list(values), nulls=True)
+    columns = [as_column(arg, around.length) for arg in args]
+    width, size = len(args), around.length
+    in_rows = np.arange(width * size).reshape(width, size).T.ravel()
+    values = pa.concat_arrays(columns).take(pa.array(in_rows))
+    offsets = pa.array(np.arange(0, width * size + 1, width), pa.int32())
+    return pa.ListArray.from_arrays(offsets, values, type=arrow_type(call.type))
+
+
+def as_column(arg: Column, length: int) -> pa.Array:
+    """An argument as an array."""
+    if isinstance(arg, pa.Scalar):
+        return pa.repeat(arg, length) if arg.is_valid else pa.nulls(length, arg.type)
+    return arg.combine_chunks() if isinstance(arg, pa.ChunkedArray) else arg
 
 
 def _common(types: Sequence[DataType]) -> DataType:
@@ -68,10 +86,11 @@ def _common(types: Sequence[DataType]) -> DataType:
     return found
 
 
-def _spark_size(call: Call, args: Sequence[str]) -> str:
-    if isinstance(call.args[0].type, t.ArrayType):
-        return f"array_size({args[0]})"
-    return f"array_size(map_keys({args[0]}))"
+def _spark_size(call: Call, args: Sequence[str]) -> str | None:
+    held = call.args[0].type
+    if isinstance(held, t.MultisetType):
+        return None
+    return f"array_size({args[0]})" if isinstance(held, t.ArrayType) else f"array_size(map_keys({args[0]}))"
 
 
 _COUNTED = (t.ArrayType, t.MapType, t.MultisetType)
@@ -133,7 +152,14 @@ def _infer_item(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     raise SignatureError("it takes (ARRAY, INTEGER) or (MAP, key)")
 
 
-@scalar("ITEM", _infer_item, aliases=("AT",), syntax="array[position] or map[key]")
+def _spark_item(call: Call, args: Sequence[str]) -> str | None:
+    held, key = (arg.type for arg in call.args)
+    if isinstance(held, t.MapType):
+        return f"{args[0]}[{args[1]}]" if is_text(key) or isinstance(key, t.IntegralType) else None
+    return None if isinstance(key, t.BigIntType) else f"get({args[0]}, {args[1]} - 1)"
+
+
+@scalar("ITEM", _infer_item, spark=_spark_item, aliases=("AT",), syntax="array[position] or map[key]")
 def item(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """NULL where there is no such element."""
     held, key = args
@@ -234,7 +260,7 @@ def array_remove(call: Call, args: Sequence[Column], around: Surroundings) -> Co
 # -- parts and order --------------------------------------------------------------------------------------------------
 
 
-@scalar("ARRAY_REVERSE", takes(ARRAY, result=first))
+@scalar("ARRAY_REVERSE", takes(ARRAY, result=first), spark="reverse({0})")
 def array_reverse(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda held: held[::-1])
 
@@ -251,7 +277,7 @@ def _slice(held: list[Any], start: int, end: int | None = None) -> list[Any]:
     return held[max(begin, 1) - 1 : max(last or 1, 0)]
 
 
-@scalar("ARRAY_JOIN", takes(TEXTS, TEXT, TEXT, result=STRING, optional=1))
+@scalar("ARRAY_JOIN", takes(TEXTS, TEXT, TEXT, result=STRING, optional=1), spark="array_join({args})")
 def array_join(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, _join)
 

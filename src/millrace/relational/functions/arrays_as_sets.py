@@ -47,7 +47,7 @@ def array_distinct(call: Call, args: Sequence[Column], around: Surroundings) -> 
     return by_row(call, args, lambda held: list(_unique(held).values()))
 
 
-@scalar("ARRAY_CONCAT", _arrays(1, None))
+@scalar("ARRAY_CONCAT", _arrays(1, None), spark="concat({args})")
 def array_concat(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda *arrays: [value for held in arrays for value in held])
 

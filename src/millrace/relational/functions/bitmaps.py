@@ -76,7 +76,7 @@ def bitmap_from_bytes(call: Call, args: Sequence[Column], around: Surroundings) 
     def check(data: bytes) -> bytes:
         try:
             return written(_read(data))
-        except ValueError as error:
+        except (ValueError, IndexError) as error:
             raise ValueError(f"BITMAP_FROM_BYTES: {len(data)} bytes that are no Roaring bitmap") from error
 
     bitmap_class()

@@ -28,6 +28,8 @@ def kernel(source: DataType, target: DataType, zone: str) -> Kernel | None:
     """The kernel for a pair of types, None if there is none."""
     if source.is_same(target):
         return lambda column: column
+    if isinstance(source, t.VariantType) or isinstance(target, t.VariantType):
+        return None
     wanted = arrow_type(target)
     if isinstance(source, t.NullType):
         return lambda column: column.cast(wanted)
@@ -129,15 +131,36 @@ def _from_float(target: DataType, wanted: pa.DataType) -> Kernel | None:
 
 
 def _time(source: DataType, target: DataType, wanted: pa.DataType, zone: str) -> Kernel | None:
-    if isinstance(source, t.DateType) and isinstance(target, t.TimestampType):
-        return lambda column: column.cast(wanted)
+    if isinstance(source, (t.DateType, *_TIMESTAMPS)) and isinstance(target, _TIMESTAMPS):
+        return _timestamp(source, target, wanted, zone)
     if isinstance(source, _TIMESTAMPS) and isinstance(target, t.DateType):
         local = _local(source, zone)
         return lambda column: pc.cast(local(column), wanted, safe=False)
-    if isinstance(source, _TIMESTAMPS) and isinstance(target, t.TimestampType):
-        if min(6, target.precision) >= min(6, source.precision):
-            return _local(source, zone)
-    if type(source) is type(target) and isinstance(source, (t.LocalZonedTimestampType, t.TimeType)):
-        if min(6, target.precision) >= min(6, source.precision):  # type: ignore[attr-defined]
-            return lambda column: column
+    if isinstance(source, t.TimeType) and isinstance(target, t.TimeType):
+        return (lambda column: column) if _digits(target) >= _digits(source) else None
     return None
+
+
+def _digits(data_type: DataType) -> int:
+    """Digits after the second that columns of the type have."""
+    return min(6, getattr(data_type, "precision", 0))
+
+
+def _timestamp(source: DataType, target: DataType, wanted: pa.DataType, zone: str) -> Kernel:
+    zoned = isinstance(target, t.LocalZonedTimestampType)
+    same = isinstance(source, t.LocalZonedTimestampType) == zoned
+    local = _local(source, zone)
+    coarser = _digits(target) < _digits(source)
+
+    def convert(column: Any) -> Column | None:
+        moved = column if same else local(column).cast(pa.timestamp("us"))
+        if zoned and not same:
+            try:
+                moved = pc.assume_timezone(moved, zone, ambiguous="earliest").cast(wanted)
+            except pa.ArrowInvalid:
+                return None  # a time that the zone skips
+        if coarser:
+            moved = pc.floor_temporal(moved, 10 ** (6 - _digits(target)), unit="microsecond")
+        return moved.cast(wanted)
+
+    return convert

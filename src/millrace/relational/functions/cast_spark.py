@@ -35,6 +35,8 @@ def spark_cast(call: Call, value: str, attempt: bool) -> str | None:
         return _to_text(source, target, value)
     if isinstance(target, t.DecimalType):
         return _to_decimal(source, target, value, attempt)
+    if type(source) is type(target) and isinstance(source, _TIMESTAMPS):
+        return _cut(target, value) if _coarser(source, target) else value
     return f"CAST({value} AS {_NAMES[type(target)]})" if _same_in_spark(source, target) else None
 
 
@@ -55,9 +57,22 @@ def _same_in_spark(source: DataType, target: DataType) -> bool:
         return isinstance(target, _TIMESTAMPS)
     if isinstance(source, _TIMESTAMPS):
         if isinstance(target, _TIMESTAMPS):
-            return min(6, target.precision) >= min(6, source.precision)
+            return not _coarser(source, target)
         return isinstance(target, t.DateType)
     return False
+
+
+def _coarser(source: DataType, target: DataType) -> bool:
+    return min(6, target.precision) < min(6, source.precision)  # type: ignore[attr-defined]
+
+
+def _cut(target: DataType, value: str) -> str | None:
+    """Without the digits that a timestamp's type does not have."""
+    precision: int = target.precision  # type: ignore[attr-defined]
+    if isinstance(target, t.TimestampType):
+        return f"CAST(substring(CAST({value} AS STRING), 1, {20 + precision if precision else 19}) AS TIMESTAMP_NTZ)"
+    units = {0: "SECOND", 3: "MILLISECOND"}
+    return f"date_trunc('{units[precision]}', {value})" if precision in units else None
 
 
 def _to_decimal(source: DataType, target: t.DecimalType, value: str, attempt: bool) -> str | None:

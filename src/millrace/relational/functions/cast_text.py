@@ -18,6 +18,7 @@ Format = Callable[[Any], str]
 _NULL = "NULL"
 _PLAIN_FROM, _PLAIN_BELOW = -3, 7
 """powers of ten between which Java writes floating numbers without an exponent"""
+_PLAIN_NUMBERS = 10.0**_PLAIN_FROM, 10.0**_PLAIN_BELOW
 
 
 def formatter(source: DataType, zone: str) -> Format | None:
@@ -63,6 +64,8 @@ def _inside(source: DataType, zone: str) -> Format | None:
 
 def double_text(value: float) -> str:
     """A DOUBLE as Java prints it: 1.0, 1.0E10, NaN, -Infinity."""
+    if _PLAIN_NUMBERS[0] <= abs(value) < _PLAIN_NUMBERS[1]:
+        return repr(value)  # here Python prints the same
     return _java(value, repr, float)
 
 

@@ -19,6 +19,7 @@ from millrace.relational.casting import as_decimal, is_bytes, is_number, is_text
 from millrace.relational.functions import decimals
 from millrace.relational.functions.cast_parse import CastError, parser
 from millrace.relational.functions.cast_text import formatter
+from millrace.relational.functions.cast_variants import from_variant, to_variant
 from millrace.relational.types import DataType
 
 Convert = Callable[[Any], Any]
@@ -31,6 +32,10 @@ _MILLISECOND = dt.timedelta(milliseconds=1)
 
 def caster(source: DataType, target: DataType, zone: str = "UTC") -> Convert | None:
     """The function that converts values; None if there is no such CAST."""
+    if isinstance(source, t.VariantType):
+        return from_variant(target)
+    if isinstance(target, t.VariantType):
+        return to_variant(source)
     if is_text(target):
         return _to_text(source, target, zone)
     if isinstance(source, t.NullType):
@@ -65,7 +70,9 @@ def why_not(source: DataType, target: DataType) -> str:
 
 
 def may_be_null(source: DataType, target: DataType) -> bool:
-    """Whether a CAST may give NULL for a value: a DECIMAL with too many digits."""
+    """Whether a CAST may give NULL for a value: a DECIMAL with too many digits, or null inside of a VARIANT."""
+    if isinstance(source, t.VariantType):
+        return True
     if not isinstance(target, t.DecimalType):
         return False
     if isinstance(source, (t.IntegralType, t.DecimalType)):
@@ -154,7 +161,7 @@ def _to_number(source: DataType, target: DataType) -> Convert | None:
 
 def _decimal_of_double(value: float) -> Decimal:
     if not math.isfinite(value):
-        raise CastError(f"cannot make a DECIMAL of {value}")
+        raise CastError("cannot make a DECIMAL of NaN or Infinity")
     return Decimal(repr(value))
 
 

@@ -15,16 +15,44 @@ from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
 from millrace.relational.functions.signatures import STRING, TEXT, takes
 from millrace.relational.functions.temporal_formatting import Format, formatter, strftime
-from millrace.relational.functions.temporal_numbers import STAMP_OR_TEXT
+from millrace.relational.functions.temporal_numbers import STAMP_OR_TEXT, STAMPS
 from millrace.relational.functions.temporal_parsing import simple_parser
+from millrace.relational.functions.temporal_patterns import Field, Text, read_pattern
 from millrace.relational.functions.temporal_zones import local_times
 from millrace.relational.functions.timestamps import DEFAULT
-from millrace.relational.rex import Call
+from millrace.relational.rex import Call, Literal
 
 _read = simple_parser(DEFAULT)
 
 
-@scalar("DATE_FORMAT", takes(STAMP_OR_TEXT, TEXT, result=STRING, nullable=True), syntax="DATE_FORMAT(time, format)")
+_PLACES = {"y": (1, 4), "M": (6, 2), "d": (9, 2), "H": (12, 2), "m": (15, 2), "s": (18, 2)}
+"""where the parts are in Spark's text of a TIMESTAMP, and how long they are"""
+
+
+def _spark(call: Call, args: Sequence[str]) -> str | None:
+    """For plain patterns. Not with ``date_format``: it would move times that the session's zone skips."""
+    time, pattern = call.args
+    if not isinstance(time.type, STAMPS) or not isinstance(pattern, Literal) or pattern.value is None:
+        return None
+    if strftime(pattern.value) is None:
+        return None
+    parts = []
+    for part in read_pattern(pattern.value, False):
+        if isinstance(part, Field):
+            start, length = _PLACES[part.letter]
+            parts.append(f"substring(CAST({args[0]} AS STRING), {start}, {length})")
+        elif isinstance(part, Text):
+            escaped = part.text.replace("\\", "\\\\").replace("'", "\\'")
+            parts.append(f"'{escaped}'")
+    return f"concat({', '.join(parts)})"
+
+
+@scalar(
+    "DATE_FORMAT",
+    takes(STAMP_OR_TEXT, TEXT, result=STRING, nullable=True),
+    spark=_spark,
+    syntax="DATE_FORMAT(time, format)",
+)
 def date_format(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """Text is read as yyyy-MM-dd HH:mm:ss first. Of a TIMESTAMP_LTZ what clocks in the session's zone show."""
     times, pattern = args

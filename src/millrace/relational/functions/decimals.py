@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 from decimal import Decimal
+from functools import lru_cache
 
 from millrace.relational.types import DecimalType
 
@@ -22,14 +23,18 @@ QUOTIENT = decimal.Context(prec=MOST, rounding=decimal.ROUND_HALF_UP, traps=[])
 """quotients are first rounded to 38 digits"""
 
 
+@lru_cache(maxsize=None)
+def last_place(scale: int) -> Decimal:
+    """The smallest number with so many digits after the point."""
+    return Decimal((0, (1,), -scale))
+
+
 def fit(value: Decimal, precision: int, scale: int, rounding: str = decimal.ROUND_HALF_UP) -> Decimal | None:
     """The value rounded to ``scale`` digits after the point; None if it then has more than ``precision`` digits."""
     if not value.is_finite() or value.adjusted() >= MOST + 1:
         return None
-    rounded = value.quantize(Decimal((0, (1,), -scale)), rounding, EXACT)
-    if rounded.adjusted() >= precision - scale and rounded:
-        return None
-    return rounded if rounded else Decimal((0, (0,), -scale))
+    rounded = value.quantize(last_place(scale), rounding, EXACT)
+    return None if rounded and rounded.adjusted() >= precision - scale else rounded
 
 
 def addition_type(left: DecimalType, right: DecimalType) -> DecimalType:

@@ -49,5 +49,3 @@ def _bytes(text: str) -> bytes | None:
         return binascii.unhexlify(text)
     except ValueError:
         return None
-
-

@@ -73,7 +73,7 @@ def _encoded(text: str, charset: str) -> bytes:
     return text.encode(charset, "replace")
 
 
-@scalar("TO_BASE64", takes(TEXT_OR_BYTES, result=STRING), spark="base64({0})")
+@scalar("TO_BASE64", takes(TEXT_OR_BYTES, result=STRING), spark=r"replace(base64({0}), '\r\n', '')")
 def _to_base64(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda value: base64.b64encode(_bytes(value)).decode())
 

@@ -1,14 +1,19 @@
-"""Columns of JSON text, parsed once for all functions of a query that read them."""
+"""What functions that read JSON share: columns of JSON text, parsed once for all functions of a query that read them,
+and paths into them."""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.functions.columns import Prepare
+from millrace.relational.functions.columns import Prepare, by_row
+from millrace.relational.functions.json_path import InvalidPath, MissingPath, Path, read_path
 from millrace.relational.functions.json_text import read_json
+from millrace.relational.functions.registry import Column, SignatureError
+from millrace.relational.rex import Call, Literal, Rex
 
 INVALID = object()
 """what text that is no JSON is parsed to"""
@@ -57,3 +62,57 @@ def _forget(column: weakref.ref[Any]) -> None:
     last = _last
     if last is not None and last[0] is column:
         _last = None
+
+
+def by_document(call: Call, args: Sequence[Column], function: Callable[..., Any]) -> Column:
+    """``function`` of a parsed document, a path (or the error of a wrong one) and the other arguments, which may be
+    NULL."""
+
+    def of(document: Any, path: Any, *others: Any) -> Any:
+        return None if document is None or path is None else function(document, path, *others)
+
+    read, prepare = documents(args[0])
+    return by_row(call, [read, *args[1:]], of, prepare={**prepare, 1: _path}, nulls=True)
+
+
+def _path(text: str) -> Path | InvalidPath:
+    try:
+        return read_path(text)
+    except InvalidPath as error:
+        return error
+
+
+def find(document: Any, path: Path | InvalidPath) -> Any:
+    """What is at the path: None for JSON's null, and where a lax path leads nowhere.
+
+    :raises ValueError: a strict path leads nowhere, or the text is no JSON.
+    """
+    if isinstance(path, InvalidPath):
+        raise path
+    if document is INVALID:
+        if path.lax:
+            return None
+        raise ValueError("the text is not JSON")
+    if document is NULL:
+        raise MissingPath("nothing is in JSON's null")
+    return path.find(document)
+
+
+def word_of(options: dict[str, Any], name: str, default: str, known: Sequence[str]) -> str:
+    """An option, whichever of the front ends wrote it: EMPTY ARRAY or EMPTY_ARRAY."""
+    word = str(options.get(name) or default).upper().replace("_", " ")
+    if word not in known:
+        raise SignatureError(f"it takes {', '.join(known)} {name.replace('_', ' ').upper()}, not {word}")
+    return word
+
+
+def check_path(args: Sequence[Rex]) -> None:
+    """What is not supported is said before anything runs. A path without meaning is an error of the call, though."""
+    path = args[1] if len(args) > 1 else None
+    if isinstance(path, Literal) and isinstance(path.value, str):
+        try:
+            read_path(path.value)
+        except InvalidPath:
+            pass
+        except NotImplementedError as error:
+            raise SignatureError(f"it takes a simpler path: {error}") from error

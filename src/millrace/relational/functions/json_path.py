@@ -42,38 +42,57 @@ class Step:
         return self.kind == "KEYS" or (self.kind == "PLACES" and len(self.value) == 1)
 
 
-@dataclass(frozen=True)
+_NOTHING = object()
+
+
 class Path:
     """A path that has been read. ``lax``: it does not matter if it leads nowhere."""
 
-    text: str
-    lax: bool
-    steps: tuple[Step, ...]
-
-    @property
-    def definite(self) -> bool:
-        last = len(self.steps) - 1
-        return all(
+    def __init__(self, text: str, lax: bool, steps: tuple[Step, ...]) -> None:
+        self.text = text
+        self.lax = lax
+        self.steps = steps
+        last = len(steps) - 1
+        self.definite = all(
             step.definite and (step.kind != "KEYS" or len(step.value) == 1 or index == last)
-            for index, step in enumerate(self.steps)
+            for index, step in enumerate(steps)
         )
+        single = self.definite and all(len(step.value) == 1 for step in steps)
+        self._straight = tuple(step.value[0] for step in steps) if single else None
 
     def find(self, document: Any) -> Any:
         """The value of a definite path, a list of all values of another one.
 
         :raises MissingPath: a strict path leads nowhere. A lax one then gives None, or an empty list.
         """
+        found = _descend(document, self._straight) if self._straight is not None else self._search(document)
+        if found is not _NOTHING:
+            return found
+        if not self.lax:
+            raise MissingPath(f"nothing is at {self.text}")
+        return None if self.definite else []
+
+    def _search(self, document: Any) -> Any:
         try:
             found = list(_walk(document, self.steps, 0, True))
-            if not self.definite:
-                return found
-            if not found:
-                raise MissingPath(f"nothing is at {self.text}")
-            return found[0]
         except MissingPath:
-            if self.lax:
-                return None if self.definite else []
-            raise
+            return _NOTHING
+        if not self.definite:
+            return found
+        return found[0] if found else _NOTHING
+
+
+def _descend(value: Any, steps: tuple[str | int, ...]) -> Any:
+    """By one key or place a step."""
+    for step in steps:
+        kind = type(value)
+        if kind is not (dict if type(step) is str else list):
+            return _NOTHING
+        try:
+            value = value[step]
+        except (KeyError, IndexError):
+            return _NOTHING
+    return value
 
 
 @lru_cache(1024)

@@ -1,4 +1,4 @@
-"""JSON_EXISTS, JSON_VALUE, JSON_QUERY and IS JSON: what is in a JSON text.
+"""IS JSON, JSON_EXISTS and JSON_VALUE: what is in a JSON text.
 
 Paths are strict unless ``lax`` is written before them: a path that leads nowhere is an error then.
 """
@@ -6,64 +6,16 @@ Paths are strict unless ``lax`` is written before them: a path that leads nowher
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.casting import is_text
 from millrace.relational.functions.columns import by_row
-from millrace.relational.functions.json_documents import INVALID, NULL, documents
-from millrace.relational.functions.json_path import InvalidPath, MissingPath, Path, read_path
-from millrace.relational.functions.json_text import storable, write_json
+from millrace.relational.functions.json_documents import INVALID, by_document, check_path, documents, find, word_of
+from millrace.relational.functions.json_scalars import JSON_NUMBERS, scalar_converter
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import BOOLEAN_TYPE, STRING, TEXT, signature, takes
 from millrace.relational.rex import Call, Rex
-from millrace.relational.types import DataType
-
-_NUMBERS = (t.IntegralType, t.FloatType, t.DoubleType, t.DecimalType)
-
-
-def _by_document(call: Call, args: Sequence[Column], function: Callable[..., Any]) -> Column:
-    """``function`` of a parsed document, a path (or the error of a wrong one) and the other arguments, which may be
-    NULL."""
-
-    def of(document: Any, path: Any, *others: Any) -> Any:
-        return None if document is None or path is None else function(document, path, *others)
-
-    read, prepare = documents(args[0])
-    return by_row(call, [read, *args[1:]], of, prepare={**prepare, 1: _path}, nulls=True)
-
-
-def _path(text: str) -> Path | InvalidPath:
-    try:
-        return read_path(text)
-    except InvalidPath as error:
-        return error
-
-
-def _find(document: Any, path: Path | InvalidPath) -> Any:
-    """What is at the path: None for JSON's null, and where a lax path leads nowhere.
-
-    :raises ValueError: a strict path leads nowhere, or the text is no JSON.
-    """
-    if isinstance(path, InvalidPath):
-        raise path
-    if document is INVALID:
-        if path.lax:
-            return None
-        raise ValueError("the text is not JSON")
-    if document is NULL:
-        raise MissingPath("nothing is in JSON's null")
-    return path.find(document)
-
-
-def _word(options: dict[str, Any], name: str, default: str, known: Sequence[str]) -> str:
-    """An option, whichever of the front ends wrote it: EMPTY ARRAY or EMPTY_ARRAY."""
-    word = str(options.get(name) or default).upper().replace("_", " ")
-    if word not in known:
-        raise SignatureError(f"it takes {', '.join(known)} {name.replace('_', ' ').upper()}, not {word}")
-    return word
-
 
 # -- IS JSON ----------------------------------------------------------------------------------------------------------
 
@@ -75,14 +27,19 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+def _kind(options: dict[str, Any]) -> str:
+    """``kind`` as SQL calls it, or ``type`` as the Table API does."""
+    return word_of({"kind": options.get("kind") or options.get("type")}, "kind", "VALUE", tuple(_KINDS))
+
+
 def _infer_is_json(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    _word(options, "type", "VALUE", tuple(_KINDS))
+    _kind(options)
     return takes(TEXT, result=BOOLEAN_TYPE)(args, options)
 
 
 @scalar("IS JSON", _infer_is_json, aliases=("IS_JSON",), syntax="string IS JSON [VALUE | SCALAR | ARRAY | OBJECT]")
 def is_json(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    wanted = _KINDS[_word(dict(call.options), "type", "VALUE", tuple(_KINDS))]
+    wanted = _KINDS[_kind(dict(call.options))]
 
     def check(document: Any) -> bool | None:
         return None if document is None else document is not INVALID and wanted(document)
@@ -97,42 +54,55 @@ _EXISTS = {"TRUE": True, "FALSE": False, "UNKNOWN": None, "ERROR": None}
 
 
 def _infer_exists(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    unknown = _word(options, "on_error", "FALSE", tuple(_EXISTS)) == "UNKNOWN"
+    check_path(args)
+    unknown = word_of(options, "on_error", "FALSE", tuple(_EXISTS)) == "UNKNOWN"
     return takes(TEXT, TEXT, result=BOOLEAN_TYPE, nullable=True if unknown else None)(args, options)
 
 
 @scalar("JSON_EXISTS", _infer_exists, syntax="JSON_EXISTS(json, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])")
 def json_exists(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    on_error = _word(dict(call.options), "on_error", "FALSE", tuple(_EXISTS))
+    on_error = word_of(dict(call.options), "on_error", "FALSE", tuple(_EXISTS))
 
     def exists(document: Any, path: Any) -> bool | None:
         try:
-            return _find(document, path) is not None
+            return find(document, path) is not None
         except ValueError as error:
             if on_error == "ERROR":
                 raise ValueError(f"JSON_EXISTS: {error}") from error
             return _EXISTS[on_error]
 
-    return _by_document(call, args, exists)
+    return by_document(call, args, exists)
 
 
 # -- JSON_VALUE -------------------------------------------------------------------------------------------------------
 
 _VALUE_WORDS = ("NULL", "ERROR", "DEFAULT")
+_DEFAULTS = {"on_empty": ("default_on_empty", "empty_default"), "on_error": ("default_on_error", "error_default")}
+"""options with the places of the arguments that are the values for DEFAULT: the Table API's names, and those of SQL"""
+
+
+def _default(options: dict[str, Any], name: str) -> int | None:
+    """The place of the argument with the value for DEFAULT."""
+    places = [options[each] for each in _DEFAULTS[name] if each in options]
+    return int(places[0]) if places else None
 
 
 def _infer_value(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    """``default_on_empty`` and ``default_on_error`` are places of arguments: the values for DEFAULT."""
+    check_path(args)
     returning = options.get("returning") or STRING
-    if not isinstance(returning, (t.BooleanType, *_NUMBERS)) and not is_text(returning):
+    if not isinstance(returning, (t.BooleanType, *JSON_NUMBERS)) and not is_text(returning):
         raise SignatureError(f"it takes RETURNING a STRING, BOOLEAN or number, not {returning}")
     for name in ("on_empty", "on_error"):
-        if _word(options, name, "NULL", _VALUE_WORDS) == "DEFAULT" and f"default_{name}" not in options:
+        if word_of(options, name, "NULL", _VALUE_WORDS) == "DEFAULT" and _default(options, name) is None:
             raise SignatureError(f"it takes DEFAULT with a value {name.replace('_', ' ').upper()}")
     if len(args) < 2 or not all(is_text(arg.type) or isinstance(arg.type, t.NullType) for arg in args[:2]):
         raise SignatureError("it takes (STRING, path)")
-    wanted = [STRING.with_nullable(arg.type.is_nullable) for arg in args[:2]]
-    defaults = [returning.with_nullable(arg.type.is_nullable) for arg in args[2:]]
+    wanted = [arg.type if is_text(arg.type) else STRING for arg in args[:2]]
+    as_text = is_text(returning)  # a BOOLEAN becomes JSON's true or false then, and not the TRUE of a CAST
+    defaults = [
+        arg.type if as_text and isinstance(arg.type, t.BooleanType) else returning.with_nullable(arg.type.is_nullable)
+        for arg in args[2:]
+    ]
     return signature([*wanted, *defaults], returning, True)
 
 
@@ -144,16 +114,18 @@ def _infer_value(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
 def json_value(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     convert = scalar_converter(call.type)
     options = dict(call.options)
+    places = {name: _default(options, name) or 0 for name in _DEFAULTS}
 
     def otherwise(name: str, defaults: Sequence[Any], error: Exception) -> Any:
         word = options.get(name) or "NULL"
         if word == "ERROR":
             raise ValueError(f"JSON_VALUE: {error}") from error
-        return defaults[options[f"default_{name}"] - 2] if word == "DEFAULT" else None
+        found = defaults[places[name] - 2] if word == "DEFAULT" else None
+        return convert(found) if isinstance(found, bool) else found
 
     def value(document: Any, path: Any, *defaults: Any) -> Any:
         try:
-            found = _find(document, path)
+            found = find(document, path)
             if isinstance(found, (dict, list)) and not path.lax:
                 raise ValueError(f"{path.text} leads to an object or array, not to a single value")
             if found is not None and not isinstance(found, (dict, list)):
@@ -162,137 +134,4 @@ def json_value(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
             return otherwise("on_error", defaults, error)
         return otherwise("on_empty", defaults, ValueError("nothing is at the path"))
 
-    return _by_document(call, args, value)
-
-
-def scalar_converter(data_type: DataType) -> Callable[[Any], Any]:
-    """What makes a value of a type of a single value of JSON; it raises ValueError or ArithmeticError if it cannot."""
-    if is_text(data_type):
-        return lambda value: str(value).lower() if isinstance(value, bool) else storable(str(value))
-    if isinstance(data_type, t.BooleanType):
-        return _boolean
-    if isinstance(data_type, t.IntegralType):
-        return lambda value: _whole(_number(value), data_type)
-    if isinstance(data_type, t.DecimalType):
-        return lambda value: _decimal(_number(value), data_type)
-    return lambda value: float(_number(value))
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if value not in ("true", "false"):
-        raise ValueError(f"{value!r} is not BOOLEAN")
-    return bool(value == "true")
-
-
-def _number(value: Any) -> Decimal:
-    if isinstance(value, bool):
-        raise ValueError(f"{value} is not a number")
-    try:
-        return Decimal(value)
-    except InvalidOperation as error:
-        raise ValueError(f"{value!r} is not a number") from error
-
-
-def _whole(value: Decimal, data_type: t.IntegralType) -> int:
-    if not value.is_finite():
-        raise ValueError(f"{value} is not a number")
-    found = int(value.to_integral_value(ROUND_DOWN))
-    if not -(2 ** (data_type.bits - 1)) <= found < 2 ** (data_type.bits - 1):
-        raise ValueError(f"{found} is too large for {data_type}")
-    return found
-
-
-def _decimal(value: Decimal, data_type: t.DecimalType) -> Decimal:
-    try:
-        found = value.quantize(Decimal(1).scaleb(-data_type.scale), ROUND_HALF_UP)
-    except InvalidOperation:
-        found = None
-    if found is None or len(found.as_tuple().digits) > data_type.precision:
-        raise ValueError(f"{value} is too large for {data_type}")
-    return found
-
-
-# -- JSON_QUERY -------------------------------------------------------------------------------------------------------
-
-_QUERY_WORDS = ("NULL", "ERROR", "EMPTY ARRAY", "EMPTY OBJECT")
-_WRAPPERS = ("WITHOUT", "CONDITIONAL", "UNCONDITIONAL")
-
-
-def _wrapper(options: dict[str, Any]) -> str:
-    plain = {**options, "wrapper": str(options.get("wrapper") or "WITHOUT").upper().removesuffix("_ARRAY")}
-    return _word(plain, "wrapper", "WITHOUT", _WRAPPERS)
-
-
-def _infer_query(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    returning = options.get("returning") or STRING
-    element = returning.element_type if isinstance(returning, t.ArrayType) else returning
-    array = element is not returning
-    if not (is_text(element) or (array and isinstance(element, (t.BooleanType, *_NUMBERS)))):
-        raise SignatureError(f"it takes RETURNING STRING or an ARRAY of STRING, BOOLEAN or numbers, not {returning}")
-    _wrapper(options)
-    for name in ("on_empty", "on_error"):
-        if _word(options, name, "NULL", _QUERY_WORDS) == "EMPTY OBJECT" and array:
-            raise SignatureError(
-                f"it takes no EMPTY OBJECT {name.replace('_', ' ').upper()} where an ARRAY is returned"
-            )
-    return takes(TEXT, TEXT, result=returning, nullable=True)(args, options)
-
-
-@scalar(
-    "JSON_QUERY",
-    _infer_query,
-    syntax="JSON_QUERY(json, path [RETURNING type] [{WITHOUT | WITH [UN]CONDITIONAL} WRAPPER] "
-    "[{NULL | EMPTY ARRAY | EMPTY OBJECT | ERROR} ON {EMPTY | ERROR}])",
-)
-def json_query(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    options = dict(call.options)
-    wrapper = _wrapper(options)
-    words = {name: _word(options, name, "NULL", _QUERY_WORDS) for name in ("on_empty", "on_error")}
-    finish = _finisher(call.type)
-    array = isinstance(call.type, t.ArrayType)
-
-    def otherwise(name: str, error: Exception) -> Any:
-        if words[name] == "ERROR":
-            raise ValueError(f"JSON_QUERY: {error}") from error
-        return {"NULL": None, "EMPTY ARRAY": [] if array else "[]", "EMPTY OBJECT": "{}"}[words[name]]
-
-    def query(document: Any, path: Any) -> Any:
-        try:
-            found = _find(document, path)
-            wrap = wrapper == "UNCONDITIONAL" or (wrapper == "CONDITIONAL" and not isinstance(found, list))
-            if found is not None and wrap:
-                found = [found]
-            if isinstance(found, (dict, list)):
-                return finish(found)
-            if found is not None and not path.lax:
-                raise ValueError(f"{path.text} leads to a single value: use WITH WRAPPER or JSON_VALUE")
-        except (ValueError, ArithmeticError) as error:
-            return otherwise("on_error", error)
-        return otherwise("on_empty", ValueError("nothing is at the path"))
-
-    return _by_document(call, args, query)
-
-
-def _finisher(data_type: DataType) -> Callable[[Any], Any]:
-    """What makes the result of an object or array."""
-    if not isinstance(data_type, t.ArrayType):
-        return write_json
-    text = is_text(data_type.element_type)
-    convert = scalar_converter(data_type.element_type)
-    kind: Any = bool if isinstance(data_type.element_type, t.BooleanType) else (int, Decimal)
-
-    def elements(found: Any) -> list[Any]:
-        if isinstance(found, dict):
-            raise ValueError("an object is not an ARRAY")
-        return [None if each is None else element(each) for each in found]
-
-    def element(value: Any) -> Any:
-        if text:
-            return write_json(value) if isinstance(value, (dict, list)) else convert(value)
-        if not isinstance(value, kind):
-            raise ValueError(f"the element {value} is not {data_type.element_type}")
-        return convert(value)
-
-    return elements
+    return by_document(call, args, value)

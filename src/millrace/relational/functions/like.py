@@ -1,4 +1,4 @@
-"""LIKE and SIMILAR TO, with ESCAPE."""
+"""LIKE and SIMILAR TO, with ESCAPE. LIKE has the backslash for its escape unless another one is written."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _checked(escape: str) -> str:
     return escape
 
 
-def like_regex(pattern: str, escape: str = "") -> re.Pattern[str]:
-    """``%`` stands for any text, ``_`` for any character. Without ESCAPE nothing escapes them.
+def like_regex(pattern: str, escape: str) -> re.Pattern[str]:
+    """``%`` stands for any text, ``_`` for any character.
 
     :raises ValueError: a wrong escape.
     """
@@ -63,7 +63,7 @@ def like_regex(pattern: str, escape: str = "") -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
-def similar_regex(pattern: str, escape: str = "") -> re.Pattern[str]:
+def similar_regex(pattern: str, escape: str) -> re.Pattern[str]:
     """LIKE with ``| * + ? {2,3} ( ) [a-z] [^a] [[:ALPHA:]]`` of regular expressions.
 
     :raises ValueError: a wrong escape or expression.
@@ -110,9 +110,9 @@ def _set(inside: str) -> str:
 
 
 def _plain(pattern: str) -> tuple[str, str] | None:
-    """How a LIKE pattern without ``_`` and with ``%`` only at its ends is looked for, and its text."""
+    """How a LIKE pattern without ``_`` and escapes and with ``%`` only at its ends is looked for, and its text."""
     text = pattern.strip("%")
-    if "%" in text or "_" in text:
+    if any(char in text for char in "%_" + _BACKSLASH):
         return None
     return ("%" if pattern.startswith("%") else "") + "x" + ("%" if pattern.endswith("%") else ""), text
 
@@ -125,13 +125,15 @@ _PLAIN: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-def _match(call: Call, args: Sequence[Column], regex: Callable[[str, str], re.Pattern[str]]) -> Column:
-    """One pattern for all rows is made ready once."""
+def _match(
+    call: Call, args: Sequence[Column], regex: Callable[[str, str], re.Pattern[str]], usual_escape: str
+) -> Column:
+    """A pattern is made ready once, not once a row."""
     text, pattern, *rest = args
-    if isinstance(pattern, pa.Scalar) and all(isinstance(each, pa.Scalar) and each.is_valid for each in rest):
-        escape = _checked(rest[0].as_py()) if rest else ""
+    if all(isinstance(each, pa.Scalar) and each.is_valid for each in rest):
+        escape = _checked(rest[0].as_py()) if rest else usual_escape
         return by_row(call, [text, pattern], _matches, prepare={1: lambda each: regex(each, escape)})
-    return by_row(call, args, lambda value, each, escape="": _matches(value, regex(each, _checked(escape))))
+    return by_row(call, args, lambda value, each, escape=usual_escape: _matches(value, regex(each, _checked(escape))))
 
 
 def _matches(text: str, pattern: re.Pattern[str]) -> bool:
@@ -139,11 +141,11 @@ def _matches(text: str, pattern: re.Pattern[str]) -> bool:
 
 
 def _spark_like(call: Call, args: Sequence[str]) -> str | None:
-    """Spark has a backslash escape unless another one is given."""
-    pattern = call.args[1]
-    if len(args) == 3 or not isinstance(pattern, Literal) or "\\" in (pattern.value or ""):
-        return None
-    return f"({args[0]} LIKE {args[1]})"
+    """Spark takes only a constant for the escape."""
+    if len(args) == 2:
+        return f"({args[0]} LIKE {args[1]})"
+    escape = call.args[2]
+    return f"({args[0]} LIKE {args[1]} ESCAPE {args[2]})" if isinstance(escape, Literal) and escape.value else None
 
 
 @scalar("LIKE", _TAKEN, spark=_spark_like, syntax="string LIKE pattern [ESCAPE character]")
@@ -153,9 +155,9 @@ def _like(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         plain = _plain(pattern.as_py())
         if plain is not None:
             return _PLAIN[plain[0]](text, plain[1])
-    return _match(call, args, like_regex)
+    return _match(call, args, like_regex, _BACKSLASH)
 
 
 @scalar("SIMILAR TO", _TAKEN, syntax="string SIMILAR TO pattern [ESCAPE character]")
 def _similar(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return _match(call, args, similar_regex)
+    return _match(call, args, similar_regex, "")

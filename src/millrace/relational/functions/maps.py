@@ -75,12 +75,12 @@ def map_union(call: Call, args: Sequence[Column], around: Surroundings) -> Colum
     return by_row(call, args, lambda *maps: entries(pair for pairs in maps for pair in pairs))
 
 
-@scalar("MAP_KEYS", takes(MAP, result=lambda types: t.ArrayType(_map(types[0]).key_type)))
+@scalar("MAP_KEYS", takes(MAP, result=lambda types: t.ArrayType(_map(types[0]).key_type)), spark="map_keys({0})")
 def map_keys(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda pairs: [key for key, _ in pairs])
 
 
-@scalar("MAP_VALUES", takes(MAP, result=lambda types: t.ArrayType(_map(types[0]).value_type)))
+@scalar("MAP_VALUES", takes(MAP, result=lambda types: t.ArrayType(_map(types[0]).value_type)), spark="map_values({0})")
 def map_values(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda pairs: [value for _, value in pairs])
 
@@ -90,6 +90,6 @@ def _entry_rows(types: Sequence[DataType]) -> DataType:
     return t.ArrayType(t.RowType([t.RowField("key", held.key_type), t.RowField("value", held.value_type)]))
 
 
-@scalar("MAP_ENTRIES", takes(MAP, result=_entry_rows))
+@scalar("MAP_ENTRIES", takes(MAP, result=_entry_rows), spark="map_entries({0})")
 def map_entries(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda pairs: [{"key": key, "value": value} for key, value in pairs])

@@ -106,7 +106,8 @@ def str_to_map(
 
 def _split(text: str, delimiter: re.Pattern[str], most: int = -1) -> list[str]:
     """As Java splits: without the groups of the delimiter, and nothing before a match of no width at the start."""
-    parts, begin = [], 0
+    parts: list[str] = []
+    begin = 0
     for match in delimiter.finditer(text):
         if match.end() == 0 or (match.start() == match.end() == len(text)) or len(parts) == most:
             continue

@@ -17,7 +17,9 @@ To add a function:
    ``columns.by_row`` elsewhere. Errors that a row causes are ``ValueError`` or ``ArithmeticError``.
 4. Give Spark text only if it computes the same for all inputs, NULL, NaN, -0.0 and overflow included. Spark has
    ``spark.sql.ansi.enabled=false``, the zone of the job's session, and columns of the types in ``relational.arrow``.
-5. Declare examples in the test of the module (``tests/relational/functions/examples.py``).
+5. What must not compute all of its arguments for all rows (CASE, AND) gives ``by_need`` too: it is asked when one of
+   them fails.
+6. Declare examples in the test of the module (``tests/relational/functions/examples.py``).
 
 An operator of several type families (``+`` of numbers, of times, ...) is registered once a family: the others give
 ``overload_of="+"`` and a name of their own, e.g. ``+ TIME``. ``call("+", ...)`` makes a call of the first one that

@@ -99,7 +99,7 @@ def _infer_digits() -> Infer:
 def _to_digits(value: Decimal, digits: int, rounding: str) -> Decimal:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
-    return value if exponent >= -digits else value.quantize(Decimal((0, (1,), -digits)), rounding, decimals.EXACT)
+    return value if exponent >= -digits else value.quantize(decimals.last_place(digits), rounding, decimals.EXACT)
 
 
 def _register_digits(name: str, rounding: str) -> None:
@@ -123,7 +123,8 @@ def _register_digits(name: str, rounding: str) -> None:
         digits = constant_number(call.args[1]) if len(args) == 2 else 0
         if name != "ROUND" or digits is None or digits < 0 or isinstance(call.type, (t.FloatType, t.DoubleType)):
             return None
-        return args[0] if isinstance(call.type, t.IntegralType) else f"round({args[0]}, {digits})"
+        rounded = f"CAST(round({args[0]}, {digits}) AS {call.type.sql()})"
+        return args[0] if isinstance(call.type, t.IntegralType) else rounded
 
     @scalar(name, _infer_digits(), spark=spark)
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.arrays import as_column
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.rex import Call, Rex
 
@@ -22,7 +23,14 @@ def _infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     return Signature(types, t.RowType([t.RowField(name, each) for name, each in zip(names, types)], False))
 
 
-@scalar("ROW", _infer, syntax="ROW(value, ...)")
+def _spark(call: Call, args: Sequence[str]) -> str:
+    assert isinstance(call.type, t.RowType)
+    names = [name.replace("\\", "\\\\").replace("'", "\\'") for name in call.type.names]
+    fields = ", ".join(f"'{name}', {arg}" for name, arg in zip(names, args))
+    return f"named_struct({fields})"
+
+
+@scalar("ROW", _infer, spark=_spark, syntax="ROW(value, ...)")
 def row(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return rows_of(call.type, args, around.length)
 
@@ -32,10 +40,4 @@ def rows_of(data_type: t.DataType, fields: Sequence[Column], length: int) -> Col
     wanted = arrow_type(data_type)
     if all(isinstance(field, pa.Scalar) for field in fields):
         return pa.scalar({part.name: field.as_py() for part, field in zip(wanted, fields)}, wanted)
-    return pa.StructArray.from_arrays([_column(field, length) for field in fields], fields=list(wanted))
-
-
-def _column(field: Column, length: int) -> Any:
-    if not isinstance(field, pa.Scalar):
-        return field.combine_chunks() if isinstance(field, pa.ChunkedArray) else field
-    return pa.repeat(field, length) if field.is_valid else pa.nulls(length, field.type)
+    return pa.StructArray.from_arrays([as_column(field, length) for field in fields], fields=list(wanted))

@@ -70,9 +70,12 @@ def _infer_concat_ws(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
 
 @scalar("CONCAT_WS", _infer_concat_ws, spark="concat_ws({args})")
 def _concat_ws(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    if is_null_constant(args[0]):
-        return null(call)
-    return pc.binary_join_element_wise(*args[1:], args[0], null_handling="skip")
+    # Arrow's kernel gives too few rows for columns of nothing but NULL.
+    return by_row(call, args, _joined_known, nulls=True)
+
+
+def _joined_known(separator: str | None, *texts: str | None) -> str | None:
+    return None if separator is None else separator.join(text for text in texts if text is not None)
 
 
 def _spark_length(call: Call, args: Sequence[str]) -> str:
@@ -101,7 +104,7 @@ def _register_text(
 
 def _is_ascii(column: Column) -> bool:
     if isinstance(column, pa.Scalar):
-        return column.is_valid and column.as_py().isascii()
+        return bool(column.is_valid and column.as_py().isascii())
     return bool(pc.all(pc.string_is_ascii(column)).as_py())
 
 

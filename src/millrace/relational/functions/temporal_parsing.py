@@ -11,6 +11,10 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from millrace.relational.functions.temporal_formatting import DAYS, MONTHS
 from millrace.relational.functions.temporal_patterns import ZONE_LETTERS, Field, Maybe, Pattern, Text, read_pattern
@@ -41,7 +45,7 @@ def strict_parser(pattern: str) -> Parse:
     :raises ValueError: the pattern has no meaning, or its letters cannot be read.
     """
     expression, fields = _regex(read_pattern(pattern, False), pattern, simple=False)
-    compiled = re.compile(expression)
+    compiled = re.compile(expression, re.ASCII)
 
     def parse(text: str) -> datetime | None:
         found = compiled.fullmatch(text)
@@ -57,13 +61,57 @@ def simple_parser(pattern: str) -> Callable[[str], tuple[datetime, tzinfo | None
     :raises ValueError: the pattern has no meaning, or its letters cannot be read.
     """
     expression, fields = _regex(read_pattern(pattern, True), pattern, simple=True)
-    compiled = re.compile(expression, re.IGNORECASE)
+    compiled = re.compile(expression, re.IGNORECASE | re.ASCII)
 
     def parse(text: str) -> tuple[datetime, tzinfo | None] | None:
         found = compiled.match(text)
         return None if found is None else _lenient(_values(found, fields))
 
     return parse
+
+
+def plain_times(column: Any, pattern: str) -> Any:
+    """A column of text as local times by Arrow's own means; None if the pattern is not one of plain numbers, or some
+    text does not fit: then each text has to be looked at."""
+    rewrite = _rewriting(pattern)
+    if rewrite is None or isinstance(column, pa.Scalar):
+        return None
+    expression, iso = rewrite
+    if not pc.all(pc.match_substring_regex(column, expression)).as_py():
+        return None
+    try:
+        found = pc.replace_substring_regex(column, expression, iso).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # the 30th of February, say
+        return None
+    return found if pc.all(pc.greater(pc.year(found), 0)).as_py() else None
+
+
+_ISO = {"y": ("yyyy", ""), "M": ("MM", "-"), "d": ("dd", "-"), "H": ("HH", " "), "m": ("mm", ":"), "s": ("ss", ":")}
+
+
+@lru_cache(512)
+def _rewriting(pattern: str) -> tuple[str, str] | None:
+    """A regular expression for a pattern of plain numbers of fixed width, and its groups in the order of ISO 8601."""
+    places: dict[str, int] = {}
+    expression = ""
+    for part in read_pattern(pattern, False):
+        if isinstance(part, Text):
+            expression += re.escape(part.text)
+        elif isinstance(part, Field) and part.letter not in places and _is_plain(part):
+            places[part.letter] = len(places) + 1
+            expression += rf"(\d{{{part.count}}})"
+        else:
+            return None
+    if not {"y", "M", "d"} <= places.keys():
+        return None
+    iso = "".join(
+        f"{mark}\\{places[letter]}" if letter in places else f"{mark}00" for letter, (_, mark) in _ISO.items()
+    )
+    return f"^{expression}$", iso + (f".\\{places['S']}" if "S" in places else "")
+
+
+def _is_plain(part: Field) -> bool:
+    return part.letter * part.count == _ISO.get(part.letter, ("",))[0] or (part.letter == "S" and part.count <= 6)
 
 
 def _regex(parts: Pattern, pattern: str, simple: bool) -> tuple[str, list[Field]]:

@@ -112,12 +112,12 @@ def local_times(column: Any, zone: str) -> Any:
     return pc.local_timestamp(column.cast(pa.timestamp("us", _arrow_zone(zone))))
 
 
-def instants(column: Any, zone: str) -> Any:
-    """TIMESTAMP values, shown by clocks in the zone, as TIMESTAMP_LTZ."""
+def instants(column: Any, zone: str, *, later: bool = False) -> Any:
+    """TIMESTAMP values, shown by clocks in the zone, as TIMESTAMP_LTZ. ``later`` as in ``instant_of``."""
     if isinstance(column, pa.Scalar):
-        return instants(pa.array([column.as_py()], pa.timestamp("us")), zone)[0]
-    name = _arrow_zone(zone)
-    found = pc.assume_timezone(column, name, ambiguous="earliest", nonexistent="earliest")
+        return instants(pa.array([column.as_py()], pa.timestamp("us")), zone, later=later)[0]
+    ambiguous = "latest" if later else "earliest"
+    found = pc.assume_timezone(column, _arrow_zone(zone), ambiguous=ambiguous, nonexistent="earliest")
     skipped = pc.not_equal(pc.local_timestamp(found), column).fill_null(False)
     found = found.cast(pa.timestamp("us", "UTC"))
     if not pc.any(skipped).as_py():

@@ -19,8 +19,8 @@ from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import BIGINT, BIGINT_TYPE, STRING, TEXT, signature, takes
 from millrace.relational.functions.temporal_formatting import formatter
-from millrace.relational.functions.temporal_parsing import Parse, simple_parser, strict_parser
-from millrace.relational.functions.temporal_zones import EPOCH, instant_of, zone_of, zone_or_gmt
+from millrace.relational.functions.temporal_parsing import Parse, plain_times, simple_parser, strict_parser
+from millrace.relational.functions.temporal_zones import EPOCH, instant_of, instants, local_times, zone_of, zone_or_gmt
 from millrace.relational.rex import Call, Literal, Rex
 
 DEFAULT = "yyyy-MM-dd HH:mm:ss"
@@ -29,7 +29,7 @@ _UNPARSED = -(2**63)
 _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
 """the years 1 to 9999 in milliseconds: beyond them TO_TIMESTAMP_LTZ gives NULL"""
 _PLAIN = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?$"
-_LOOSE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?")
+_LOOSE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _TIMESTAMP3, _LTZ3 = t.TimestampType(3), t.LocalZonedTimestampType(3)
 
 
@@ -43,9 +43,14 @@ _TIMESTAMP3, _LTZ3 = t.TimestampType(3), t.LocalZonedTimestampType(3)
 )
 def to_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     if len(args) == 2:
-        return by_row(call, args, _parsed, prepare={1: _parser})
-    fast = _plain_timestamps(args[0])
-    return by_row(call, args, _default) if fast is None else fast
+        fast = plain_times(args[0], args[1].as_py()) if isinstance(args[1], pa.Scalar) and args[1].is_valid else None
+        if fast is None:
+            return by_row(call, args, _parsed, prepare={1: _parser})
+    else:
+        fast = _plain_timestamps(args[0])
+        if fast is None:
+            return by_row(call, args, _default)
+    return pc.floor_temporal(fast, unit="millisecond")
 
 
 def _plain_timestamps(column: Column) -> Column | None:
@@ -53,10 +58,9 @@ def _plain_timestamps(column: Column) -> Column | None:
     if isinstance(column, pa.Scalar) or not pc.all(pc.match_substring_regex(column, _PLAIN)).as_py():
         return None
     try:
-        found = column.cast(pa.timestamp("us"))
+        return column.cast(pa.timestamp("us"))
     except pa.ArrowInvalid:  # the 30th of February is read all the same
         return None
-    return pc.floor_temporal(found, unit="millisecond")
 
 
 def _default(text: str) -> datetime | None:
@@ -123,6 +127,8 @@ def to_timestamp_ltz(call: Call, args: Sequence[Column], around: Surroundings) -
             lambda text, parse, zone=zone: _in_zone(parse(text), zone),
             prepare={1: _parser, 2: zone_of},
         )
+    if isinstance(call.args[0].type, t.FloatType):  # Flink drops the fraction of a FLOAT, not that of a DOUBLE
+        return by_row(call, args, lambda number, *rest: _epoch(int(number), *rest) if math.isfinite(number) else None)
     return by_row(call, args, _epoch)
 
 
@@ -190,6 +196,9 @@ def unix_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> 
         return pa.scalar(int(time.time()), pa.int64())
     parse = simple_parser(DEFAULT)
     zone = zone_of(around.zone)
+    fast = plain_times(args[0], DEFAULT) if len(args) == 1 else None
+    if fast is not None:
+        return pc.divide(instants(fast, around.zone, later=True).cast(pa.int64()), pa.scalar(1_000_000, pa.int64()))
 
     def seconds(text: str, parse: Callable[[str], Any] = parse) -> int:
         found = parse(text)
@@ -209,6 +218,9 @@ def unix_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> 
 def from_unixtime(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     zone = zone_of(around.zone)
     write = formatter(DEFAULT, True)
+    if len(args) == 1 and not isinstance(args[0], pa.Scalar) and _in_range(args[0]):
+        stamps = args[0].cast(pa.timestamp("s")).cast(pa.timestamp("us", "UTC"))
+        return pc.strftime(local_times(stamps, around.zone).cast(pa.timestamp("s")), format="%Y-%m-%d %H:%M:%S")
 
     def text(seconds: int, write: Callable[[datetime], str] = write) -> str | None:
         if not _FIRST <= seconds * 1000 <= _LAST:
@@ -216,6 +228,12 @@ def from_unixtime(call: Call, args: Sequence[Column], around: Surroundings) -> C
         return write((_EPOCH_UTC + timedelta(seconds=seconds)).astimezone(zone))
 
     return by_row(call, args, text, prepare={1: lambda pattern: formatter(pattern, True)})
+
+
+def _in_range(seconds: pa.Array) -> bool:
+    """Whether all are of years that have four digits; NULL does not matter."""
+    inside = pc.and_(pc.greater_equal(seconds, _FIRST // 1000 + 86400), pc.less(seconds, _LAST // 1000 - 86400))
+    return bool(pc.all(inside).as_py())
 
 
 _EPOCH_UTC = EPOCH.replace(tzinfo=timezone.utc)

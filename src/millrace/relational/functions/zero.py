@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millrace.relational import types as t
-from millrace.relational.rex import Call, Literal, Rex
+from millrace.relational.rex import Call, Literal
+from millrace.relational.text import rex_text
 
 
 def division_by_zero(call: Call) -> str:
     """The message for a call of ``/`` or ``%``."""
-    left, right = (_text(arg) for arg in call.args)
-    name = call.function
-    return f"division by zero: {left} {name} {right}. Guard it with CASE or divide by NULLIF({right}, 0)"
-
-
-def _text(expression: Rex) -> str:
-    """An expression as a user may recognise it; the columns have lost their names."""
-    if isinstance(expression, Literal):
-        return str(expression.value)
-    if isinstance(expression, Call):
-        if expression.function == "CAST":
-            return _text(expression.args[0])
-        return f"{expression.function}({', '.join(map(_text, expression.args))})"
-    return "value" if not hasattr(expression, "index") else f"column {expression.index + 1}"
+    left, right = (rex_text(arg, ()) for arg in call.args)
+    return f"division by zero: {left} {call.function} {right}. Guard it with CASE, or divide by NULLIF({right}, 0)"
 
 
 def spark_exact_division(call: Call, args: Sequence[str], operator: str) -> str:

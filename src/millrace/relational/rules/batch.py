@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.nodes import Rel
+from millrace.relational.nodes import Project, Rel, Watermark
+from millrace.relational.rex import Ref
 from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
 from millrace.relational.rules.merge_projections import merge_projections
+from millrace.relational.rules.traversal import transform
 
 
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     """The plan as it is run: the same rows, columns and names."""
     plan = fold_constants(plan, surroundings, dynamic=True)
-    plan = merge_projections(plan)
+    plan = merge_projections(transform(plan, _without_watermark))
     plan = push_filters(plan)
     plan = prune_columns(plan)
     return merge_projections(plan)
+
+
+def _without_watermark(node: Rel) -> Rel:
+    """All rows are there before anything is computed, so nothing waits for a watermark; only the type remains."""
+    if not isinstance(node, Watermark):
+        return node
+    return Project(node.input, tuple(Ref(each.type, index) for index, each in enumerate(node.schema)), node.schema)

@@ -97,6 +97,42 @@ def _through(node: n.Rel, needed: set[int]) -> tuple[n.Rel, Places]:
     return changed, places
 
 
+def _watermark(node: n.Watermark, needed: set[int]) -> tuple[n.Rel, Places]:
+    below, places = _below(node.input, needed | {node.column} | refs(node.expression))
+    return n.Watermark(below, places[node.column], remap(node.expression, places)), places
+
+
+def _window_table(node: n.WindowTable, needed: set[int]) -> tuple[n.Rel, Places]:
+    """The three columns of the window stay."""
+    width = len(node.input.schema)
+    read = {index for index in needed if index < width} | {node.time, *node.partition}
+    below, places = _below(node.input, read)
+    start = len(below.schema)
+    columns = (*(node.columns[index] for index in sorted(places, key=places.__getitem__)), *node.columns[width:])
+    pruned = replace(
+        node,
+        input=below,
+        time=places[node.time],
+        partition=tuple(places[index] for index in node.partition),
+        columns=columns,
+    )
+    return pruned, {**places, **{width + index: start + index for index in range(len(node.columns) - width)}}
+
+
+def _window_aggregate(node: n.WindowAggregate, needed: set[int]) -> tuple[n.Rel, Places]:
+    """All columns stay; of the input only what they are made of is read."""
+    below, places = _below(node.input, {node.time, *node.keys, *(node.attached or ()), *_read(node.aggregates)})
+    pruned = replace(
+        node,
+        input=below,
+        time=places[node.time],
+        keys=tuple(places[key] for key in node.keys),
+        aggregates=_calls(node.aggregates, places),
+        attached=None if node.attached is None else (places[node.attached[0]], places[node.attached[1]]),
+    )
+    return pruned, _same(len(node.columns))
+
+
 def _keys(keys: Sequence[SortKey], places: Places) -> tuple[SortKey, ...]:
     return tuple(replace(key, expression=remap(key.expression, places)) for key in keys)
 
@@ -134,11 +170,11 @@ def _over(node: n.Over, needed: set[int]) -> tuple[n.Rel, Places]:
     width = len(node.input.schema)
     chosen = [index for index in range(len(node.calls)) if width + index in needed]
     calls = [node.calls[index] for index in chosen]
+    if not calls:
+        return _below(node.input, needed)
     order = {index for key in node.order for index in refs(key.expression)}
     read = {index for index in needed if index < width} | set(node.partition) | order | _read([c for c, _ in calls])
     below, places = _below(node.input, read)
-    if not calls:
-        return below, places
     pruned = replace(
         node,
         input=below,
@@ -167,15 +203,70 @@ def _rank(node: n.Rank, needed: set[int]) -> tuple[n.Rel, Places]:
     return pruned, {**places, **({width: len(below.schema)} if width in needed else {})}
 
 
-def _join(node: n.Join, needed: set[int]) -> tuple[n.Rel, Places]:
+def _join(node: n.Join | n.IntervalJoin | n.WindowJoin | n.TemporalJoin, needed: set[int]) -> tuple[n.Rel, Places]:
     width = len(node.left.schema)
+    own_left, own_right = _own_columns(node)
     read = needed | refs(node.condition)
-    left, left_places = _below(node.left, {index for index in read if index < width})
-    right, right_places = _below(node.right, {index - width for index in read if index >= width})
+    left, left_places = _below(node.left, {index for index in read if index < width} | own_left)
+    right, right_places = _below(node.right, {index - width for index in read if index >= width} | own_right)
     start = len(left.schema)
     places = {**left_places, **{width + old: start + new for old, new in right_places.items()}}
     pruned = replace(node, left=left, right=right, condition=remap(node.condition, places))
-    return pruned, (left_places if node.kind in ("SEMI", "ANTI") else places)
+    moved = _with_own_columns(pruned, left_places, right_places)
+    return moved, (left_places if node.kind in ("SEMI", "ANTI") else places)
+
+
+def _own_columns(node: n.Rel) -> tuple[set[int], set[int]]:
+    """The columns of either side that a join reads beside its condition."""
+    if isinstance(node, n.IntervalJoin):
+        return {node.left_time}, {node.right_time}
+    if isinstance(node, n.WindowJoin):
+        return set(node.left_window), set(node.right_window)
+    if isinstance(node, n.TemporalJoin):
+        return {node.left_time}, {*node.right_key, *([] if node.right_time is None else [node.right_time])}
+    return set(), set()
+
+
+def _with_own_columns(node: n.Rel, left: Places, right: Places) -> n.Rel:
+    if isinstance(node, n.IntervalJoin):
+        return replace(node, left_time=left[node.left_time], right_time=right[node.right_time])
+    if isinstance(node, n.WindowJoin):
+        (a, b), (c, d) = node.left_window, node.right_window
+        return replace(node, left_window=(left[a], left[b]), right_window=(right[c], right[d]))
+    if isinstance(node, n.TemporalJoin):
+        time = None if node.right_time is None else right[node.right_time]
+        key = tuple(right[index] for index in node.right_key)
+        return replace(node, left_time=left[node.left_time], right_time=time, right_key=key)
+    return node
+
+
+def _deduplicate(node: n.Deduplicate, needed: set[int]) -> tuple[n.Rel, Places]:
+    width = len(node.input.schema)
+    read = {index for index in needed if index < width} | {node.time, *node.keys, *(node.window or ())}
+    below, places = _below(node.input, read)
+    pruned = replace(
+        node,
+        input=below,
+        keys=tuple(places[key] for key in node.keys),
+        time=places[node.time],
+        window=None if node.window is None else (places[node.window[0]], places[node.window[1]]),
+        number=node.number if width in needed else None,
+    )
+    return pruned, {**places, **({width: len(below.schema)} if width in needed else {})}
+
+
+def _lookup_join(node: n.LookupJoin, needed: set[int]) -> tuple[n.Rel, Places]:
+    """All columns of the external table stay: it gives whole rows."""
+    width = len(node.input.schema)
+    read = {index for _, key in node.lookup for index in refs(key)}
+    if node.condition is not None:
+        read |= refs(node.condition)
+    below, places = _below(node.input, {index for index in needed | read if index < width})
+    start = len(below.schema)
+    places = {**places, **{width + index: start + index for index in range(len(node.table))}}
+    condition = None if node.condition is None else remap(node.condition, places)
+    lookup = tuple((column, remap(key, places)) for column, key in node.lookup)
+    return replace(node, input=below, lookup=lookup, condition=condition), places
 
 
 def _correlate(node: n.Correlate, needed: set[int]) -> tuple[n.Rel, Places]:
@@ -208,10 +299,15 @@ _RULES: list[tuple[type | tuple[type, ...], Callable[..., tuple[n.Rel, Places]]]
     (n.Values, _values),
     (n.Project, _project),
     ((n.Filter, n.Sort, n.Hinted), _through),
+    (n.Watermark, _watermark),
+    (n.WindowTable, _window_table),
+    (n.WindowAggregate, _window_aggregate),
     (n.Aggregate, _aggregate),
     (n.Over, _over),
     (n.Rank, _rank),
-    (n.Join, _join),
+    (n.Deduplicate, _deduplicate),
+    ((n.Join, n.IntervalJoin, n.WindowJoin, n.TemporalJoin), _join),
+    (n.LookupJoin, _lookup_join),
     (n.Correlate, _correlate),
     (n.SetOp, _set_op),
 ]

@@ -73,15 +73,16 @@ def _moment(expression: Rex, columns: n.Schema) -> _Moment | None:
         return None
     if expression.function == "CAST" and isinstance(expression.type, type(expression.args[0].type)):
         return _moment(expression.args[0], columns)
-    if expression.function not in ("+", "-") or len(expression.args) != 2:
+    sign = expression.function.removesuffix(" TIME")
+    if sign not in ("+", "-") or len(expression.args) != 2:
         return None
     base, span = expression.args
-    if expression.function == "+" and _milliseconds(base) is not None:
+    if sign == "+" and _milliseconds(base) is not None:
         base, span = span, base
     moment, length = _moment(base, columns), _milliseconds(span)
     if moment is None or length is None:
         return None
-    return _Moment(moment.column, moment.plus + (length if expression.function == "+" else -length))
+    return _Moment(moment.column, moment.plus + (length if sign == "+" else -length))
 
 
 def _milliseconds(expression: Rex) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel
+from millrace.relational.rules.attached_windows import attached_windows
 from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
@@ -23,5 +24,6 @@ def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     plan = push_filters(plan)
     plan = prune_columns(plan)
     plan = merge_projections(plan)
+    plan = attached_windows(plan)
     plan = grouping_sets(plan)
     return join_keys(plan)

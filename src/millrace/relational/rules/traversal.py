@@ -37,6 +37,8 @@ def map_expressions(node: n.Rel, change: Change) -> n.Rel:
     """The node with each of its expressions (whole ones, not their parts) replaced."""
     if isinstance(node, n.Project):
         return replace(node, expressions=tuple(map(change, node.expressions)))
+    if isinstance(node, n.Expand):
+        return replace(node, projections=tuple(tuple(map(change, each)) for each in node.projections))
     if isinstance(node, (n.Filter, n.Join, n.IntervalJoin, n.WindowJoin, n.TemporalJoin)):
         return replace(node, condition=change(node.condition))
     if isinstance(node, n.Watermark):

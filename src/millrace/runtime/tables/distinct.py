@@ -7,6 +7,7 @@ occurrences for each filter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,27 +60,33 @@ class DistinctValues:
         return self._count([0] * len(entries), [v for v, _ in entries], [c for _, c in entries], [at])
 
     def _count(self, ids: list[int], values: list[Values], nets: list[Counts], ats: Sequence[Any]) -> Changed:
-        entries, nothing = self._entries, (0,) * len(self.filters)
-        changed: list[tuple[int, Values, Counts]] = []
+        get, put, remove = self._entries.get, self._entries.put, self._entries.remove
+        nothing = (0,) * len(self.filters)
+        changed_ids: list[int] = []
+        changed_values: list[Values] = []
+        changed_signs: list[Counts] = []
         for id, value, net in zip(ids, values, nets):
             if net == nothing:
                 continue
             at = ats[id]
-            before = entries.get(at, value) or nothing
-            after = tuple(map(int.__add__, before, net))
+            before = get(at, value) or nothing
+            after = tuple(map(add, before, net))
             if after == nothing:
-                entries.remove(at, value)
+                remove(at, value)
             else:
-                entries.put(at, value, after)
-            signs = tuple((new > 0) - (old > 0) for old, new in zip(before, after))
+                put(at, value, after)
+            if len(nothing) == 1 and (before[0] > 0) == (after[0] > 0):
+                continue  # the usual case, made short
+            signs = tuple([(new > 0) - (old > 0) for old, new in zip(before, after)])
             if signs != nothing:
-                changed.append((id, value, signs))
-        columns = key_columns([value for _, value, _ in changed], self._types)
-        signs_by_filter = zip(*(each for _, _, each in changed)) if changed else [()] * len(self.filters)
+                changed_ids.append(id)
+                changed_values.append(value)
+                changed_signs.append(signs)
+        by_filter = zip(*changed_signs) if changed_signs else [()] * len(nothing)
         return Changed(
-            np.array([id for id, _, _ in changed], np.int64),
-            columns,
-            [pa.array(each, pa.int64()) for each in signs_by_filter],
+            np.array(changed_ids, np.int64),
+            key_columns(changed_values, self._types),
+            [pa.array(each, pa.int64()) for each in by_filter],
         )
 
     def clear(self, at: Any) -> None:

@@ -108,8 +108,9 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
             if not stays:
                 self._state.remove(key)
                 self.accumulators.clear(key)
-        # With time to live whoever keeps the results must see that a key is still alive.
-        alive = self.config.state_ttl > 0
+        # With time to live whoever keeps the results must see that a key is still alive. Keys alone (DISTINCT) are only
+        # inserted: nobody expects updates of them.
+        alive = self.config.state_ttl > 0 and bool(self.config.calls)
         self.emit_rows(changes([*key_values, *old], [*key_values, *new], had, has, self.config.before, alive))
 
     def _old_values(self, keys: Sequence[Key], before: Sequence[Accumulator]) -> list[pa.Array]:

@@ -19,16 +19,17 @@ from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.accumulators import Accumulator
 from millrace.runtime.tables.aggregating import AggregatingOperator
 from millrace.runtime.tables.batch import Batch, signs_of
-from millrace.runtime.tables.keys import Ids, Key, group
+from millrace.runtime.tables.keys import Ids, Key, group, value_column
 from millrace.runtime.tables.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.window_table import without_null_times
-from millrace.runtime.tables.window_times import Windows, has_passed, passed
+from millrace.runtime.tables.window_times import Windows, clock_times, has_passed, passed
 
 WINDOWS = "window accumulators"
 
 
 class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
-    """State: end of a window or slice (on the wall, ms) -> key -> accumulator."""
+    """State: end of a window or slice (on the wall, ms) -> key -> accumulator. Of windows that are attached to the rows
+    their two columns are the end of the key, as they are of what the rows are partitioned by."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -77,7 +78,7 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
         if not len(rows):
             return
         columns = rows.columns
-        keys = [columns[index] for index in self.config.keys]
+        keys = [columns[index] for index in (*self.config.keys, *(self.config.attached or ()))]
         grouped = group([pa.array(buckets), *keys], len(rows))
         ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
         contents, zero = self._table.rows, self.accumulators.zero
@@ -186,19 +187,18 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
 
     def _emit(self, keys: list[Key], accumulators: list[Accumulator], ends: list[int]) -> None:
         values = self.accumulators.results(accumulators, [Scoped(key, end) for key, end in zip(keys, ends)])
-        starts = {end: self._windows.start_of(end) for end in set(ends)}
         columns = window_rows(
             self.config,
-            keys,
+            [key[: len(self.config.keys)] for key in keys],
             values,
-            np.array([starts[end] for end in ends], np.int64),
+            self._starts(keys, ends),
             np.array(ends, np.int64),
             self.context.clock(),
         )
         self.emit_columns(columns, len(keys))
 
-
-def clock_times(column: pa.Array) -> Ids:
-    """A column of window_start or window_end: times on the wall in ms."""
-    found: Ids = column.view(pa.int64()).to_numpy() // 1000
-    return found
+    def _starts(self, keys: list[Key], ends: list[int]) -> Ids:
+        if self.config.attached is not None:
+            return clock_times(value_column([key[-2] for key in keys], pa.timestamp("us")))
+        starts = {end: self._windows.start_of(end) for end in set(ends)}
+        return np.array([starts[end] for end in ends], np.int64)

@@ -52,20 +52,15 @@ class WindowAggregate(TimedWindows):
     retracts: bool = False
     """whether the input has other rows than insertions"""
     attached: tuple[int, int] | None = None
-    """the columns of window_start and window_end, if the rows are in one window each already"""
+    """the columns of window_start and window_end, if the rows are in one window each already: rows come partitioned by
+    the keys and these two"""
 
     def operator(self) -> Any:
         from millrace.runtime.tables.session_aggregate import SessionAggregateOperator
         from millrace.runtime.tables.window_aggregate import WindowAggregateOperator
 
-        if self.window.kind != "SESSION":
-            return WindowAggregateOperator(self)
-        if self.attached is not None:
-            raise NotImplementedError(
-                "an aggregate over rows of SESSION(...) that went through another step: aggregate them right over "
-                "SESSION(...), or as a plain GROUP BY of window_start and window_end"
-            )
-        return SessionAggregateOperator(self)
+        own_sessions = self.window.kind == "SESSION" and self.attached is None
+        return SessionAggregateOperator(self) if own_sessions else WindowAggregateOperator(self)
 
     @property
     def arrow_key_types(self) -> list[pa.DataType]:

@@ -38,8 +38,7 @@ class WallClock:
         """A time attribute without NULL as times on the wall."""
         if self._shifts:
             column = pc.local_timestamp(column.cast(pa.timestamp("us", self.zone)))
-        found: Ids = column.view(pa.int64()).to_numpy() // 1000
-        return found
+        return clock_times(column)
 
     def time(self, instant: int) -> int:
         """An instant (ms since the epoch) as a time on the wall."""
@@ -138,3 +137,9 @@ def passed(ends: Ids, clock: WallClock, watermark: int) -> Any:
     """As ``has_passed``, for many windows: numpy Booleans."""
     distinct, places = np.unique(ends, return_inverse=True)
     return np.array([has_passed(end, clock, watermark) for end in distinct.tolist()], bool)[places]
+
+
+def clock_times(column: pa.Array) -> Ids:
+    """A column of window_start or window_end: times on the wall."""
+    found: Ids = column.view(pa.int64()).to_numpy() // 1000
+    return found

@@ -84,19 +84,17 @@ def _average(call: AggCall, texts: Texts) -> str:
 
 
 def _spread(function: str, sample: bool, root: bool) -> Build:
-    def build(call: AggCall, texts: Texts) -> str:
+    def build(call: AggCall, texts: Texts) -> str | None:
         if not isinstance(call.type, t.IntegralType):
             return _cast(texts.call(f"{function}({_joined(call, texts)})"), call)
-        # The result is cut to a whole number: the exact sums must not come out a little below it.
-        distinct = "DISTINCT " if call.distinct else ""
-        value = f"CAST({texts.args[0]} AS DOUBLE)"
-        count, total = texts.call(f"count({distinct}{value})"), texts.call(f"sum({distinct}{value})")
-        squares = texts.call(f"sum({distinct}{value} * {value})")
         if call.distinct:
-            return None  # type: ignore[return-value]
+            return None
+        # The result is cut to a whole number: exact sums must not come out a little below it.
+        value = f"CAST({texts.args[0]} AS DOUBLE)"
+        count, total = texts.call(f"count({value})"), texts.call(f"sum({value})")
+        squares = texts.call(f"sum({value} * {value})")
         variance = f"greatest(0D, ({squares} - {total} * {total} / {count}) / ({count} - {int(sample)}))"
-        enough = f"{count} > {int(sample)}"
-        return _cast(f"CASE WHEN {enough} THEN {f'sqrt({variance})' if root else variance} END", call)
+        return _cast(f"CASE WHEN {count} > {int(sample)} THEN {f'sqrt({variance})' if root else variance} END", call)
 
     return build
 
@@ -128,7 +126,8 @@ def _array_aggregate(call: AggCall, texts: Texts) -> str:
 
 def _single_value(call: AggCall, texts: Texts) -> str:
     error = string_text("a scalar subquery gave more than one row")
-    return f"CASE WHEN {texts.call('count(1)')} > 1 THEN raise_error({error}) ELSE {texts.call(f'first({texts.args[0]})')} END"
+    count, first = texts.call("count(1)"), texts.call(f"first({texts.args[0]})")
+    return f"CASE WHEN {count} > 1 THEN raise_error({error}) ELSE {first} END"
 
 
 def _ranking(call: AggCall, texts: Texts) -> str:

@@ -23,8 +23,6 @@ from millrace.spark.tables.types import spark_type
 def aggregate(node: n.Aggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """GROUP BY: key columns, then aggregates."""
     types = types_of(node.input.schema)
-    if any(call.udf is not None and call.udf.is_table_aggregate for call in node.aggregates):
-        return _table_aggregate(node, inputs[0], types, context)
     keys = [f"c{key}" for key in node.keys]
     return typed(group(inputs[0], keys, node.aggregates, node.sets, types, context), node.columns)
 
@@ -102,16 +100,16 @@ def _grouped(
     return grouped.toDF(*names(len(keys) + len(values)))
 
 
-def _table_aggregate(node: n.Aggregate, frame: DataFrame, types: Sequence[DataType], context: Context) -> DataFrame:
+def table_aggregate(node: n.TableAggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A function of the user that makes any number of rows of a group: the keys, then its columns."""
-    (call,) = node.aggregates
+    call = node.call
     keys = [f"c{key}" for key in node.keys]
-    frame, (texts,), _ = call_texts(frame, [call], types, context)
-    grouped = _grouped(frame, keys, node.sets, [collected_text(call, texts)])
-    row = RowType([RowField(column.name, column.type) for column in node.columns[len(keys) :]])
+    width = len(keys)
+    frame, (texts,), _ = call_texts(inputs[0], [call], types_of(node.input.schema), context)
+    grouped = _grouped(frame, keys, None, [collected_text(call, texts)])
+    row = RowType([RowField(column.name, column.type) for column in node.columns[width:]])
     task = TableAggregateTask(call, context.surroundings.configuration, row)
     shipped = context.ship(task, f"table aggregate function {call.function}")
-    made = arrow_function(shipped, [F.col(f"c{len(keys)}")], s.ArrayType(spark_type(row)), once=True)
-    rows = grouped.select(*names(len(keys)), made.alias("made"))
-    flat = rows.select(*names(len(keys)), F.inline("made"))
-    return typed(flat.toDF(*names(len(node.columns))), node.columns)
+    made = arrow_function(shipped, [F.col(f"c{width}")], s.ArrayType(spark_type(row)), once=True)
+    rows = grouped.select(*names(width), made.alias("made")).select(*names(width), F.inline("made"))
+    return typed(rows.toDF(*names(len(node.columns))), node.columns)

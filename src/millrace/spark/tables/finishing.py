@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -125,7 +126,7 @@ _REDUCE: dict[str, Callable[[pa.Array], pa.Scalar]] = {
 
 def _slices(lists: pa.ListArray) -> Iterator[pa.StructArray]:
     offsets = lists.offsets.to_pylist()
-    for start, end in zip(offsets, offsets[1:]):
+    for start, end in pairwise(offsets):
         yield lists.values.slice(start, end - start)
 
 

@@ -114,8 +114,8 @@ def _with_python(
         return computed.frame.where(" AND ".join(computed.texts)).select(*names(width))
     if kind == "FULL":
         raise NotImplementedError(
-            "a FULL OUTER JOIN with a function in its condition that only Python can compute: compute the function in a "
-            "query below the join, or write it as a UNION ALL of a LEFT JOIN and what is left of the right side"
+            "a FULL OUTER JOIN with a function in its condition that only Python can compute: compute the function in "
+            "a query below the join, or write it as a UNION ALL of a LEFT JOIN and what is left of the right side"
         )
     # The side whose rows stay is numbered, the optional one marked.
     swapped = kind == "RIGHT"

@@ -41,8 +41,8 @@ class Lookup(Expansion):
         found = dict(zip(distinct, map(self._checked, self.source.lookup(distinct)), strict=True)) if distinct else {}
         return [found.get(row, []) for row in rows]
 
-    def _checked(self, rows: Any) -> list[Any]:
-        rows = list(rows)
+    def _checked(self, found: Iterable[Any]) -> list[Any]:
+        rows = list(found)
         if rows and len(rows[0]) != self.width:
             raise ValueError(f"table {self.name} has {self.width} columns, its lookup source gave {len(rows[0])}")
         return rows

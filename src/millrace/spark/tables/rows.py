@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
 from millrace.spark.tables.computed import compute
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.frames import filtered, select_texts, typed, types_of
+from millrace.spark.tables.types import ddl, spark_type
 
 
 def project(node: n.Project, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Computed columns."""
     computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
     return typed(select_texts(computed.frame, computed.texts), node.columns)
+
+
+def expand(node: n.Expand, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Each row once for every projection."""
+    expressions = [each for projection in node.projections for each in projection]
+    computed = compute(inputs[0], expressions, types_of(node.input.schema), context)
+    texts = iter(computed.texts)
+    fields = [(f"c{index}", ddl(spark_type(column.type))) for index, column in enumerate(node.columns)]
+    made = []
+    for _ in node.projections:
+        parts = [f"'{name}', CAST({next(texts)} AS {kind})" for name, kind in fields]
+        made.append(f"named_struct({', '.join(parts)})")
+    return typed(computed.frame.select(F.inline(F.expr(f"array({', '.join(made)})"))), node.columns)
 
 
 def filter(node: n.Filter, inputs: list[DataFrame], context: Context) -> DataFrame:

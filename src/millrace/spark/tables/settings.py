@@ -8,6 +8,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+DEFAULTS = {
+    # A session that was made for streams has other ones: it moves a few large rows.
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+}
+"""What the program's configuration may set otherwise."""
 SETTINGS = {
     # Arithmetic wraps around and casts are checked by Flink's own rules, which function descriptions follow.
     "spark.sql.ansi.enabled": "false",
@@ -27,20 +35,19 @@ SETTINGS = {
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+"""What results depend on."""
 
 
 def child_session(parent: SparkSession, zone: str = "UTC", options: Mapping[str, str] | None = None) -> SparkSession:
-    """A session on the same Spark with the user's settings, those of ``SETTINGS`` and then ``options``.
+    """A session on the same Spark with the user's settings, ``options``, and what results depend on.
 
     :param zone: the time zone of TIMESTAMP_LTZ values when they become text or lose their zone.
     """
     session = parent.newSession()
-    for key, value in _own_settings(parent).items():
-        session.conf.set(key, value)
-    if "spark.sql.shuffle.partitions" not in _own_settings(parent):
-        # Spark's 200 are for clusters; adaptive execution can only put small ones together.
-        session.conf.set("spark.sql.shuffle.partitions", str(max(session.sparkContext.defaultParallelism, 1)))
-    for key, value in {**SETTINGS, **(options or {}), "spark.sql.session.timeZone": _region(zone)}.items():
+    # Spark's 200 partitions are for clusters; adaptive execution can only put small ones together.
+    partitions = {"spark.sql.shuffle.partitions": str(max(session.sparkContext.defaultParallelism, 1))}
+    own = {**partitions, **_own_settings(parent), **DEFAULTS, **(options or {})}
+    for key, value in {**own, **SETTINGS, "spark.sql.session.timeZone": _region(zone)}.items():
         session.conf.set(key, value)
     return session
 

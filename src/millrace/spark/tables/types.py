@@ -74,7 +74,7 @@ def ddl(spark: s.DataType) -> str:
         return f"STRUCT<{', '.join(f'{quoted(field.name)}: {ddl(field.dataType)}' for field in spark.fields)}>"
     if isinstance(spark, s.TimestampType):
         return "TIMESTAMP_LTZ"  # plain TIMESTAMP is what the session says
-    return spark.simpleString().upper()
+    return str(spark.simpleString()).upper()
 
 
 def quoted(name: str) -> str:
@@ -87,12 +87,12 @@ def same_type(left: s.DataType, right: s.DataType) -> bool:
     if type(left) is not type(right):
         return False
     if isinstance(left, s.ArrayType):
-        return same_type(left.elementType, right.elementType)  # type: ignore[attr-defined]
+        return same_type(left.elementType, right.elementType)
     if isinstance(left, s.MapType):
-        keys = same_type(left.keyType, right.keyType)  # type: ignore[attr-defined]
-        return keys and same_type(left.valueType, right.valueType)  # type: ignore[attr-defined]
+        keys = same_type(left.keyType, right.keyType)
+        return keys and same_type(left.valueType, right.valueType)
     if isinstance(left, s.StructType):
-        others: list[s.StructField] = right.fields  # type: ignore[attr-defined]
+        others: list[s.StructField] = right.fields
         return len(left.fields) == len(others) and all(
             a.name == b.name and same_type(a.dataType, b.dataType) for a, b in zip(left.fields, others)
         )
@@ -100,8 +100,8 @@ def same_type(left: s.DataType, right: s.DataType) -> bool:
 
 
 def as_internal(column: pa.Array, data_type: t.DataType) -> pa.Array:
-    """A column that came from Spark in the Arrow type that we use: Spark counts times in nanoseconds, and gives instants
-    the zone of the session."""
+    """A column that came from Spark in the Arrow type that we use: Spark counts times in nanoseconds, and gives
+    instants the zone of the session."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     wanted = arrow_type(data_type)

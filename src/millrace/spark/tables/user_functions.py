@@ -128,6 +128,9 @@ class UserEvaluator(Evaluator):
         self._functions = functions
         self._called: dict[tuple[Any, ...], Column] = {}
 
+    def over(self, columns: Sequence[pa.Array], surroundings: Surroundings) -> UserEvaluator:
+        return UserEvaluator(columns, surroundings, self._functions)
+
     def value(self, expression: Rex) -> Column:
         called = [part for part in walk(expression) if isinstance(part, UdfCall)]
         if not called:

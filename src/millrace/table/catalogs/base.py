@@ -22,7 +22,7 @@ from millrace.util.exceptions import CatalogException
 class Catalog:
     """A place where databases, tables, views, functions and models are kept.
 
-    Subclass it. What a catalog cannot do it leaves out: asked for it, it raises ``CatalogException``. The lists are empty
+    Subclass it. What a catalog cannot do it leaves out: asked for it, it raises ``CatalogException``. Lists are empty
     by default, and nothing exists. Errors are those of ``millrace.util.exceptions``: DatabaseNotExistException, ...
     """
 

@@ -15,8 +15,8 @@ from millrace.table.catalogs.shelves import Shelf
 
 
 class FileShelf(Shelf):
-    """Objects as files: ``<root>/<database>/<kind>/<name>.json``. Several processes may use one directory: every file is
-    written whole under another name and then moved, and everything is read when it is asked for."""
+    """Objects as files: ``<root>/<database>/<kind>/<name>.json``. Several processes may use one directory: every file
+    is written whole under another name and then moved, and everything is read when it is asked for."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

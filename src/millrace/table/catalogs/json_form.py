@@ -28,7 +28,7 @@ def to_json(value: Any) -> dict[str, Any]:
     if isinstance(value, CatalogFunction):
         if value.function is not None:
             raise CatalogException(
-                f"function {value.get_class_name()} was made in this session: CREATE FUNCTION ... LANGUAGE PYTHON keeps "
+                f"{value.get_class_name()} was made in this session: CREATE FUNCTION ... LANGUAGE PYTHON keeps "
                 "the name of one in a module"
             )
         return {"class": value.get_class_name(), "language": value.get_function_language(), **_comment(value)}
@@ -56,7 +56,7 @@ def from_json(kind: str, data: dict[str, Any]) -> Any:
         return CatalogColumnStatistics(data["data"], data["properties"])
     if kind == shelves.MODEL:
         schemas = [None if data[key] is None else _schema_of(data[key]) for key in ("input", "output")]
-        return CatalogModel(*schemas, data["options"], comment)
+        return CatalogModel(schemas[0], schemas[1], data["options"], comment)
     schema = _schema_of(data["schema"])
     keys, queries = tuple(data["partition_keys"]), (data.get("original_query"), data.get("expanded_query"))
     return CatalogBaseTable(schema, data["options"], keys, comment, *queries)

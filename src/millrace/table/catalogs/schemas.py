@@ -84,7 +84,7 @@ class Column(ABC):
         return self.as_summary_string()
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and str(self) == str(other) and self._comment == other._comment  # type: ignore[attr-defined]
+        return type(self) is type(other) and str(self) == str(other) and self._comment == other._comment
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -299,9 +299,7 @@ class ResolvedSchema:
                 columns.append(Declared(name, expression=column.get_expression(), comment=comment))
             elif isinstance(column, MetadataColumn):
                 key = column.get_metadata_key()
-                columns.append(
-                    Declared(name, column.get_data_type(), None, True, key, column.is_virtual(), comment)
-                )
+                columns.append(Declared(name, column.get_data_type(), None, True, key, column.is_virtual(), comment))
             else:
                 columns.append(Declared(name, column.get_data_type(), comment=comment))
         watermark = None
@@ -328,7 +326,5 @@ def _row(columns: Sequence[Column]) -> RowType:
 
 def resolved_schema(fields: Fields) -> ResolvedSchema:
     """The schema of a query: physical columns, some of them time attributes."""
-    columns: list[Column] = [
-        PhysicalColumn(field.name, field.type)._changed(_time=field.time) for field in fields
-    ]
+    columns: list[Column] = [PhysicalColumn(field.name, field.type)._changed(_time=field.time) for field in fields]
     return ResolvedSchema(columns)

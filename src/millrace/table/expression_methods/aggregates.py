@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from millrace.table import unbound as u
 from millrace.table.expression_methods.base import Unary, _Handle, present
@@ -27,11 +27,11 @@ class _Aggregates(_Handle):
     collect = Unary("COLLECT", "collect", aggregate=True, doc="All values as a MULTISET.")
     array_agg = Unary("ARRAY_AGG", "ARRAY_AGG", aggregate=True, doc="All values as an ARRAY.")
 
-    def list_agg(self, separator: str | Expression | None = None) -> Expression:
+    def list_agg(self, separator: str | Expression[Any] | None = None) -> Expression[Any]:
         """All values as one text."""
         return self._aggregate("LISTAGG", "listAgg", *present(separator))
 
     @property
-    def distinct(self) -> Expression:
+    def distinct(self) -> Expression[Any]:
         """This aggregate over different values only: ``col("a").sum.distinct``."""
         return self._new(u.Distinct(self._node))

@@ -17,16 +17,16 @@ class _Handle:
 
     _node: u.Node
 
-    def _new(self, node: u.Node) -> Expression:
+    def _new(self, node: u.Node) -> Expression[Any]:
         from millrace.table.expression import Expression
 
         return Expression(node)
 
-    def _apply(self, function: str, shown: str, *args: Any, **options: Any) -> Expression:
+    def _apply(self, function: str, shown: str, *args: Any, **options: Any) -> Expression[Any]:
         """A call of a built-in scalar function; what is None of the options is left out."""
         return self._new(u.Apply(function, (self._node, *map(node_of, args)), given(options), shown))
 
-    def _aggregate(self, function: str, shown: str, *args: Any, **options: Any) -> Expression:
+    def _aggregate(self, function: str, shown: str, *args: Any, **options: Any) -> Expression[Any]:
         return self._new(u.Aggregation(function, (self._node, *map(node_of, args)), given(options), shown))
 
 
@@ -42,7 +42,9 @@ class Unary(property):
 
     if TYPE_CHECKING:
 
-        def __get__(self, instance: Any, owner: type | None = None) -> Expression: ...
+        def __get__(  # type: ignore[override]
+            self, instance: Any, owner: type | None = None
+        ) -> Expression[Any]: ...
 
 
 def given(options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:

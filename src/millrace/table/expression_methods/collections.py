@@ -26,83 +26,83 @@ class _Collections(_Handle):
     map_values = Unary("MAP_VALUES")
     map_entries = Unary("MAP_ENTRIES")
 
-    def get(self, name_or_index: str | int) -> Expression:
+    def get(self, name_or_index: str | int) -> Expression[Any]:
         """A field of a row by name or position."""
         return self._new(u.Get(self._node, name_or_index))
 
     @property
-    def flatten(self) -> Expression:
+    def flatten(self) -> Expression[Any]:
         """The fields of a row as columns."""
         return self._new(u.Flatten(self._node))
 
-    def at(self, index: Any) -> Expression:
+    def at(self, index: Any) -> Expression[Any]:
         """An element of an array by position from 1, or of a map by key."""
         return self._apply("ITEM", "at", index)
 
-    def array_append(self, addition: Any) -> Expression:
+    def array_append(self, addition: Any) -> Expression[Any]:
         return self._apply("ARRAY_APPEND", "ARRAY_APPEND", addition)
 
-    def array_contains(self, needle: Any) -> Expression:
+    def array_contains(self, needle: Any) -> Expression[Any]:
         return self._apply("ARRAY_CONTAINS", "ARRAY_CONTAINS", needle)
 
-    def array_distinct(self) -> Expression:
+    def array_distinct(self) -> Expression[Any]:
         return self._apply("ARRAY_DISTINCT", "ARRAY_DISTINCT")
 
-    def array_position(self, needle: Any) -> Expression:
+    def array_position(self, needle: Any) -> Expression[Any]:
         return self._apply("ARRAY_POSITION", "ARRAY_POSITION", needle)
 
-    def array_prepend(self, addition: Any) -> Expression:
+    def array_prepend(self, addition: Any) -> Expression[Any]:
         return self._apply("ARRAY_PREPEND", "ARRAY_PREPEND", addition)
 
-    def array_remove(self, needle: Any) -> Expression:
+    def array_remove(self, needle: Any) -> Expression[Any]:
         return self._apply("ARRAY_REMOVE", "ARRAY_REMOVE", needle)
 
-    def array_reverse(self) -> Expression:
+    def array_reverse(self) -> Expression[Any]:
         return self._apply("ARRAY_REVERSE", "ARRAY_REVERSE")
 
-    def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression:
+    def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression[Any]:
         return self._apply("ARRAY_SLICE", "ARRAY_SLICE", start_offset, *present(end_offset))
 
-    def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression:
+    def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression[Any]:
         return self._apply("ARRAY_SORT", "ARRAY_SORT", *present(ascending_order, null_first))
 
-    def array_union(self, array: Any) -> Expression:
+    def array_union(self, array: Any) -> Expression[Any]:
         return self._apply("ARRAY_UNION", "ARRAY_UNION", array)
 
-    def array_concat(self, *arrays: Any) -> Expression:
+    def array_concat(self, *arrays: Any) -> Expression[Any]:
         return self._apply("ARRAY_CONCAT", "ARRAY_CONCAT", *arrays)
 
-    def array_except(self, array: Any) -> Expression:
+    def array_except(self, array: Any) -> Expression[Any]:
         return self._apply("ARRAY_EXCEPT", "ARRAY_EXCEPT", array)
 
-    def array_intersect(self, array: Any) -> Expression:
+    def array_intersect(self, array: Any) -> Expression[Any]:
         return self._apply("ARRAY_INTERSECT", "ARRAY_INTERSECT", array)
 
-    def array_max(self) -> Expression:
+    def array_max(self) -> Expression[Any]:
         return self._apply("ARRAY_MAX", "ARRAY_MAX")
 
-    def array_min(self) -> Expression:
+    def array_min(self) -> Expression[Any]:
         return self._apply("ARRAY_MIN", "ARRAY_MIN")
 
-    def array_join(self, delimiter: Any, null_replacement: Any = None) -> Expression:
+    def array_join(self, delimiter: Any, null_replacement: Any = None) -> Expression[Any]:
         return self._apply("ARRAY_JOIN", "ARRAY_JOIN", delimiter, *present(null_replacement))
 
-    def map_union(self, *maps: Any) -> Expression:
+    def map_union(self, *maps: Any) -> Expression[Any]:
         return self._apply("MAP_UNION", "MAP_UNION", *maps)
 
-    def object_update(self, *kv: Any) -> Expression:
+    def object_update(self, *kv: Any) -> Expression[Any]:
         """A row with some fields replaced: names and values in turn."""
         return self._apply("OBJECT_UPDATE", "OBJECT_UPDATE", *kv)
 
 
 class _Json(_Handle):
-    def is_json(self, json_type: JsonType | None = None) -> Expression:
+    def is_json(self, json_type: JsonType | None = None) -> Expression[Any]:
         """Whether the text is JSON, of some kind if one is given."""
         shown = (self._node, *([] if json_type is None else [json_type.name]))
         options = (("kind", "VALUE" if json_type is None else json_type.name),)
         return self._new(u.Apply("IS JSON", (self._node,), options, "IS_JSON", shown))
 
-    def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression:
+    def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression[Any]:
         args = (self._node, node_of(path))
         shown = (*args, *([] if on_error is None else [on_error.name]))
         options = (("on_error", "FALSE" if on_error is None else on_error.name),)
@@ -116,7 +116,7 @@ class _Json(_Handle):
         default_on_empty: Any = None,
         on_error: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
         default_on_error: Any = None,
-    ) -> Expression:
+    ) -> Expression[Any]:
         """The simple value at a path of a JSON text."""
         args = [self._node, node_of(path)]
         shown = (*args, returning_type, on_empty.name, node_of(default_on_empty), on_error.name)
@@ -138,7 +138,7 @@ class _Json(_Handle):
         wrapping_behavior: JsonQueryWrapper = JsonQueryWrapper.WITHOUT_ARRAY,
         on_empty: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
         on_error: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
-    ) -> Expression:
+    ) -> Expression[Any]:
         """The part at a path of a JSON text, as JSON."""
         args = (self._node, node_of(path))
         names = (wrapping_behavior.name, on_empty.name, on_error.name)
@@ -147,64 +147,64 @@ class _Json(_Handle):
         options = tuple(zip(("wrapper", "on_empty", "on_error"), words))
         return self._new(u.Apply("JSON_QUERY", args, options, "JSON_QUERY", (*args, "STRING", *names)))
 
-    def json_quote(self) -> Expression:
+    def json_quote(self) -> Expression[Any]:
         return self._apply("JSON_QUOTE", "JSON_QUOTE")
 
-    def json_unquote(self) -> Expression:
+    def json_unquote(self) -> Expression[Any]:
         return self._apply("JSON_UNQUOTE", "JSON_UNQUOTE")
 
 
 class _Bitmaps(_Handle):
-    def bitmap_and(self, bitmap2: Any) -> Expression:
+    def bitmap_and(self, bitmap2: Any) -> Expression[Any]:
         return self._apply("BITMAP_AND", "BITMAP_AND", bitmap2)
 
-    def bitmap_andnot(self, bitmap2: Any) -> Expression:
+    def bitmap_andnot(self, bitmap2: Any) -> Expression[Any]:
         return self._apply("BITMAP_ANDNOT", "BITMAP_ANDNOT", bitmap2)
 
-    def bitmap_or(self, bitmap2: Any) -> Expression:
+    def bitmap_or(self, bitmap2: Any) -> Expression[Any]:
         return self._apply("BITMAP_OR", "BITMAP_OR", bitmap2)
 
-    def bitmap_xor(self, bitmap2: Any) -> Expression:
+    def bitmap_xor(self, bitmap2: Any) -> Expression[Any]:
         return self._apply("BITMAP_XOR", "BITMAP_XOR", bitmap2)
 
-    def bitmap_build(self) -> Expression:
+    def bitmap_build(self) -> Expression[Any]:
         return self._apply("BITMAP_BUILD", "BITMAP_BUILD")
 
-    def bitmap_cardinality(self) -> Expression:
+    def bitmap_cardinality(self) -> Expression[Any]:
         return self._apply("BITMAP_CARDINALITY", "BITMAP_CARDINALITY")
 
-    def bitmap_from_bytes(self) -> Expression:
+    def bitmap_from_bytes(self) -> Expression[Any]:
         return self._apply("BITMAP_FROM_BYTES", "BITMAP_FROM_BYTES")
 
-    def bitmap_to_array(self) -> Expression:
+    def bitmap_to_array(self) -> Expression[Any]:
         return self._apply("BITMAP_TO_ARRAY", "BITMAP_TO_ARRAY")
 
-    def bitmap_to_bytes(self) -> Expression:
+    def bitmap_to_bytes(self) -> Expression[Any]:
         return self._apply("BITMAP_TO_BYTES", "BITMAP_TO_BYTES")
 
-    def bitmap_to_string(self) -> Expression:
+    def bitmap_to_string(self) -> Expression[Any]:
         return self._apply("BITMAP_TO_STRING", "BITMAP_TO_STRING")
 
-    def bitmap_and_agg(self) -> Expression:
+    def bitmap_and_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_AND_AGG", "BITMAP_AND_AGG")
 
-    def bitmap_and_cardinality_agg(self) -> Expression:
+    def bitmap_and_cardinality_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_AND_CARDINALITY_AGG", "BITMAP_AND_CARDINALITY_AGG")
 
-    def bitmap_build_agg(self) -> Expression:
+    def bitmap_build_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_BUILD_AGG", "BITMAP_BUILD_AGG")
 
-    def bitmap_build_cardinality_agg(self) -> Expression:
+    def bitmap_build_cardinality_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_BUILD_CARDINALITY_AGG", "BITMAP_BUILD_CARDINALITY_AGG")
 
-    def bitmap_or_agg(self) -> Expression:
+    def bitmap_or_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_OR_AGG", "BITMAP_OR_AGG")
 
-    def bitmap_or_cardinality_agg(self) -> Expression:
+    def bitmap_or_cardinality_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_OR_CARDINALITY_AGG", "BITMAP_OR_CARDINALITY_AGG")
 
-    def bitmap_xor_agg(self) -> Expression:
+    def bitmap_xor_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_XOR_AGG", "BITMAP_XOR_AGG")
 
-    def bitmap_xor_cardinality_agg(self) -> Expression:
+    def bitmap_xor_cardinality_agg(self) -> Expression[Any]:
         return self._aggregate("BITMAP_XOR_CARDINALITY_AGG", "BITMAP_XOR_CARDINALITY_AGG")

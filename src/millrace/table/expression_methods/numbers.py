@@ -41,122 +41,122 @@ class _Numbers(_Handle):
     is_not_true = Unary("IS NOT TRUE", "isNotTrue", doc="TRUE for FALSE and NULL.")
     is_not_false = Unary("IS NOT FALSE", "isNotFalse", doc="TRUE for TRUE and NULL.")
 
-    def __abs__(self) -> Expression:
+    def __abs__(self) -> Expression[Any]:
         return self.abs
 
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+    def __eq__(self, other: object) -> Expression[Any]:  # type: ignore[override]
         return self._apply("=", "equals", other)
 
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expression[Any]:  # type: ignore[override]
         return self._apply("<>", "notEquals", other)
 
-    def __lt__(self, other: Any) -> Expression:
+    def __lt__(self, other: Any) -> Expression[Any]:
         return self._apply("<", "lessThan", other)
 
-    def __gt__(self, other: Any) -> Expression:
+    def __gt__(self, other: Any) -> Expression[Any]:
         return self._apply(">", "greaterThan", other)
 
-    def __le__(self, other: Any) -> Expression:
+    def __le__(self, other: Any) -> Expression[Any]:
         return self._apply("<=", "lessThanOrEqual", other)
 
-    def __ge__(self, other: Any) -> Expression:
+    def __ge__(self, other: Any) -> Expression[Any]:
         return self._apply(">=", "greaterThanOrEqual", other)
 
-    def __and__(self, other: Any) -> Expression:
+    def __and__(self, other: Any) -> Expression[Any]:
         return self._apply("AND", "and", other)
 
-    def __or__(self, other: Any) -> Expression:
+    def __or__(self, other: Any) -> Expression[Any]:
         return self._apply("OR", "or", other)
 
-    def __rand__(self, other: Any) -> Expression:
-        return self & other
+    def __rand__(self, other: Any) -> Expression[Any]:
+        return self.__and__(other)
 
-    def __ror__(self, other: Any) -> Expression:
-        return self | other
+    def __ror__(self, other: Any) -> Expression[Any]:
+        return self.__or__(other)
 
-    def __invert__(self) -> Expression:
+    def __invert__(self) -> Expression[Any]:
         """As in PyFlink: TRUE for FALSE and NULL. ``not_`` keeps NULL."""
         return self.is_not_true
 
-    def __add__(self, other: Any) -> Expression:
+    def __add__(self, other: Any) -> Expression[Any]:
         return self._apply("+", "plus", other)
 
-    def __sub__(self, other: Any) -> Expression:
+    def __sub__(self, other: Any) -> Expression[Any]:
         return self._apply("-", "minus", other)
 
-    def __mul__(self, other: Any) -> Expression:
+    def __mul__(self, other: Any) -> Expression[Any]:
         return self._apply("*", "times", other)
 
-    def __truediv__(self, other: Any) -> Expression:
+    def __truediv__(self, other: Any) -> Expression[Any]:
         return self._apply("/", "divide", other)
 
-    def __mod__(self, other: Any) -> Expression:
+    def __mod__(self, other: Any) -> Expression[Any]:
         return self._apply("%", "mod", other)
 
-    def __pow__(self, other: Any) -> Expression:
+    def __pow__(self, other: Any) -> Expression[Any]:
         return self._apply("POWER", "power", other)
 
-    def __neg__(self) -> Expression:
+    def __neg__(self) -> Expression[Any]:
         return self._apply("NEGATE", "minusPrefix")
 
-    def __pos__(self) -> Expression:
+    def __pos__(self) -> Expression[Any]:
         return self._new(self._node)
 
-    def _on_the_right(self, other: Any) -> _Numbers:
+    def _on_the_right(self, other: Any) -> Expression[Any]:
         from millrace.table.expressions import lit
 
         return lit(other)
 
-    def __radd__(self, other: Any) -> Expression:
+    def __radd__(self, other: Any) -> Expression[Any]:
         return self._on_the_right(other) + self
 
-    def __rsub__(self, other: Any) -> Expression:
+    def __rsub__(self, other: Any) -> Expression[Any]:
         return self._on_the_right(other) - self
 
-    def __rmul__(self, other: Any) -> Expression:
-        return self * other
+    def __rmul__(self, other: Any) -> Expression[Any]:
+        return self.__mul__(other)
 
-    def __rtruediv__(self, other: Any) -> Expression:
+    def __rtruediv__(self, other: Any) -> Expression[Any]:
         return self._on_the_right(other) / self
 
-    def __rmod__(self, other: Any) -> Expression:
+    def __rmod__(self, other: Any) -> Expression[Any]:
         return self._on_the_right(other) % self
 
-    def __rpow__(self, other: Any) -> Expression:
+    def __rpow__(self, other: Any) -> Expression[Any]:
         return self._on_the_right(other) ** self
 
-    def log(self, base: Any = None) -> Expression:
+    def log(self, base: Any = None) -> Expression[Any]:
         """The natural logarithm, or that to a base."""
         return self._new(u.Apply("LOG", (*map(node_of, present(base)), self._node), shown="log"))
 
-    def round(self, places: int | Expression) -> Expression:
+    def round(self, places: int | Expression[Any]) -> Expression[Any]:
         """Rounded to ``places`` digits after the point."""
         return self._apply("ROUND", "round", places)
 
-    def truncate(self, n: int | Expression = 0) -> Expression:
+    def truncate(self, n: int | Expression[Any] = 0) -> Expression[Any]:
         """Cut to ``n`` digits after the point."""
         return self._apply("TRUNCATE", "truncate", n)
 
-    def between(self, lower_bound: Any, upper_bound: Any) -> Expression:
+    def between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
         """Whether the value lies within the bounds, both included."""
         return self._apply("BETWEEN", "between", lower_bound, upper_bound)
 
-    def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression:
+    def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
         inside = self.between(lower_bound, upper_bound)._node
         return self._new(u.Apply("NOT", (inside,), shown="notBetween", shown_args=inside.children))
 
-    def then(self, if_true: Any, if_false: Any) -> Expression:
+    def then(self, if_true: Any, if_false: Any) -> Expression[Any]:
         """One value where this condition is TRUE, else the other."""
         return self._apply("CASE", "ifThenElse", if_true, if_false)
 
-    def if_null(self, null_replacement: Any) -> Expression:
+    def if_null(self, null_replacement: Any) -> Expression[Any]:
         """This value, or a replacement for NULL."""
         return self._apply("IFNULL", "IFNULL", null_replacement)
 
-    def elt(self, expr: Any, *exprs: Any) -> Expression:
+    def elt(self, expr: Any, *exprs: Any) -> Expression[Any]:
         """The argument at this position, counted from 1."""
         return self._apply("ELT", "ELT", expr, *exprs)
 
-    def percentile(self, percentage: Any, frequency: Any = None) -> Expression:
+    def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:
         """The exact percentile (an aggregate), with how often each value counts."""
         return self._aggregate("PERCENTILE", "PERCENTILE", percentage, *present(frequency))

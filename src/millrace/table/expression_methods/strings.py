@@ -10,8 +10,8 @@ from millrace.table.expression_methods.base import Unary, _Handle, node_of, pres
 if TYPE_CHECKING:
     from millrace.table.expression import Expression
 
-Text: TypeAlias = "str | Expression"
-Number: TypeAlias = "int | Expression"
+Text: TypeAlias = "str | Expression[Any]"
+Number: TypeAlias = "int | Expression[Any]"
 
 
 class _Strings(_Handle):
@@ -31,147 +31,149 @@ class _Strings(_Handle):
     sha384 = Unary("SHA384", "sha384")
     sha512 = Unary("SHA512", "sha512")
 
-    def sha2(self, hash_length: Number) -> Expression:
+    def sha2(self, hash_length: Number) -> Expression[Any]:
         """The SHA-2 hash of 224, 256, 384 or 512 bits."""
         return self._apply("SHA2", "sha2", hash_length)
 
-    def concat(self, other: Text) -> Expression:
+    def concat(self, other: Text) -> Expression[Any]:
         return self._apply("CONCAT", "concat", other)
 
-    def starts_with(self, start_expr: Any) -> Expression:
+    def starts_with(self, start_expr: Any) -> Expression[Any]:
         return self._apply("STARTSWITH", "STARTSWITH", start_expr)
 
-    def ends_with(self, end_expr: Any) -> Expression:
+    def ends_with(self, end_expr: Any) -> Expression[Any]:
         return self._apply("ENDSWITH", "ENDSWITH", end_expr)
 
-    def substring(self, begin_index: Number, length: Number | None = None) -> Expression:
+    def substring(self, begin_index: Number, length: Number | None = None) -> Expression[Any]:
         """A part from a position, counted from 1."""
         return self._apply("SUBSTRING", "substring", begin_index, *present(length))
 
-    def substr(self, begin_index: Number, length: Number | None = None) -> Expression:
+    def substr(self, begin_index: Number, length: Number | None = None) -> Expression[Any]:
         """As ``substring``."""
         return self._apply("SUBSTR", "substr", begin_index, *present(length))
 
-    def trim_leading(self, character: Text | None = None) -> Expression:
+    def trim_leading(self, character: Text | None = None) -> Expression[Any]:
         """Without such characters (blanks by default) at the beginning."""
         return self._trim("LEADING", character)
 
-    def trim_trailing(self, character: Text | None = None) -> Expression:
+    def trim_trailing(self, character: Text | None = None) -> Expression[Any]:
         return self._trim("TRAILING", character)
 
-    def trim(self, character: Text | None = None) -> Expression:
+    def trim(self, character: Text | None = None) -> Expression[Any]:
         return self._trim("BOTH", character)
 
-    def _trim(self, side: str, character: Text | None) -> Expression:
+    def _trim(self, side: str, character: Text | None) -> Expression[Any]:
         what = node_of(" " if character is None else character)
         flags = ["true" if side in ("BOTH", each) else "false" for each in ("LEADING", "TRAILING")]
         return self._new(u.Apply("TRIM", (what, self._node), (("side", side),), "trim", (*flags, what, self._node)))
 
-    def ltrim(self, trim_str: Any = None) -> Expression:
+    def ltrim(self, trim_str: Any = None) -> Expression[Any]:
         return self._apply("LTRIM", "ltrim", *present(trim_str))
 
-    def rtrim(self, trim_str: Any = None) -> Expression:
+    def rtrim(self, trim_str: Any = None) -> Expression[Any]:
         return self._apply("RTRIM", "rtrim", *present(trim_str))
 
-    def btrim(self, trim_str: Any = None) -> Expression:
+    def btrim(self, trim_str: Any = None) -> Expression[Any]:
         return self._apply("BTRIM", "BTRIM", *present(trim_str))
 
-    def replace(self, search: Text | None = None, replacement: Text | None = None) -> Expression:
+    def replace(self, search: Text | None = None, replacement: Text | None = None) -> Expression[Any]:
         return self._apply("REPLACE", "replace", search, replacement)
 
-    def translate(self, from_str: Any, to_str: Any) -> Expression:
+    def translate(self, from_str: Any, to_str: Any) -> Expression[Any]:
         """Each character of the one text replaced by that at its place in the other."""
         return self._apply("TRANSLATE", "TRANSLATE3", from_str, to_str)
 
-    def like(self, pattern: Text | None = None, escape: Any = None) -> Expression:
+    def like(self, pattern: Text | None = None, escape: Any = None) -> Expression[Any]:
         return self._apply("LIKE", "LIKE", pattern, *present(escape))
 
-    def similar(self, pattern: Text | None = None) -> Expression:
+    def similar(self, pattern: Text | None = None) -> Expression[Any]:
         return self._apply("SIMILAR TO", "similar", pattern)
 
-    def position(self, haystack: Text | None = None) -> Expression:
+    def position(self, haystack: Text | None = None) -> Expression[Any]:
         """Where this text is in another one, from 1; 0 if it is not."""
         return self._apply("POSITION", "position", haystack)
 
-    def lpad(self, length: Number, pad: Text) -> Expression:
+    def lpad(self, length: Number, pad: Text) -> Expression[Any]:
         return self._apply("LPAD", "lpad", length, pad)
 
-    def rpad(self, length: Number, pad: Text) -> Expression:
+    def rpad(self, length: Number, pad: Text) -> Expression[Any]:
         return self._apply("RPAD", "rpad", length, pad)
 
-    def overlay(self, new_string: Text, starting: Number, length: Number | None = None) -> Expression:
+    def overlay(self, new_string: Text, starting: Number, length: Number | None = None) -> Expression[Any]:
         """With a part replaced, from a position on."""
         return self._apply("OVERLAY", "overlay", new_string, starting, *present(length))
 
-    def regexp(self, regex: Text) -> Expression:
+    def regexp(self, regex: Text) -> Expression[Any]:
         return self._apply("REGEXP", "regexp", regex)
 
-    def regexp_count(self, regex: Any) -> Expression:
+    def regexp_count(self, regex: Any) -> Expression[Any]:
         return self._apply("REGEXP_COUNT", "REGEXP_COUNT", regex)
 
-    def regexp_replace(self, regex: Text, replacement: Text) -> Expression:
+    def regexp_replace(self, regex: Text, replacement: Text) -> Expression[Any]:
         return self._apply("REGEXP_REPLACE", "regexpReplace", regex, replacement)
 
-    def regexp_extract(self, regex: Text, extract_index: Number | None = None) -> Expression:
+    def regexp_extract(self, regex: Text, extract_index: Number | None = None) -> Expression[Any]:
         return self._apply("REGEXP_EXTRACT", "regexpExtract", regex, *present(extract_index))
 
-    def regexp_extract_all(self, regex: Any, extract_index: Any = None) -> Expression:
+    def regexp_extract_all(self, regex: Any, extract_index: Any = None) -> Expression[Any]:
         return self._apply("REGEXP_EXTRACT_ALL", "REGEXP_EXTRACT_ALL", regex, *present(extract_index))
 
-    def regexp_instr(self, regex: Any) -> Expression:
+    def regexp_instr(self, regex: Any) -> Expression[Any]:
         return self._apply("REGEXP_INSTR", "REGEXP_INSTR", regex)
 
-    def regexp_substr(self, regex: Any) -> Expression:
+    def regexp_substr(self, regex: Any) -> Expression[Any]:
         return self._apply("REGEXP_SUBSTR", "REGEXP_SUBSTR", regex)
 
-    def decode(self, charset: Text) -> Expression:
+    def decode(self, charset: Text) -> Expression[Any]:
         return self._apply("DECODE", "decode", charset)
 
-    def encode(self, charset: Text) -> Expression:
+    def encode(self, charset: Text) -> Expression[Any]:
         return self._apply("ENCODE", "encode", charset)
 
-    def left(self, length: Number) -> Expression:
+    def left(self, length: Number) -> Expression[Any]:
         return self._apply("LEFT", "left", length)
 
-    def right(self, length: Number) -> Expression:
+    def right(self, length: Number) -> Expression[Any]:
         return self._apply("RIGHT", "right", length)
 
-    def instr(self, s: Text) -> Expression:
+    def instr(self, s: Text) -> Expression[Any]:
         return self._apply("INSTR", "instr", s)
 
-    def locate(self, s: Text, pos: Number | None = None) -> Expression:
+    def locate(self, s: Text, pos: Number | None = None) -> Expression[Any]:
         """Where this text is in another one, looked for from a position on."""
         return self._apply("LOCATE", "locate", s, *present(pos))
 
-    def url_decode(self) -> Expression:
+    def url_decode(self) -> Expression[Any]:
         return self._apply("URL_DECODE", "URL_DECODE")
 
-    def url_encode(self) -> Expression:
+    def url_encode(self) -> Expression[Any]:
         return self._apply("URL_ENCODE", "URL_ENCODE")
 
-    def inet_aton(self) -> Expression:
+    def inet_aton(self) -> Expression[Any]:
         """The number of an IPv4 address."""
         return self._apply("INET_ATON", "INET_ATON")
 
-    def inet_ntoa(self) -> Expression:
+    def inet_ntoa(self) -> Expression[Any]:
         """The IPv4 address of a number."""
         return self._apply("INET_NTOA", "INET_NTOA")
 
-    def parse_url(self, part_to_extract: Text, key: Text | None = None) -> Expression:
+    def parse_url(self, part_to_extract: Text, key: Text | None = None) -> Expression[Any]:
         return self._apply("PARSE_URL", "parseUrl", part_to_extract, *present(key))
 
-    def printf(self, *obj: Any) -> Expression:
+    def printf(self, *obj: Any) -> Expression[Any]:
         return self._apply("PRINTF", "PRINTF", *obj)
 
-    def repeat(self, n: Number) -> Expression:
+    def repeat(self, n: Number) -> Expression[Any]:
         return self._apply("REPEAT", "repeat", n)
 
-    def split_index(self, separator: Text, index: Number) -> Expression:
+    def split_index(self, separator: Text, index: Number) -> Expression[Any]:
         """The part at a position, counted from 0, of a text that is split at a separator."""
         return self._apply("SPLIT_INDEX", "splitIndex", separator, index)
 
-    def split(self, delimiter: Any) -> Expression:
+    def split(self, delimiter: Any) -> Expression[Any]:
         return self._apply("SPLIT", "SPLIT", delimiter)
 
-    def str_to_map(self, list_delimiter: Text | None = None, key_value_delimiter: Text | None = None) -> Expression:
+    def str_to_map(
+        self, list_delimiter: Text | None = None, key_value_delimiter: Text | None = None
+    ) -> Expression[Any]:
         return self._apply("STR_TO_MAP", "strToMap", *present(list_delimiter, key_value_delimiter))

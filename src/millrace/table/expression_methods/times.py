@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from millrace.graph.origin import user_origin
 from millrace.relational.types import DateType, DayTimeIntervalType, TimestampType, TimeType, YearMonthIntervalType
@@ -28,10 +28,12 @@ class _Span(property):
 
     if TYPE_CHECKING:
 
-        def __get__(self, instance: object, owner: type | None = None) -> Expression: ...
+        def __get__(  # type: ignore[override]
+            self, instance: object, owner: type | None = None
+        ) -> Expression[Any]: ...
 
 
-def _span(handle: _Handle, unit: str, months: int, millis: int) -> Expression:
+def _span(handle: _Handle, unit: str, months: int, millis: int) -> Expression[Any]:
     node = handle._node
     number = node.value if isinstance(node, u.Literal) else None
     if not isinstance(number, (int, float, Decimal)) or isinstance(number, bool):
@@ -55,56 +57,56 @@ class _Times(_Handle):
     milli = millis = _Span("milli", millis=1)
 
     @property
-    def to_date(self) -> Expression:
+    def to_date(self) -> Expression[Any]:
         """Text as a DATE."""
         return self._new(u.Cast(self._node, DateType()))
 
     @property
-    def to_time(self) -> Expression:
+    def to_time(self) -> Expression[Any]:
         """Text as a TIME."""
         return self._new(u.Cast(self._node, TimeType(0)))
 
     @property
-    def to_timestamp(self) -> Expression:
+    def to_timestamp(self) -> Expression[Any]:
         """Text as a TIMESTAMP(3)."""
         return self._new(u.Cast(self._node, TimestampType(3)))
 
-    def extract(self, time_interval_unit: TimeIntervalUnit) -> Expression:
+    def extract(self, time_interval_unit: TimeIntervalUnit) -> Expression[Any]:
         """One part of a point in time, as a number."""
         unit = time_interval_unit.name
         shown = (unit, self._node)
         return self._new(u.Apply("EXTRACT", (self._node,), (("unit", unit),), "extract", shown))
 
-    def floor(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression:
+    def floor(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression[Any]:
         """The largest whole number, or beginning of a unit of time, that is not greater."""
         return self._rounded("FLOOR", time_interval_unit)
 
-    def ceil(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression:
+    def ceil(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression[Any]:
         """The smallest whole number, or beginning of a unit of time, that is not less."""
         return self._rounded("CEIL", time_interval_unit)
 
-    def _rounded(self, function: str, unit: TimeIntervalUnit | None) -> Expression:
+    def _rounded(self, function: str, unit: TimeIntervalUnit | None) -> Expression[Any]:
         if unit is None:
             return self._apply(function, function.lower())
         shown = (self._node, unit.name)
         return self._new(u.Apply(function, (self._node,), (("unit", unit.name),), function.lower(), shown))
 
     @property
-    def start(self) -> Expression:
+    def start(self) -> Expression[Any]:
         """The beginning of a window, by its alias."""
         return self._new(u.WindowProperty(self._node, "START"))
 
     @property
-    def end(self) -> Expression:
+    def end(self) -> Expression[Any]:
         """The end of a window, which does not belong to it."""
         return self._new(u.WindowProperty(self._node, "END"))
 
     @property
-    def rowtime(self) -> Expression:
+    def rowtime(self) -> Expression[Any]:
         """The event time attribute of a window, or this column as one."""
         return self._new(u.WindowProperty(self._node, "ROWTIME"))
 
     @property
-    def proctime(self) -> Expression:
+    def proctime(self) -> Expression[Any]:
         """The processing time attribute of a window, or this column as one."""
         return self._new(u.WindowProperty(self._node, "PROCTIME"))

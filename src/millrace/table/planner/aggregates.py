@@ -7,6 +7,7 @@ from dataclasses import replace
 from millrace.relational import nodes as n
 from millrace.runtime.tables.group_aggregate import GroupAggregate
 from millrace.runtime.tables.local_aggregate import LocalAggregate, supports_two_phases
+from millrace.runtime.tables.table_aggregate import TableAggregate
 from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
@@ -34,3 +35,16 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
     merged = replace(whole, partial=True)
     inputs = [(partial, by(range(len(node.keys))))]
     return plan.step(f"GlobalGroupAggregate({names})", merged, inputs, node.schema, changes)
+
+
+@rule(n.TableAggregate)
+def table_aggregate(plan: Plan, node: n.TableAggregate, before: bool) -> Planned:
+    below = plan.add(node.input)
+    config = TableAggregate(
+        keys=node.keys,
+        key_types=tuple(node.input.schema[key].type for key in node.keys),
+        call=node.call,
+        types=tuple(field.type for field in node.schema[len(node.keys) :]),
+        **plan.options.common,
+    )
+    return plan.step("GroupTableAggregate", config, [(below, by(node.keys))], node.schema, changes_of(node))

@@ -63,10 +63,9 @@ def _scan(node: Any, inputs: list[Changes]) -> Changes:
 
 
 def _stream_scan(node: Any, inputs: list[Changes]) -> Changes:
-    mode = node.changelog
-    if mode is None or mode.append_only:
-        return APPEND
-    return Changes(mode.updates, mode.deletes, mode.keys, "a DataStream with changes")
+    kinds = frozenset({RowKind.INSERT}) if node.changelog is None else node.changelog.kinds
+    updates, deletes = RowKind.UPDATE_AFTER in kinds, RowKind.DELETE in kinds
+    return Changes(updates, deletes, cause="a DataStream with changes" if updates or deletes else "")
 
 
 def _values(node: Any, inputs: list[Changes]) -> Changes:
@@ -94,8 +93,12 @@ def _aggregate(node: Any, inputs: list[Changes]) -> Changes:
     if not node.aggregates and inputs[0].append_only:
         return Changes(keys=keys)  # DISTINCT of insertions
     cause = inputs[0].cause or "a GROUP BY without window"
-    # A group is deleted when its last row is; without keys there always is a result.
-    return Changes(True, inputs[0].deletes and bool(node.keys), keys, cause)
+    # A group is deleted when its last row is, or when that row is updated and belongs to another group now.
+    return Changes(True, not inputs[0].append_only, keys, cause)
+
+
+def _table_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+    return Changes(False, True, cause=inputs[0].cause or "a table aggregate, whose rows are taken back")
 
 
 def _window_aggregate(node: Any, inputs: list[Changes]) -> Changes:
@@ -202,6 +205,7 @@ _RULES: dict[type[n.Rel], Callable[[Any, list[Changes]], Changes]] = {
     n.Expand: _correlate,
     n.Correlate: _correlate,
     n.Aggregate: _aggregate,
+    n.TableAggregate: _table_aggregate,
     n.WindowAggregate: _window_aggregate,
     n.Over: _over,
     n.Rank: _rank,

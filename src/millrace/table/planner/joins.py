@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.runtime.tables.interval_join import IntervalJoin
 from millrace.runtime.tables.join_config import JoinConfig
 from millrace.runtime.tables.regular_join import RegularJoin
 from millrace.runtime.tables.temporal_config import TemporalJoin
@@ -30,6 +31,19 @@ def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
 def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
     config = WindowJoin(**_common(plan, node), left_window=node.left_window, right_window=node.right_window)
     return _joined(plan, "WindowJoin", node, config, plan.add(node.left), plan.add(node.right))
+
+
+@rule(n.IntervalJoin)
+def interval_join(plan: Plan, node: n.IntervalJoin, before: bool) -> Planned:
+    config = IntervalJoin(
+        **_common(plan, node),
+        left_time=node.left_time,
+        right_time=node.right_time,
+        lower=node.lower,
+        upper=node.upper,
+        event_time=node.left.schema[node.left_time].time != n.PROCTIME,
+    )
+    return _joined(plan, "IntervalJoin", node, config, plan.add(node.left), plan.add(node.right))
 
 
 @rule(n.TemporalJoin)

@@ -6,13 +6,17 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.connectors.collection import CollectionSource
+from millrace.graph import specs
 from millrace.relational import nodes as n
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import UPSERT
+from millrace.relational.types import RowType
 from millrace.relational.values import to_arrow
 from millrace.runtime.tables.changelog import ChangelogNormalize
+from millrace.runtime.tables.stream_rows import FromElements
 from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.stream_types import data_type_of_info
 
 _ROWS_A_BATCH = 8_192
 
@@ -32,6 +36,22 @@ def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
     types = tuple(column.type for column in node.schema)
     config = ChangelogNormalize(keys=key, types=types, before=before, **plan.options.common)
     return plan.step("ChangelogNormalize", config, [(read, by(key))], node.schema, changes)
+
+
+@rule(n.StreamScan)
+def stream_scan(plan: Plan, node: n.StreamScan, before: bool) -> Planned:
+    fields = node.columns[:-1]
+    fieldless = not isinstance(data_type_of_info(node.stream.get_type()), RowType)
+    config = FromElements(
+        columns=tuple(fields),
+        single=fieldless,
+        changelog=node.changelog is not None,
+        timestamps=True,
+        **plan.options.common,
+    )
+    edges = node.stream._edges()
+    added = plan.program.add("DataStreamScan", specs.TableStep(config), edges)
+    return Planned((added.id,), node.schema, changes_of(node))
 
 
 @rule(n.Values)

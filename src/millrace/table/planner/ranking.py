@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from millrace.relational import nodes as n
+from millrace.relational.types import LocalZonedTimestampType
 from millrace.runtime.tables.deduplicate import Deduplicate
 from millrace.runtime.tables.rank import Rank
+from millrace.runtime.tables.window_rank import WindowDeduplicate, WindowRank
 from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.windows import time_attribute
 
 
 @rule(n.Rank)
 def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
+    if node.window is not None:
+        return _window_rank(plan, node)
     below = plan.add(node.input)
     config = Rank(
         function=node.function,
@@ -27,8 +32,32 @@ def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
     return plan.step("Rank", config, [(below, by(node.partition))], node.schema, changes_of(node))
 
 
+def _window_rank(plan: Plan, node: n.Rank) -> Planned:
+    assert node.window is not None
+    config = WindowRank(
+        function=node.function,
+        partition=node.partition,
+        order=node.order,
+        types=tuple(column.type for column in node.input.schema),
+        first=node.first,
+        last=node.last,
+        number=node.number is not None,
+        window_end=node.window[1],
+        zoned=_zoned(node),
+        **plan.options.common,
+    )
+    below = plan.add(node.input)
+    return plan.step("WindowRank", config, [(below, by(node.partition))], node.schema, changes_of(node))
+
+
+def _zoned(node: n.Rel) -> bool:
+    return isinstance(time_attribute(node).type, LocalZonedTimestampType)
+
+
 @rule(n.Deduplicate)
 def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
+    if node.window is not None:
+        return _window_deduplicate(plan, node)
     arrival = node.input.schema[node.time].time == n.PROCTIME
     config = Deduplicate(
         keys=node.keys,
@@ -41,3 +70,19 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
     )
     below = plan.add(node.input)
     return plan.step("Deduplicate", config, [(below, by(node.keys))], node.schema, changes_of(node))
+
+
+def _window_deduplicate(plan: Plan, node: n.Deduplicate) -> Planned:
+    assert node.window is not None
+    config = WindowDeduplicate(
+        keys=node.keys,
+        types=tuple(column.type for column in node.input.schema),
+        last=node.last,
+        time=node.time,
+        window_end=node.window[1],
+        zoned=_zoned(node),
+        number=node.number is not None,
+        **plan.options.common,
+    )
+    below = plan.add(node.input)
+    return plan.step("WindowDeduplicate", config, [(below, by(node.keys))], node.schema, changes_of(node))

@@ -41,9 +41,7 @@ def _calc(
     parts = [*(expressions or ()), *([] if condition is None else [condition])]
     config: TableConfig
     if any(map(calls_functions, parts)):
-        config = UdfProject(
-            input=below.schema, condition=condition, expressions=expressions, **plan.options.common
-        )
+        config = UdfProject(input=below.schema, condition=condition, expressions=expressions, **plan.options.common)
         name = "PythonCalc"
     else:
         config = Calc(condition=condition, expressions=expressions, **plan.options.common)

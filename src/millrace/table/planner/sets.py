@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.relational import nodes as n
+from millrace.runtime.tables.set_operations import SetOperation
 from millrace.table.planner.changes import changes_of
-from millrace.table.planner.plan import Plan, Planned, rule
+from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
 @rule(n.SetOp)
@@ -19,4 +20,8 @@ def set_operation(plan: Plan, node: n.SetOp, before: bool) -> Planned:
         every = replace(node, all=True)
         keys = tuple(range(len(node.columns)))
         return plan.add(n.Aggregate(every, keys, (), node.columns), before)
-    raise NotImplementedError(f"{node.kind} has no streaming form yet")
+    config = SetOperation(kind=node.kind, all=node.all, inputs=len(node.branches), **plan.options.common)
+    whole = by(range(len(node.columns)))
+    inputs = [(plan.add(branch), whole) for branch in node.branches]
+    name = f"{node.kind}{' ALL' if node.all else ''}"
+    return plan.step(name, config, inputs, node.schema, changes_of(node))

@@ -8,10 +8,10 @@ from millrace.graph import specs
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
-from millrace.table.planner import aggregates, joins, leaves, over, ranking, rows, sets, sinks, windows
+from millrace.table.planner import aggregates, joins, leaves, over, ranking, rows, sets, sinks, sorting, windows
 from millrace.table.planner.plan import Options, Plan
 
-RULES_OF = (aggregates, joins, leaves, over, ranking, rows, sets, sinks, windows)
+RULES_OF = (aggregates, joins, leaves, over, ranking, rows, sets, sinks, sorting, windows)
 """the modules that say how nodes become operators"""
 
 

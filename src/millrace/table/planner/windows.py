@@ -4,20 +4,57 @@ from __future__ import annotations
 
 from millrace.relational import nodes as n
 from millrace.relational.types import LocalZonedTimestampType
+from millrace.runtime.tables.session_table import SessionTable
+from millrace.runtime.tables.window_config import WindowAggregate
 from millrace.runtime.tables.window_table import WindowTable
 from millrace.table.planner.changes import changes_of
-from millrace.table.planner.plan import Plan, Planned, rule
+from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
 @rule(n.WindowTable)
 def window_table(plan: Plan, node: n.WindowTable, before: bool) -> Planned:
     column = node.input.schema[node.time]
-    config = WindowTable(
+    timed = {
+        "window": node.window,
+        "time": None if column.time == n.PROCTIME else node.time,
+        "zoned": isinstance(column.type, LocalZonedTimestampType),
+        **plan.options.common,
+    }
+    below = plan.add(node.input, before)
+    name = f"WindowTableFunction({node.window.kind})"
+    if node.window.kind != "SESSION":
+        return plan.step(name, WindowTable(**timed), [(below, None)], node.schema, changes_of(node))
+    types = tuple(field.type for field in node.input.schema)
+    sessions = SessionTable(partition=node.partition, types=types, **timed)
+    return plan.step(name, sessions, [(below, by(node.partition))], node.schema, changes_of(node))
+
+
+@rule(n.WindowAggregate)
+def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Planned:
+    column = time_attribute(node.input) if node.attached is not None else node.input.schema[node.time]
+    below = plan.add(node.input)
+    config = WindowAggregate(
         window=node.window,
         time=None if column.time == n.PROCTIME else node.time,
         zoned=isinstance(column.type, LocalZonedTimestampType),
+        keys=node.keys,
+        key_types=tuple(node.input.schema[key].type for key in node.keys),
+        calls=node.aggregates,
+        properties=node.properties,
+        retracts=below.retracts,
+        attached=node.attached,
         **plan.options.common,
     )
-    below = plan.add(node.input, before)
-    name = f"WindowTableFunction({node.window.kind})"
-    return plan.step(name, config, [(below, None)], node.schema, changes_of(node))
+    # Rows that are in a window already are partitioned by it, too: more tasks have work.
+    keys = (*node.keys, *(node.attached or ()))
+    name = f"WindowAggregate({node.window.kind})"
+    return plan.step(name, config, [(below, by(keys))], node.schema, changes_of(node))
+
+
+def time_attribute(node: n.Rel) -> n.Field:
+    """The time attribute that the windows below a node are windows of."""
+    tables = n.find(node, n.WindowTable)
+    if not tables:
+        raise NotImplementedError("windows that come from no TUMBLE, HOP, CUMULATE or SESSION")
+    found: n.Field = tables[0].input.schema[tables[0].time]
+    return found

@@ -183,7 +183,7 @@ def statements_of(text: str) -> Iterator[Statement]:
     """
     source = Source(text)
     for piece in pieces(tokenize(source)):
-        yield statement(Cursor(source, piece))
+        yield _read(Cursor(source, piece), statement)
 
 
 def parse_script(text: str) -> list[Statement]:
@@ -205,7 +205,7 @@ def parse_statement(text: str) -> Statement:
         second = found[1][0]
         message = "expected one statement, found more: run them one by one, or as a script"
         raise SqlParseError(message, Position(source, second.start, second.end))
-    return statement(Cursor(source, found[0] if found else tokenize(source)))
+    return _read(Cursor(source, found[0] if found else tokenize(source)), statement)
 
 
 def is_complete(text: str) -> bool:
@@ -244,7 +244,16 @@ def _whole(text: str, read: Callable[[Cursor], _T]) -> _T:
     """What stands in a text, up to its end; one semicolon there is no harm."""
     source = Source(text)
     cursor = Cursor(source, tokenize(source))
-    found = read(cursor)
+    found = _read(cursor, read)
     cursor.take(";")
     cursor.expect_end()
     return found
+
+
+def _read(cursor: Cursor, read: Callable[[Cursor], _T]) -> _T:
+    begin = cursor.index
+    try:
+        return read(cursor)
+    except RecursionError:
+        message = "brackets, queries or calls are nested too deeply: name a part with WITH, or create a view"
+        raise SqlParseError(message, cursor.span(begin)) from None

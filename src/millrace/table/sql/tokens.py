@@ -34,13 +34,14 @@ class Token:
 _PATTERN = re.compile(
     r"""
     (?P<skip>     \s+ | --[^\n]* | //[^\n]* | /\*(?!\+).*?\*/ )
-  | (?P<string>   (?P<prefix> [uU]& | [xXnN] | _[A-Za-z0-9\-]+ )? '(?P<value>(?:[^']|'')*)' )
+  | (?P<unicode>  [uU]& '(?P<coded>(?:[^']|'')*)' (?: \s* UESCAPE \s* '(?P<escape>[^'])' )? )
+  | (?P<string>   (?P<prefix> [xXnN] | _[A-Za-z0-9\-]+ )? '(?P<value>(?:[^']|'')*)' )
   | (?P<quoted>   `(?P<name>(?:[^`]|``)+)` )
   | (?P<number>   (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? )
   | (?P<word>     (?:[^\W\d]|\$)[\w$]* )
   | (?P<symbol>   /\*\+ | <> | != | <= | >= | \|\| | => | \{- | -\} | /(?!\*) | [-+*%(),.;:=<>\[\]{}?|^&@#!~\\] )
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
 _BROKEN = {
@@ -50,7 +51,6 @@ _BROKEN = {
     '"': "double quotes are not used: write text in 'single quotes' and names in `backticks`",
 }
 
-_UNICODE_ESCAPE = re.compile(r"\\(\\|[0-9a-fA-F]{4}|\+[0-9a-fA-F]{6})")
 
 
 def tokenize(source: Source) -> list[Token]:
@@ -87,13 +87,20 @@ def _token(match: re.Match[str], source: Source) -> Token:
         return Token(Kind.QUOTED, match["name"].replace("``", "`"), start, end)
     if match["number"]:
         return Token(Kind.NUMBER, text, start, end)
+    if match["unicode"]:
+        return Token(Kind.STRING, _decoded(match["coded"].replace("''", "'"), match["escape"] or "\\"), start, end)
     return _string(match, source)
+
+
+def _decoded(text: str, escape: str) -> str:
+    """A text in which ``\\263A`` and ``\\+01F600`` are characters, and ``\\\\`` is the escape itself."""
+    mark = re.escape(escape)
+    code = re.compile(rf"{mark}({mark}|[0-9a-fA-F]{{4}}|\+[0-9a-fA-F]{{6}})")
+    return code.sub(lambda found: escape if found[1] == escape else chr(int(found[1].lstrip("+"), 16)), text)
 
 
 def _string(match: re.Match[str], source: Source) -> Token:
     prefix, value = (match["prefix"] or "").upper(), match["value"].replace("''", "'")
-    if prefix == "U&":
-        value = _UNICODE_ESCAPE.sub(lambda code: "\\" if code[1] == "\\" else chr(int(code[1].lstrip("+"), 16)), value)
     if prefix == "X":
         if len(value) % 2 or not re.fullmatch("[0-9a-fA-F]*", value):
             message = "a binary string has two digits of 0-9 and A-F for every byte"

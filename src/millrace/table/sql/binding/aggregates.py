@@ -111,8 +111,8 @@ def _built_in(
     try:
         return aggregate_call(name, args, options, distinct, filter_, order, may_be_empty)
     except SignatureError as error:
-        given = ", ".join(str(arg.type) for arg in args) or "nothing"
-        fail(tree, f"{name}: {error} (given: {given})")
+        given = ", ".join(str(arg.type) for arg in args)
+        fail(tree, f"{name} does not take ({given}): {error}")
     except KeyError:
         fail(tree, f"there is no aggregate function {name}{did_you_mean(name, aggregate_names())}")
 

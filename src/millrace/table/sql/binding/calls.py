@@ -94,7 +94,8 @@ def _arguments(name: str, arguments: Sequence[exp.Expr], block: Block) -> tuple[
             fail(each, f"{'*' if isinstance(each, exp.Star) else 'DISTINCT'} can only stand in an aggregate function")
         else:
             args.append(bind(each, block))
-    return args, options
+    # TRIM(BOTH 'x' FROM s) has the string last, all other forms of TRIM have it first.
+    return (args[::-1] if name == "TRIM" and options else args), options
 
 
 def _user_call(tree: exp.Expr, user: UserFunction, arguments: Sequence[exp.Expr], block: Block) -> Rex:
@@ -131,16 +132,15 @@ def _refuse_misplaced(tree: exp.Expr, name: str, block: Block) -> None:
     if find_scalar(name) is not None:
         return
     if is_ranking(name):
-        fail(tree, f"{name} needs an OVER clause, and can stand in the SELECT list only, not in {block.place}")
+        fail(tree, f"{name} needs an OVER clause")
     if is_aggregate(name):
         hint = ": filter groups with HAVING" if block.place == "WHERE" else ""
         fail(tree, f"aggregate function {name} is not allowed in {block.place}{hint}")
-    if window_property(name) or name in _TABLE_FUNCTIONS:
-        fail(
-            tree,
-            f"{name} is not allowed in {block.place}: a group window stands in GROUP BY, a windowing table "
-            f"function in FROM TABLE({name.split('_')[0]}(...))",
-        )
+    window = window_property(name)
+    if window is not None:
+        fail(tree, f"{name} gives a bound of the window in GROUP BY, and there is no GROUP BY {window[0]}(...) here")
+    if name in _TABLE_FUNCTIONS:
+        fail(tree, f"{name} is not allowed in {block.place}: it stands in GROUP BY, or in FROM as TABLE({name}(...))")
 
 
 def _known(block: Block) -> list[str]:
@@ -164,10 +164,11 @@ def bind_json(tree: Any, block: Block) -> Rex:
     if isinstance(tree, nodes.JsonQuery):
         return built_in(tree, "JSON_QUERY", args, _given(tree, "returning", "wrapper", "on_empty", "on_error"))
     options = _given(tree, "returning", "on_empty", "on_error")
-    for clause in ("empty_default", "error_default"):
-        if tree.args.get(clause) is not None:
-            options[clause] = len(args)
-            args.append(bind(tree.args[clause], block))
+    for clause in ("empty", "error"):
+        default = tree.args.get(f"{clause}_default")
+        if default is not None:
+            options[f"default_on_{clause}"] = len(args)
+            args.append(bind(default, block))
     return built_in(tree, "JSON_VALUE", args, options)
 
 

@@ -180,7 +180,7 @@ def _case(tree: exp.Case, block: Block) -> Rex:
     args: list[Rex] = []
     for branch in tree.args["ifs"]:
         if subject is None:
-            args.append(bind_condition(branch.this, block))
+            args.append(bind_condition(branch.this, block.named("WHEN")))
         else:
             args.append(built_in(branch, "=", [subject, bind(branch.this, block)]))
         args.append(bind(branch.args["true"], block))
@@ -205,7 +205,7 @@ def explicit_cast(value: Rex, wanted: DataType, safe: bool = False) -> Rex:
 
 @binds(nodes.IsJson)
 def _is_json(tree: Any, block: Block) -> Rex:
-    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"kind": tree.args.get("kind") or "VALUE"})
+    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"type": tree.args.get("kind") or "VALUE"})
 
 
 _PLAIN: dict[type[exp.Expr], Handler] = {

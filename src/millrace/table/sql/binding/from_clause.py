@@ -13,7 +13,7 @@ from millrace.relational.rex import Ref
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.dispatch import bind_rel
-from millrace.table.sql.binding.hints import table_options
+from millrace.table.sql.binding.hints import QueryHints, table_options
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import Scope, scope_of
 from millrace.table.sql.binding.tables import find_table, table_plan
@@ -35,6 +35,8 @@ class From:
     outer: Block | None = None
     left: Source | None = None
     """what stands to the left of a LATERAL"""
+    hints: QueryHints = ()
+    """of the query"""
 
     def block(self, scope: Scope, place: str) -> Block:
         return Block(self.environment, scope, self.outer, place)
@@ -68,6 +70,12 @@ def bind_relation(tree: exp.Expr, at: From) -> Source:
 @binds_relation(exp.Table)
 def _table(tree: exp.Table, at: From) -> Source:
     path = nodes.table_path(tree)
+    if tree.args.get("version") is not None:
+        fail(
+            tree,
+            "FOR SYSTEM_TIME AS OF stands on the right side of a JOIN; reading a table as of a constant time is not "
+            "supported",
+        )
     if len(path) == 1 and path[0] in at.environment.ctes:
         return aliased(tree, Source(plan := at.environment.ctes[path[0]], scope_of(path[0], plan.schema)))
     info = find_table(tree, at.environment, table_options(tree))
@@ -79,6 +87,11 @@ def _table(tree: exp.Table, at: From) -> Source:
 def _subquery(tree: exp.Subquery, at: From) -> Source:
     plan = bind_rel(tree, at.environment, at.outer)
     return aliased(tree, Source(plan, scope_of(None, plan.schema)))
+
+
+@binds_relation(nodes.MatchRecognize)
+def _match_recognize(tree: nodes.MatchRecognize, at: From) -> Source:
+    fail(tree, "MATCH_RECOGNIZE is not supported yet: use LAG and LEAD over a window, or a KeyedProcessFunction")
 
 
 def aliased(tree: exp.Expr, source: Source) -> Source:
@@ -99,5 +112,7 @@ def renamed(plan: Rel, names: Sequence[str]) -> Rel:
     """A plan whose columns have other names."""
     if [column.name for column in plan.schema] == list(names):
         return plan
+    if isinstance(plan, Project):
+        return replace(plan, columns=tuple(replace(column, name=name) for name, column in zip(names, plan.columns)))
     columns = tuple(Field(name, column.type, column.time) for name, column in zip(names, plan.schema))
     return Project(plan, tuple(Ref(column.type, at) for at, column in enumerate(plan.schema)), columns)

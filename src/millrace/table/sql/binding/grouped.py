@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from millrace.relational.nodes import Aggregate, Field, Project, Rel, Schema, WindowAggregate
 from millrace.relational.rex import AggCall, Literal, Ref, Rex, rewrite
+from millrace.relational.rules.subqueries import unnest
 from millrace.relational.rules.window_aggregate import window_aggregate
 from millrace.relational.types import BigIntType
 from millrace.table.sql.binding.aggregates import bind_aggregate, is_aggregate_call
@@ -17,6 +18,7 @@ from millrace.table.sql.binding.dispatch import bind, bind_all
 from millrace.table.sql.binding.function_names import GROUPINGS, call_name, core, window_property
 from millrace.table.sql.binding.group_windows import bind_group_window, property_fields, property_type
 from millrace.table.sql.binding.grouping import Keys
+from millrace.table.sql.binding.hints import QueryHints, input_hinted
 from millrace.table.sql.binding.over import Overs
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import field_of
@@ -28,13 +30,17 @@ _AGGREGATES, _PROPERTIES = 1_000_000, 2_000_000
 class Grouped:
     """Collects the aggregates of a query while its expressions are bound, and then makes the node of them."""
 
-    def __init__(self, source: Rel, base: Block, keys: Keys, overs: Overs) -> None:
+    def __init__(self, source: Rel, base: Block, keys: Keys, overs: Overs, hints: QueryHints) -> None:
         self._source = source
         self._keys = keys
         self._calls: list[AggCall] = []
         self._properties: list[str] = []
         self._overs = overs
-        self._base = replace(base.at("a grouped query"), expose=self._key)
+        self._hints = hints
+        self._rows = base.at("an aggregate function")
+        """what is computed before grouping"""
+        self._groups = replace(base.at("a grouped query"), expose=self._key)
+        """what is computed after it, of keys"""
         self.block = replace(base, intercept=self._intercept, expose=self._key, place="a grouped query")
 
     def column(self, expression: Rex, tree: exp.Expr) -> Rex:
@@ -49,12 +55,12 @@ class Grouped:
             return self._grouping(tree, name)
         if window_property(name) is not None and self._keys.window is not None:
             return self._property(tree, name)
-        if is_aggregate_call(tree, self._base):
-            call = bind_aggregate(tree, self._base, self._keys.may_be_empty)
+        if is_aggregate_call(tree, self._rows):
+            call = bind_aggregate(tree, self._rows, self._keys.may_be_empty)
             return Ref(call.type, _AGGREGATES + self._place(call))
-        if _has_aggregate(tree, self._base):
+        if _has_aggregate(tree, self._rows):
             return None
-        return self._key(bind(tree, self._base), tree)
+        return self._key(bind(tree, self._groups), tree)
 
     def _place(self, call: AggCall) -> int:
         if call not in self._calls or call.udf is not None:
@@ -67,8 +73,9 @@ class Grouped:
             if each in self._keys.expressions:
                 return self._ref(self._keys.expressions.index(each))
             if isinstance(each, Ref):
-                name = self._base.scope.fields[each.index].name
-                fail(tree, f"column '{name}' is neither in GROUP BY nor in an aggregate function")
+                name = self._rows.scope.fields[each.index].name
+                where = next((part for part in tree.find_all(exp.Column) if part.name == name), tree)
+                fail(where, f"column '{name}' is neither in GROUP BY nor in an aggregate function")
             return None
 
         return rewrite(expression, part)
@@ -78,7 +85,7 @@ class Grouped:
         return Ref(key.type if self._keys.always(position) else key.type.nullable(), position)
 
     def _grouping(self, tree: exp.Expr, name: str) -> Rex:
-        keys = bind_all(call_arguments(tree), self._base.at(name))
+        keys = bind_all(call_arguments(tree), self._rows.at(name))
         for key, written in zip(keys, call_arguments(tree)):
             if key not in self._keys.expressions:
                 fail(written, f"an argument of {name} must be one of the expressions of GROUP BY")
@@ -94,7 +101,7 @@ class Grouped:
         assert window is not None
         kind, what = name.split("_")
         same = exp.Anonymous(this=kind, expressions=[each.copy() for each in tree.expressions])
-        if kind != window.spec.kind or bind_group_window(same, self._base) != window:
+        if kind != window.spec.kind or bind_group_window(same, self._rows) != window:
             fail(tree, f"{name} must repeat the arguments of the window in GROUP BY")
         if what not in self._properties:
             self._properties.append(what)
@@ -106,6 +113,9 @@ class Grouped:
     def plan(self) -> Rel:
         """The aggregation of everything that was bound."""
         source, keys, calls, time = self._prepared()
+        relations = self._rows.scope.relations
+        if len(relations) == 1:
+            source = input_hinted(source, self._hints, relations[0].name)
         columns = self._key_fields() + self._call_fields(len(keys))
         window = self._keys.window
         if window is None:
@@ -144,8 +154,8 @@ class Grouped:
             return expression if isinstance(expression, Literal) else Ref(expression.type, place[expression])
 
         source = self._source
-        if unique != [Ref(column.type, index) for index, column in enumerate(source.schema)]:
-            source = Project(source, tuple(unique), _names(unique, source.schema))
+        if unique and unique != [Ref(column.type, index) for index, column in enumerate(source.schema)]:
+            source = unnest(Project(source, tuple(unique), _names(unique, source.schema)))
         keys = tuple(place[each] for each in self._keys.expressions)
         calls = tuple(call.map(column) for call in self._calls)
         return source, keys, calls, None if window is None else place[window.time]

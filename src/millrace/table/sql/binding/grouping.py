@@ -62,7 +62,8 @@ def _position(tree: exp.Expr, block: Block, keys: list[Rex], aliases: Sequence[s
     try:
         key = bind(tree, block)
     except SqlValidationError as error:
-        if isinstance(tree, exp.Column) and not tree.table and tree.name in aliases:
+        unknown = isinstance(tree, exp.Column) and not tree.table and not block.scope.find(tree.name)
+        if unknown and tree.name in aliases:
             fail(tree, f"'{tree.name}' is a name of the SELECT list: GROUP BY must repeat the expression")
         raise error
     if key not in keys:

@@ -17,6 +17,7 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding.calls import built_in
 from millrace.table.sql.binding.dispatch import bind_condition
 from millrace.table.sql.binding.from_clause import NOTHING, From, Source, bind_relation, binds_relation
+from millrace.table.sql.binding.hints import input_hinted
 from millrace.table.sql.binding.lateral import bind_lateral, is_lateral
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import Scope, beside
@@ -55,6 +56,7 @@ def _join(tree: exp.Join, left: Source, at: From) -> Source:
     kind = join_kind(tree)
     names = _common_names(tree, left.scope, right.scope)
     scope = beside(left.scope, right.scope)
+    left, right = _hinted(left, at), _hinted(right, at)
     if names is None:
         on = tree.args.get("on")
         condition = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
@@ -64,6 +66,14 @@ def _join(tree: exp.Join, left: Source, at: From) -> Source:
     condition, merged = _merge(tree, names, left, right, kind)
     rest = tuple(each for each in left.scope.merged if each[0] not in names)
     return _joined_source(tree, left.plan, right.plan, kind, condition, replace(scope, merged=(*merged, *rest)))
+
+
+def _hinted(source: Source, at: From) -> Source:
+    """An input that is one table, with the hints that name it."""
+    relations = source.scope.relations
+    if len(relations) != 1:
+        return source
+    return Source(input_hinted(source.plan, at.hints, relations[0].name), source.scope)
 
 
 def _joined_source(tree: exp.Join, left: Rel, right: Rel, kind: str, condition: Rex, scope: Scope) -> Source:

@@ -12,7 +12,7 @@ from millrace.relational.rules.subqueries import join_lateral
 from millrace.relational.types import ArrayType, DataType, IntType, MapType, MultisetType, RowType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function
+from millrace.table.sql.binding.calls import call_arguments, cast_arguments
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, bind_rel
 from millrace.table.sql.binding.from_clause import From, Source
 from millrace.table.sql.binding.problems import fail
@@ -71,7 +71,7 @@ def _named(tree: exp.Expr, produced: Schema) -> Scope:
 def _table_function(tree: nodes.TableFunction, block: Block, at: From) -> Correlate:
     assert at.left is not None
     path = nodes.call_path(tree.this)
-    user = find_user_function(path, block)
+    user = block.environment.resolver.function(path)
     if user is None:
         known = [*block.environment.resolver.function_names(), *WINDOWING]
         fail(tree, f"there is no table function {'.'.join(path)}{did_you_mean(path[-1], known)}")

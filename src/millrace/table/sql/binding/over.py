@@ -12,10 +12,11 @@ from sqlglot import exp
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Over, Project, Rel
 from millrace.relational.rex import AggCall, Frame, Literal, Ref, Rex, SortKey, rewrite
+from millrace.relational.rules.subqueries import unnest
 from millrace.relational.types import DayTimeIntervalType
 from millrace.table.sql.binding.aggregates import bind_over_function, sort_keys
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind, bind_all
+from millrace.table.sql.binding.dispatch import bind, bind_all, binds
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import field_of
 from millrace.table.sql.errors import did_you_mean
@@ -32,6 +33,11 @@ class _Call:
     order: tuple[SortKey, ...]
     call: AggCall
     frame: Frame
+
+
+@binds(exp.Window)
+def _misplaced(tree: exp.Window, block: Block) -> Rex:
+    fail(tree, f"OVER is not allowed in {block.place}: compute it in a subquery, or filter with QUALIFY")
 
 
 class Overs:
@@ -61,12 +67,19 @@ class Overs:
         for index, call in enumerate(self._calls):
             groups.setdefault((call.partition, call.order), []).append(index)
         for (partition, order), members in groups.items():
-            source, columns = _partitioned(source, [settle(each) for each in partition])
+            calls = [self._calls[index].call.map(settle) for index in members]
+            sorting = [replace(key, expression=settle(key.expression)) for key in order]
+            keys = [settle(each) for each in partition]
+            source, column = _with_columns(source, [*keys, *(key.expression for key in sorting), *_inputs(calls)])
             width = len(source.schema)
-            calls = tuple((self._calls[index].call.map(settle), self._calls[index].frame) for index in members)
-            keys = tuple(replace(key, expression=settle(key.expression)) for key in order)
-            produced = tuple(Field(f"w{index}$o", call.type) for index, (call, _) in zip(members, calls))
-            source = Over(source, columns, keys, calls, produced)
+            frames = [self._calls[index].frame for index in members]
+            source = Over(
+                source,
+                tuple(_place(column(each)) for each in keys),
+                tuple(replace(key, expression=column(key.expression)) for key in sorting),
+                tuple((call.map(column), frame) for call, frame in zip(calls, frames)),
+                tuple(Field(f"w{index}$o", call.type) for index, call in zip(members, calls)),
+            )
             self._places.update({index: width + at for at, index in enumerate(members)})
         return source
 
@@ -112,17 +125,25 @@ def _with_default(call: AggCall) -> AggCall:
     return call
 
 
-def _partitioned(source: Rel, partition: list[Rex]) -> tuple[Rel, tuple[int, ...]]:
-    """The columns to partition by; computed ones are appended to the input first."""
-    computed = [each for each in partition if not isinstance(each, Ref)]
+def _inputs(calls: Sequence[AggCall]) -> list[Rex]:
+    return [each for call in calls for each in call.inputs() if not isinstance(each, Literal)]
+
+
+def _with_columns(source: Rel, wanted: Sequence[Rex]) -> tuple[Rel, Callable[[Rex], Rex]]:
+    """The input with what is computed in an OVER clause as columns behind its own; and where each of it is."""
+    width = len(source.schema)
+    computed = list(dict.fromkeys(each for each in wanted if not isinstance(each, Ref)))
     if computed:
-        width = len(source.schema)
         kept = [Ref(column.type, index) for index, column in enumerate(source.schema)]
-        names = (*source.schema, *(field_of(f"$p{width + at}", each, ()) for at, each in enumerate(computed)))
-        source = Project(source, (*kept, *computed), names)
-        places = {each: width + at for at, each in enumerate(computed)}
-        return source, tuple(each.index if isinstance(each, Ref) else places[each] for each in partition)
-    return source, tuple(each.index for each in partition if isinstance(each, Ref))
+        names = [field_of(f"$p{width + at}", each, ()) for at, each in enumerate(computed)]
+        source = unnest(Project(source, (*kept, *computed), (*source.schema, *names)))
+    places = {each: width + at for at, each in enumerate(computed)}
+    return source, lambda each: Ref(each.type, places[each]) if each in places else each
+
+
+def _place(column: Rex) -> int:
+    assert isinstance(column, Ref)
+    return column.index
 
 
 def _frame(tree: exp.Window, function: str, order: Sequence[SortKey], spec: Any, block: Block) -> Frame:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from millrace.relational.nodes import Field, Schema
-from millrace.relational.rex import Ref, Rex, rewrite
+from millrace.relational.nodes import PROCTIME, Field, Schema
+from millrace.relational.rex import Call, Ref, Rex, rewrite
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,9 @@ def beside(left: Scope, right: Scope) -> Scope:
 
 
 def field_of(name: str, expression: Rex, columns: Schema) -> Field:
-    """The column that a projection makes of an expression: a plain reference keeps its time attribute."""
-    time = columns[expression.index].time if isinstance(expression, Ref) else None
-    return Field(name, expression.type, time)
+    """The column that a projection makes of an expression: a plain reference keeps its time attribute, PROCTIME() is
+    one."""
+    if isinstance(expression, Ref):
+        return Field(name, expression.type, columns[expression.index].time)
+    is_now = isinstance(expression, Call) and expression.function == "PROCTIME"
+    return Field(name, expression.type, PROCTIME if is_now else None)

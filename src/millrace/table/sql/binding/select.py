@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from millrace.relational.nodes import Aggregate, Field, Filter, Project, Rel, Schema
-from millrace.relational.rex import Ref, Rex, SortKey
+from millrace.relational.rex import Ref, Rex, SortKey, Subquery, substitute, walk
 from millrace.relational.rules.join_conditions import join_conditions
 from millrace.relational.rules.subqueries import unnest
 from millrace.relational.rules.window_aggregate import window_aggregate
@@ -19,7 +19,7 @@ from millrace.table.sql.binding.dispatch import bind, bind_condition, binds_quer
 from millrace.table.sql.binding.from_clause import NOTHING, From, Source
 from millrace.table.sql.binding.grouped import Grouped, has_aggregate
 from millrace.table.sql.binding.grouping import bind_keys
-from millrace.table.sql.binding.hints import hinted
+from millrace.table.sql.binding.hints import check_names, query_hints
 from millrace.table.sql.binding.joins import bind_from
 from millrace.table.sql.binding.over import Overs
 from millrace.table.sql.binding.problems import fail
@@ -61,14 +61,16 @@ def bind_select(tree: exp.Select, environment: Environment, outer: Block | None)
     if qualify is not None:
         plan = unnest(Filter(plan, settled(qualify)))
     names = [item.name for item in items]
-    return hinted(_result(tree, plan, names, [settled(each) for each in outputs], _settled(order, settled)), tree)
+    return _result(tree, plan, names, [settled(each) for each in outputs], _settled(order, settled))
 
 
 def _from(tree: exp.Select, environment: Environment, outer: Block | None) -> Source:
     clause = tree.args.get("from_")
     if clause is None:
         return NOTHING
-    return bind_from(clause.this, tree.args.get("joins") or [], From(environment, outer))
+    source = bind_from(clause.this, tree.args.get("joins") or [], From(environment, outer, hints=query_hints(tree)))
+    check_names(tree, [relation.name for relation in source.scope.relations if relation.name])
+    return source
 
 
 def _where(tree: exp.Select, source: Source, environment: Environment, outer: Block | None) -> Source:
@@ -90,7 +92,7 @@ def _grouped(tree: exp.Select, source: Source, block: Block, items: Sequence[Ite
             fail(tree.args["having"], "HAVING needs GROUP BY or an aggregate function: use WHERE")
         return None
     keys = bind_keys(group, block.at("GROUP BY"), [item.name for item in items])
-    grouped = Grouped(source.plan, block, keys, overs)
+    grouped = Grouped(source.plan, block, keys, overs, query_hints(tree))
     return _Stage(grouped.block, grouped.column, grouped.settle, grouped.plan)
 
 
@@ -184,4 +186,15 @@ def projected(plan: Rel, expressions: Sequence[Rex], names: Sequence[str]) -> Re
         isinstance(each, Ref) and each.index == at for at, each in enumerate(expressions)
     ):
         return plan
+    if isinstance(plan, Project) and _only_moves(plan) and not any(map(_has_subquery, expressions)):
+        expressions = [substitute(each, plan.expressions) for each in expressions]
+        plan = plan.input
     return unnest(Project(plan, tuple(expressions), columns))
+
+
+def _only_moves(plan: Project) -> bool:
+    return all(isinstance(each, Ref) for each in plan.expressions)
+
+
+def _has_subquery(expression: Rex) -> bool:
+    return any(isinstance(part, Subquery) for part in walk(expression))

@@ -14,7 +14,6 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import access, resolve
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.errors import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,6 @@ def _qualified(written: exp.Column | exp.Dot, block: Block) -> Iterator[Item]:
         for at, column in enumerate(relation.columns):
             yield Item(column.name, written, relation.ref(at))
         return
-    if not block.scope.find(names[0]):
-        known = [relation.name for relation in block.scope.relations if relation.name]
-        fail(written, f"there is no table '{'.'.join(names)}' in FROM{did_you_mean(names[0], known)}")
     yield from _fields(written, resolve(written, names, block))
 
 

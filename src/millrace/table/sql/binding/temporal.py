@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millrace.relational.nodes import PROCTIME, ROWTIME, Field, LookupJoin, Rel, TemporalJoin
-from millrace.relational.rex import TRUE, Call, Literal, Ref, Rex, conjunction, conjuncts, refs
+from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Rel, TemporalJoin
+from millrace.relational.rex import TRUE, Call, Ref, Rex, conjuncts, refs
 from millrace.relational.rules.keys import row_key
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.dispatch import bind, bind_condition
 from millrace.table.sql.binding.from_clause import From, Source, aliased
-from millrace.table.sql.binding.hints import lookup_options, table_options
+from millrace.table.sql.binding.hints import table_options
+from millrace.table.sql.binding.lookup import lookup_join
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.resolver import TableInfo
 from millrace.table.sql.binding.scopes import beside, scope_of
@@ -41,7 +42,7 @@ def bind_temporal(tree: exp.Join, at: From) -> Source:
     condition = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
     joined: Rel
     if time.time == PROCTIME and info.lookup is not None:
-        joined = _lookup(tree, at.left.plan, info, plan, kind, condition)
+        joined = lookup_join(tree, at.left.plan, info, plan, kind, condition)
     else:
         joined = _version(tree, at.left.plan, info, plan, kind, condition, time)
     return Source(joined, scope.over(joined.schema))
@@ -98,41 +99,3 @@ def _equated(part: Rex, width: int) -> set[int]:
         if isinstance(right, Ref) and right.index >= width and all(index < width for index in refs(there)):
             return {right.index - width}
     return set()
-
-
-def _lookup(tree: exp.Join, left: Rel, info: TableInfo, right: Rel, kind: str, condition: Rex) -> LookupJoin:
-    width = len(left.schema)
-    lookup: dict[int, Rex] = {}
-    rest: list[Rex] = []
-    for part in conjuncts(condition):
-        found = _key_of(part, width)
-        if found is None or found[0] in lookup or found[0] >= len(info.plan.schema):
-            rest.append(part)
-        else:
-            lookup[found[0]] = found[1]
-    if not any(not isinstance(value, Literal) for value in lookup.values()):
-        fail(tree, f"a lookup of '{info.path[-1]}' needs a condition column = value on one of its columns")
-    if info.computed:
-        fail(tree.this, f"'{info.path[-1]}' has computed columns, so it cannot be looked up: compute them in the query")
-    keys = tuple(sorted(lookup))
-    assert info.lookup is not None
-    return LookupJoin(
-        left,
-        info.lookup(keys),
-        info.path,
-        right.schema,
-        kind,
-        tuple((each, lookup[each]) for each in keys),
-        conjunction(rest) if rest else None,
-        lookup_options(tree, tree.this.alias or info.path[-1]),
-    )
-
-
-def _key_of(part: Rex, width: int) -> tuple[int, Rex] | None:
-    """column of the right input = value of the left one."""
-    if not isinstance(part, Call) or part.function != "=":
-        return None
-    for here, there in (part.args, part.args[::-1]):
-        if isinstance(here, Ref) and here.index >= width and all(index < width for index in refs(there)):
-            return here.index - width, there
-    return None

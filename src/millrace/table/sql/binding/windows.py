@@ -55,7 +55,7 @@ def _arguments(call: exp.Anonymous, kind: str) -> dict[str, exp.Expr]:
         if isinstance(argument, exp.Kwarg):
             name, value = argument.this.name.upper(), argument.expression
             if name not in names:
-                fail(argument, f"{kind} has no parameter {name}{did_you_mean(name, names)}; usage: {_SYNTAX[kind]}")
+                fail(argument, f"{kind} has no parameter {name} (usage: {_SYNTAX[kind]}){did_you_mean(name, names)}")
         else:
             if position >= len(names):
                 fail(argument, f"too many arguments; usage: {_SYNTAX[kind]}")

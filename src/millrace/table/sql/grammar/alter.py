@@ -8,7 +8,6 @@ from millrace.table.sql.grammar.alter_table import alter_materialized_table, alt
 from millrace.table.sql.grammar.common import if_exists, option_keys, options, written_query
 from millrace.table.sql.grammar.create import language_of
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.names import Path
 from millrace.table.sql.statements import (
     Alter,
     Change,
@@ -54,8 +53,7 @@ def _view(cursor: Cursor) -> Change:
 
 def _rename(cursor: Cursor) -> Rename:
     cursor.expect("TO")
-    path: Path = cursor.path("a new name")
-    return Rename(path)
+    return Rename(cursor.path("a new name"))
 
 
 def _database(cursor: Cursor) -> Change:

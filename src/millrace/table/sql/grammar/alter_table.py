@@ -16,7 +16,6 @@ from millrace.table.sql.grammar.common import (
 )
 from millrace.table.sql.grammar.create_table import read_distribution
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.names import Name
 from millrace.table.sql.statements import (
     Add,
     AddPartitions,
@@ -71,7 +70,6 @@ def _modify(cursor: Cursor) -> Change:
 
 def _elements(cursor: Cursor) -> tuple[Element, ...]:
     """One element, or several in brackets."""
-    cursor.take("COLUMN")
     if cursor.at("("):
         return tuple(element for part in cursor.in_brackets(lambda: _element(cursor)) for element in part)
     return tuple(_element(cursor))
@@ -107,7 +105,6 @@ def _drop(cursor: Cursor) -> Change:
     for part in ("WATERMARK", "DISTRIBUTION"):
         if cursor.take(part):
             return DropPart(part)
-    cursor.take("COLUMN")
     if cursor.at("("):
         return DropColumns(tuple(cursor.in_brackets(lambda: cursor.path("a name of a column"))))
     return DropColumns((cursor.path("a name of a column"),))
@@ -116,11 +113,9 @@ def _drop(cursor: Cursor) -> Change:
 def _rename(cursor: Cursor) -> Change:
     if cursor.take("TO"):
         return Rename(cursor.path("a new name"))
-    cursor.take("COLUMN")
     old = cursor.path("a name of a column")
     cursor.expect("TO")
-    new: Name = cursor.name("a new name")
-    return RenameColumn(old, new)
+    return RenameColumn(old, cursor.name("a new name"))
 
 
 def _refresh(cursor: Cursor) -> Change:

@@ -10,7 +10,6 @@ from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.names import Name
 from millrace.table.sql.nodes import hint_options
 from millrace.table.sql.statements import Options, PartitionSpec, Written
-from millrace.table.sql.tokens import Kind
 
 
 def if_exists(cursor: Cursor) -> bool:
@@ -89,10 +88,3 @@ def written_query(cursor: Cursor) -> Written:
     begin = cursor.index
     tree = queries.query(cursor)
     return Written(tree, cursor.span(begin).text)
-
-
-def quoted_id(cursor: Cursor, what: str) -> str:
-    """An id in quotes; one without them says so."""
-    if cursor.token.kind is not Kind.STRING:
-        cursor.fail_expecting(f"{what} in single quotes")
-    return cursor.string()

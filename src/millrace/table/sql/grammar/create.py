@@ -6,7 +6,7 @@ from millrace.table.sql.grammar.columns import only_physical, schema
 from millrace.table.sql.grammar.common import comment, if_exists, if_not_exists, with_options, written_query
 from millrace.table.sql.grammar.create_table import create_materialized_table, create_table
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.names import Name, Path
+from millrace.table.sql.names import Name
 from millrace.table.sql.statements import (
     CreateCatalog,
     CreateDatabase,
@@ -124,7 +124,7 @@ def _resource(cursor: Cursor) -> tuple[str, str]:
 
 def _model(cursor: Cursor, temporary: bool) -> CreateModel:
     missing = if_not_exists(cursor)
-    path: Path = cursor.path("a name of a model")
+    path = cursor.path("a name of a model")
     inputs = _model_columns(cursor, "INPUT")
     outputs = _model_columns(cursor, "OUTPUT")
     remark = comment(cursor)

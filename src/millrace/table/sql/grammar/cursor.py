@@ -40,7 +40,10 @@ class Cursor:
 
     def at(self, *words: str) -> bool:
         """Whether these words come next."""
-        return all(self.peek(distance).word == word for distance, word in enumerate(words))
+        # Nearly always the first one decides: this is asked several times for every token.
+        if self._tokens[self.index].word != words[0]:
+            return False
+        return len(words) == 1 or all(self.peek(distance).word == word for distance, word in enumerate(words))
 
     def at_any(self, *words: str) -> bool:
         """Whether one of these words comes next."""
@@ -64,7 +67,9 @@ class Cursor:
         """
         for word in words:
             if not self.take(word):
-                self.fail_expecting(word)
+                if word == ")" and self.token.kind is not Kind.END:
+                    self._fail_if_misspelt()
+                self.fail_expecting(word if word.isalpha() else f"'{word}'")
 
     def expect_any(self, *words: str) -> str:
         """Step over one of these words and give it."""
@@ -73,15 +78,17 @@ class Cursor:
         return self.advance().word
 
     def expect_end(self) -> None:
-        if self.token.kind is Kind.END:
-            return
+        if self.token.kind is not Kind.END:
+            self._fail_if_misspelt()
+            self.fail_expecting("the end of the statement")
+
+    def _fail_if_misspelt(self) -> None:
+        """Where a clause may begin: a misspelt keyword reads as a name, often as the alias of what stands before it."""
         for token in (self.token, self.peek(-1)):
-            # A misspelt keyword reads as a name: as the alias of what stands before it.
             meant = did_you_mean(token.text, CLAUSES) if token.kind is Kind.WORD and token.word not in CLAUSES else ""
             if meant:
                 message = f"'{token.text}' does not belong here{meant}"
                 raise SqlParseError(message, Position(self.source, token.start, token.end))
-        self.fail_expecting("the end of the statement")
 
     def fail(self, message: str, begin: int | None = None) -> NoReturn:
         """An error at the next token, or from token ``begin`` up to the last one that was read."""
@@ -93,7 +100,7 @@ class Cursor:
         token = self.token
         found = "the end of the statement" if token.kind is Kind.END else f"'{self.text_of(token)}'"
         hint = ""
-        if what.startswith("a name") and token.word in RESERVED:
+        if what.startswith(("a name", "a new name", "a table")) and token.word in RESERVED:
             hint = f": {token.word} is a keyword, as a name it is written `{token.text}`"
         self.fail(f"expected {what}, found {found}{hint}")
 

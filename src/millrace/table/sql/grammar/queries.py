@@ -199,7 +199,8 @@ def _with_tail(cursor: Cursor, body: exp.Expression, begin: int) -> exp.Expressi
             continue
         if word == "FETCH":
             cursor.expect_any("FIRST", "NEXT")
-        count = _count(cursor)
+        # FETCH FIRST ROW ONLY is one row.
+        count = exp.Literal.number(1) if word == "FETCH" and cursor.at_any("ROW", "ROWS") else _count(cursor)
         body.set(key, cursor.put(exp.Offset(expression=count) if key == "offset" else exp.Limit(expression=count), at))
         if word != "LIMIT":
             cursor.take_any("ROW", "ROWS")

@@ -106,6 +106,7 @@ def _relation(cursor: Cursor, begin: int) -> exp.Expression:
         return _unnest(cursor)
     if cursor.at("("):
         return _in_brackets(cursor)
+    cursor.take("TABLE")
     parts = [cursor.identifier("a table")]
     while cursor.take("."):
         parts.append(cursor.identifier("a name of a table", after_dot=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.table.sql.errors import did_you_mean
-from millrace.table.sql.grammar.common import partition, quoted_id
+from millrace.table.sql.grammar.common import partition
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.names import Path
 from millrace.table.sql.statements import (
@@ -66,10 +66,9 @@ def _pattern(cursor: Cursor) -> Pattern | None:
 def describe(cursor: Cursor) -> Statement:
     cursor.expect_any("DESCRIBE", "DESC")
     if cursor.take("JOB"):
-        return DescribeJob(quoted_id(cursor, "the id of a job"))
-    named = cursor.peek().word not in (".", "") or cursor.is_name(1)
-    kind = cursor.take_any("CATALOG", "DATABASE", "FUNCTION", "MODEL") if named else ""
-    # A table may be called EXTENDED.
+        return DescribeJob(cursor.string("the id of a job in single quotes"))
+    # A table may be called CATALOG or EXTENDED: then no name follows.
+    kind = cursor.take_any("CATALOG", "DATABASE", "FUNCTION", "MODEL") if cursor.is_name(1) else ""
     extended = cursor.is_name(1) and cursor.take("EXTENDED")
     return Describe(kind or "TABLE", cursor.path(f"a name of a {kind.lower() or 'table'}"), extended)
 

@@ -73,13 +73,10 @@ def _base(cursor: Cursor) -> DataType:
         cursor.advance()
         return reader(cursor)
     if token.kind in (Kind.WORD, Kind.QUOTED):
+        begin = cursor.index
         names = ".".join(cursor.path("a data type")) if cursor.is_name() else cursor.advance().text
-        cursor.fail(f"unknown data type '{names}'{_close(names)}", cursor.index - 1)
+        cursor.fail(f"unknown data type '{names}'{did_you_mean(names, [*_PLAIN, *_READERS])}", begin)
     return cursor.fail_expecting("a data type")
-
-
-def _close(name: str) -> str:
-    return did_you_mean(name, [*_PLAIN, *_READERS])
 
 
 def _numbers(cursor: Cursor, most: int = 1) -> list[int]:
@@ -153,7 +150,8 @@ def interval_type(cursor: Cursor) -> tuple[DataType, str]:
     begin = cursor.index
     first = _unit(cursor, "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
     numbers = _numbers(cursor, 2 if first == "SECOND" else 1)
-    unit, fraction = first, numbers[1:]
+    # SECOND(3) has three digits after the point, as in the types of Flink.
+    unit, fraction = first, numbers[-1:] if first == "SECOND" else []
     if cursor.take("TO"):
         last = _unit(cursor, "MONTH", "HOUR", "MINUTE", "SECOND")
         unit = f"{first} TO {last}"
@@ -163,7 +161,8 @@ def interval_type(cursor: Cursor) -> tuple[DataType, str]:
         return types.YearMonthIntervalType(_YEAR_MONTH[member], (numbers or [2])[0]), unit
     if member not in _DAY_TIME:
         cursor.fail(f"there is no interval {unit}", begin)
-    return types.DayTimeIntervalType(_DAY_TIME[member], (numbers or [2])[0], (fraction or [6])[0]), unit
+    days = numbers[0] if first == "DAY" and numbers else 2
+    return types.DayTimeIntervalType(_DAY_TIME[member], days, (fraction or [6])[0]), unit
 
 
 def _unit(cursor: Cursor, *units: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.table.sql.grammar.common import names, partition, quoted_id, with_options
+from millrace.table.sql.grammar.common import names, partition, with_options
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.dml import executable, execute
 from millrace.table.sql.statements import (
@@ -82,7 +82,7 @@ def jar(cursor: Cursor) -> Jar:
 
 def stop(cursor: Cursor) -> StopJob:
     cursor.expect("STOP", "JOB")
-    job = quoted_id(cursor, "the id of a job")
+    job = cursor.string("the id of a job in single quotes")
     flags = {"SAVEPOINT": False, "DRAIN": False}
     while cursor.take("WITH"):
         flags[cursor.expect_any(*flags)] = True

@@ -1,0 +1,1 @@
+"""Connectors of tables: what CREATE TABLE ... WITH ('connector' = '...') names."""

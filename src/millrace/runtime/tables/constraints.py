@@ -1,0 +1,95 @@
+"""What a sink's table demands of its rows: NOT NULL, and lengths of CHAR, VARCHAR, BINARY and VARBINARY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational import types as t
+from millrace.relational.nodes import Schema
+from millrace.relational.rows import Rows
+from millrace.relational.types import DataType
+from millrace.runtime.tables.base import TableConfig, TableOperator
+
+_TEXT, _FIXED = (t.CharType, t.VarCharType), (t.CharType, t.BinaryType)
+_SIZED = (*_TEXT, t.BinaryType, t.VarBinaryType)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnforceConstraints(TableConfig):
+    """Before a sink. ``table.exec.sink.not-null-enforcer`` and ``table.exec.sink.type-length-enforcer``."""
+
+    columns: Schema
+    """of the table"""
+    not_null: str = "ERROR"
+    """ERROR, or DROP for rows with a NULL where none may be"""
+    length: str = "IGNORE"
+    """IGNORE, TRIM_PAD (cut what is too long, fill up what is too short for a fixed length) or ERROR"""
+
+    def __post_init__(self) -> None:
+        if self.not_null not in ("ERROR", "DROP"):
+            raise ValueError(f"table.exec.sink.not-null-enforcer is ERROR or DROP, not {self.not_null}")
+        if self.length not in ("IGNORE", "TRIM_PAD", "ERROR"):
+            raise ValueError(f"table.exec.sink.type-length-enforcer is IGNORE, TRIM_PAD or ERROR, not {self.length}")
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to enforce."""
+        return any(
+            not column.type.is_nullable or (self.length != "IGNORE" and _is_sized(column.type))
+            for column in self.columns
+        )
+
+    def operator(self) -> EnforceConstraintsOperator:
+        return EnforceConstraintsOperator(self)
+
+
+class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
+    def receive(self, rows: Rows, input: int) -> None:
+        config = self.config
+        complete = np.ones(len(rows), bool)
+        for column, field in zip(rows.columns, config.columns):
+            if field.type.is_nullable or not column.null_count:
+                continue
+            if config.not_null == "ERROR":
+                raise ValueError(
+                    f"column {field.name} is NOT NULL, but a row has NULL there: filter such rows, or set "
+                    f"table.exec.sink.not-null-enforcer to DROP"
+                )
+            complete &= column.is_valid().to_numpy(zero_copy_only=False)
+        if not complete.all():
+            rows = rows.where(complete)
+        if config.length != "IGNORE":
+            columns = zip(rows.columns, config.columns)
+            rows = rows.with_columns([self._sized(column, field.name, field.type) for column, field in columns])
+        self.emit_rows(rows)
+
+    def _sized(self, column: pa.Array, name: str, data_type: DataType) -> pa.Array:
+        if not _is_sized(data_type):
+            return column
+        length: int = data_type.length  # type: ignore[attr-defined]
+        is_text, fixed = isinstance(data_type, _TEXT), isinstance(data_type, _FIXED)
+        sizes = pc.utf8_length(column) if is_text else pc.binary_length(column)
+        wrong = pc.not_equal(sizes, length) if fixed else pc.greater(sizes, length)
+        if not pc.any(wrong).as_py():
+            return column
+        if self.config.length == "ERROR":
+            found = column.filter(wrong)[0].as_py()
+            raise ValueError(
+                f"column {name} is {data_type.sql()}, but a row has {found!r} there: set "
+                f"table.exec.sink.type-length-enforcer to TRIM_PAD, or to IGNORE"
+            )
+        if is_text:
+            cut = pc.utf8_slice_codeunits(column, 0, length)
+            return pc.utf8_rpad(cut, length) if fixed else cut
+        cut = pc.binary_slice(column, 0, length)
+        if not fixed:
+            return cut
+        return pa.array([None if each is None else each.ljust(length, b"\0") for each in cut.to_pylist()], pa.binary())
+
+
+def _is_sized(data_type: DataType) -> bool:
+    return isinstance(data_type, _SIZED) and data_type.length != t.MAX_LENGTH

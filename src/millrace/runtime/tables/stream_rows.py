@@ -1,0 +1,128 @@
+"""Between a DataStream of single elements and batches of rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.common.time import Instant
+from millrace.common.types import Row, RowKind, row_of
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Schema
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import DataType, LocalZonedTimestampType
+from millrace.relational.values import to_arrow, to_python
+from millrace.runtime.elements import Chunk
+from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.event_time import millis
+
+_KINDS = list(RowKind)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromElements(TableConfig):
+    """A ``StreamScan`` node: elements become rows. Watermarks pass."""
+
+    columns: Schema
+    """of the elements: their fields, or one column for elements without fields"""
+    single: bool = False
+    """whether an element is the value of the only column"""
+    changelog: bool = False
+    """whether the kinds of ``Row`` elements count; else all are insertions"""
+    timestamps: bool = False
+    """whether there is one more column: the timestamp of each element, TIMESTAMP_LTZ(3), NULL without"""
+
+    def operator(self) -> FromElementsOperator:
+        return FromElementsOperator(self)
+
+
+class FromElementsOperator(TableOperator[FromElements]):
+    def process(self, chunk: Chunk, input: int) -> None:
+        try:
+            self.emit_rows(self._rows(chunk))
+        except Exception as error:
+            raise self.context.error(error, during=" to make rows of the elements of a stream") from error
+
+    def _rows(self, chunk: Chunk) -> Rows:
+        config, values = self.config, chunk.values
+        if config.single:
+            columns = [_column(values, config.columns[0].type)]
+        else:
+            fields = _fields_of([column.name for column in config.columns])
+            cells = zip(*map(fields, values), strict=True)
+            columns = [_column(each, column.type) for each, column in zip(cells, config.columns, strict=True)]
+        if config.timestamps:
+            times = chunk.timestamps or [None] * len(values)
+            micros = pa.array([None if time is None else time * 1000 for time in times], pa.int64())
+            columns.append(micros.view(arrow_type(LocalZonedTimestampType(3))))
+        kinds = None
+        if config.changelog:
+            kinds = np.array([row.get_row_kind().value if isinstance(row, Row) else 0 for row in values], np.uint8)
+        return Rows(record_batch(columns, len(values)), kinds if kinds is not None and kinds.any() else None)
+
+
+def _fields_of(names: list[str]) -> Callable[[Any], Sequence[Any]]:
+    """What gives the fields of an element, of whatever form it is."""
+
+    def fields(element: Any) -> Sequence[Any]:
+        if isinstance(element, Row):
+            return element.get_fields_by_names(names)
+        if isinstance(element, dict):
+            return [element.get(name) for name in names]
+        if isinstance(element, (tuple, list)):
+            return element
+        if dataclasses.is_dataclass(element):
+            return [getattr(element, name) for name in names]
+        raise TypeError(f"a row with the columns {', '.join(names)} cannot be made of {element!r}")
+
+    return fields
+
+
+def _column(values: Sequence[Any], data_type: DataType) -> pa.Array:
+    if isinstance(data_type, LocalZonedTimestampType):
+        values = [_moment(value) if isinstance(value, Instant) else value for value in values]
+    return to_arrow(list(values), data_type)
+
+
+def _moment(instant: Instant) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(seconds=instant.seconds, microseconds=instant.nanos // 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToElements(TableConfig):
+    """A table as a DataStream: rows become ``Row`` elements, with their kinds."""
+
+    columns: Schema
+    time: int | None = None
+    """the column with the event time, which becomes the timestamp of the elements"""
+    append_only: bool = False
+    """whether changes are refused"""
+    pairs: bool = False
+    """(True, row) for what is added, (False, row) for what is taken back"""
+
+    def operator(self) -> ToElementsOperator:
+        return ToElementsOperator(self)
+
+
+class ToElementsOperator(TableOperator[ToElements]):
+    def receive(self, rows: Rows, input: int) -> None:
+        config = self.config
+        if config.append_only and rows.kinds is not None and rows.kinds.any():
+            raise ValueError("the table has changes, not only insertions: use to_changelog_stream()")
+        names = [column.name for column in config.columns]
+        columns = [to_python(column, each.type) for column, each in zip(rows.columns, config.columns)]
+        kinds = [_KINDS[kind] for kind in rows.kind_values().tolist()]
+        elements: list[Any] = [row_of(list(values), names, kind) for values, kind in zip(zip(*columns), kinds)]
+        if config.pairs:
+            for row in elements:
+                row.set_row_kind(RowKind.INSERT)
+            elements = list(zip(rows.adds().tolist(), elements))
+        times = None if config.time is None else millis(rows.batch.column(config.time)).tolist()
+        self.emit(elements, times)

@@ -1,0 +1,148 @@
+"""Streaming plans run as jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from millrace.common.config_values import to_duration
+from millrace.common.typeinfo import TypeInformation, Types
+from millrace.common.types import Row, RowKind, row_of
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.nodes import ROWTIME, Rel, Sink
+from millrace.relational.rules.streaming import optimise
+from millrace.relational.types import RowField, RowType
+from millrace.relational.values import to_python
+from millrace.runtime.tables.base import Environment
+from millrace.runtime.tables.stream_rows import ToElements
+from millrace.table import execution
+from millrace.table.changelog_mode import ChangelogMode
+from millrace.table.planner.changes import changes_of
+from millrace.table.planner.plan import Options, Plan
+from millrace.table.planner.sinks import ChangelogError
+from millrace.table.planner.streaming import add_to_program
+from millrace.table.stream_types import info_of_data_type
+from millrace.table.table_result import TableResult
+
+if TYPE_CHECKING:
+    from millrace.datastream import DataStream
+    from millrace.table.schema import Schema
+    from millrace.table.table_environment import TableEnvironment
+
+STATE_TTL = "table.exec.state.ttl"
+IDLE_TIMEOUT = "table.exec.source.idle-timeout"
+PHASES = "table.optimizer.agg-phase-strategy"
+JOB_NAME = "pipeline.name"
+
+_KINDS = list(RowKind)
+
+
+def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
+    """Submit one job for these plans: one query, whose rows are given as they come, or sinks.
+
+    :raises ChangelogError: a sink would get changes that it can't take.
+    :raises NotImplementedError: a plan has no streaming form.
+    """
+    streams = environment._stream_environment
+    own = streams._program
+    # What the user has added to the program runs with env.execute(), not with a table.
+    streams._program = own.branch()
+    try:
+        surroundings = _surroundings(environment)
+        optimised = [optimise(plan, surroundings) for plan in plans]
+        add_to_program(optimised, streams._program, options_of(environment))
+        client = streams._submit(job_name or environment.get_config().to_map().get(JOB_NAME) or _name(plans))
+    finally:
+        streams._program = own
+    if isinstance(plans[0], Sink):
+        counts = [-1] * len(plans)
+        return execution.sink_result(plans, counts, job_client=client, wait=lambda timeout: _wait(client, timeout))
+    rows = rows_of(client.collected(), plans[0])
+    return execution.query_result(plans[0], rows, environment, job_client=client, close=client.discard)
+
+
+def to_data_stream(
+    plan: Rel,
+    environment: TableEnvironment,
+    mode: ChangelogMode | None = None,
+    schema: Schema | None = None,
+    type_info: TypeInformation | None = None,
+    pairs: bool = False,
+) -> DataStream | None:
+    """The rows of a plan as a stream of the environment's program; a plan that ends in a sink gives none.
+
+    :param mode: which changes the stream may have.
+    :raises ChangelogError: the table has other ones.
+    """
+    from millrace.datastream import DataStream
+    from millrace.datastream.data_stream import Port
+
+    program = environment._stream_environment._program
+    optimised = optimise(plan, _surroundings(environment))
+    if isinstance(optimised, Sink):
+        add_to_program([optimised], program, options_of(environment))
+        return None
+    mode = mode or ChangelogMode.all()
+    changes = changes_of(optimised)
+    if not changes.append_only and mode == ChangelogMode.insert_only():
+        raise ChangelogError(f"the table has changes ({changes.cause}): use to_changelog_stream()")
+    made = Plan(program, options_of(environment))
+    planned = made.add(optimised, mode != ChangelogMode.upsert())
+    rowtimes = [place for place, column in enumerate(plan.schema) if column.time == ROWTIME]
+    config = ToElements(
+        columns=plan.schema,
+        time=rowtimes[0] if rowtimes else None,
+        append_only=mode == ChangelogMode.insert_only(),
+        pairs=pairs,
+        **made.options.common,
+    )
+    ends = made.step("TableToDataStream", config, [(planned, None)], plan.schema, changes)
+    info = type_info or _row_type(plan, pairs)
+    for id in ends.ids:
+        program.change(id, output_type=info)
+    return DataStream(environment._stream_environment, tuple(map(Port, ends.ids)), info)
+
+
+def _row_type(plan: Rel, pairs: bool) -> TypeInformation:
+    row = info_of_data_type(RowType([RowField(column.name, column.type) for column in plan.schema]))
+    return Types.TUPLE([Types.BOOLEAN(), row]) if pairs else row
+
+
+def options_of(environment: TableEnvironment) -> Options:
+    """The settings of the session that operators know."""
+    settings = environment.get_config().to_map()
+    around = Environment(environment.get_config().get_local_timezone(), environment.get_current_database(), settings)
+    return Options(
+        environment=around,
+        state_ttl=_millis(settings, STATE_TTL),
+        two_phase=settings.get(PHASES, "AUTO").upper() != "ONE_PHASE",
+        idle_timeout=_millis(settings, IDLE_TIMEOUT),
+    )
+
+
+def _surroundings(environment: TableEnvironment) -> Surroundings:
+    config = environment.get_config()
+    return Surroundings(0, config.get_local_timezone(), 0, environment.get_current_database(), None, config.to_map())
+
+
+def _millis(settings: dict[str, str], key: str) -> int:
+    return to_duration(settings[key]).to_millis() if key in settings else 0
+
+
+def _name(plans: Sequence[Rel]) -> str:
+    sinks = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
+    return f"insert-into_{','.join(sinks)}" if sinks else "collect"
+
+
+def _wait(client: Any, timeout: float | None) -> None:
+    client.get_job_execution_result().result(timeout)
+
+
+def rows_of(batches: Iterator[Any], plan: Rel) -> Iterator[Row]:
+    """The rows of collected batches, with their kinds."""
+    names = plan.names
+    types = [column.type for column in plan.schema]
+    for rows in batches:
+        columns = [to_python(column, each) for column, each in zip(rows.columns, types)]
+        for kind, values in zip(rows.kind_values().tolist(), zip(*columns)):
+            yield row_of(list(values), names, _KINDS[kind])

@@ -1,0 +1,53 @@
+"""ORDER BY and LIMIT."""
+
+from __future__ import annotations
+
+from millrace.relational import nodes as n
+from millrace.relational.rex import Ref
+from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.tables.bounded_sort import BoundedSort
+from millrace.runtime.tables.limit import Limit
+from millrace.runtime.tables.rank import Rank
+from millrace.runtime.tables.temporal_sort import TemporalSort
+from millrace.table.planner.changes import changes_of
+from millrace.table.planner.plan import Plan, Planned, by, rule
+
+
+@rule(n.Sort)
+def sort(plan: Plan, node: n.Sort, before: bool) -> Planned:
+    below = plan.add(node.input)
+    name, config = _choice(plan, node, below, before)
+    return plan.step(name, config, [(below, by(()))], node.schema, changes_of(node))
+
+
+def _choice(plan: Plan, node: n.Sort, below: Planned, before: bool) -> tuple[str, TableConfig]:
+    common = plan.options.common
+    if not node.keys:
+        limit = Limit(input=node.schema, offset=node.offset, fetch=node.fetch, updating=below.retracts, **common)
+        return "Limit", limit
+    time = _time(node)
+    order = {"input": node.schema, "keys": node.keys, "offset": node.offset, "fetch": node.fetch, **common}
+    if time is not None and not below.retracts:
+        return "TemporalSort", TemporalSort(**order, event_time=time == n.ROWTIME)
+    if node.fetch is None:
+        return "Sort", BoundedSort(**order)
+    types = tuple(column.type for column in node.schema)
+    first, last = node.offset + 1, node.offset + node.fetch
+    rank = Rank(
+        partition=(),
+        order=node.keys,
+        types=types,
+        first=first,
+        last=last,
+        retracts=below.retracts,
+        before=before,
+        **common,
+    )
+    return "SortLimit", rank
+
+
+def _time(node: n.Sort) -> str | None:
+    first = node.keys[0]
+    if first.descending or not isinstance(first.expression, Ref):
+        return None
+    return node.schema[first.expression.index].time

@@ -1,0 +1,209 @@
+"""ALTER."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogDatabase,
+    CatalogFunction,
+    CatalogPartition,
+    CatalogPartitionSpec,
+)
+from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.not_yet import not_yet
+from millrace.table.problems import did_you_mean, problem
+from millrace.table.schema import Declared, Schema
+from millrace.table.sql import statements as s
+from millrace.table.statement_runners.create import plain_options, qualified
+from millrace.table.statement_runners.schemas import checked, declared_column, declared_key, declared_watermark
+from millrace.table.table_result import TableResult, done
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+
+def alter(statement: s.Alter, environment: TableEnvironment) -> TableResult:
+    if statement.kind in ("TABLE", "VIEW"):
+        _table(statement, environment)
+    elif statement.kind == "DATABASE" and isinstance(statement.change, s.SetOptions):
+        _database(statement, statement.change, environment)
+    elif statement.kind == "FUNCTION" and isinstance(statement.change, s.SetFunction):
+        _function(statement, statement.change, environment)
+    else:
+        raise not_yet(f"ALTER {statement.kind} ... {type(statement.change).__name__}", "DROP and CREATE")
+    return done()
+
+
+def _table(statement: s.Alter, environment: TableEnvironment) -> None:
+    manager = environment._catalogs
+    found = manager.find_table(statement.path)
+    if found is None:
+        if statement.if_exists:
+            return
+        found = manager.table(statement.path)
+    catalog, path = manager.catalog(found.identifier.get_catalog_name()), found.identifier.to_object_path()
+    change = statement.change
+    if isinstance(change, s.Rename):
+        if found.temporary:
+            manager.temporary_tables[manager.qualify(change.to)] = manager.temporary_tables.pop(found.identifier)
+        else:
+            catalog.rename_table(path, str(change.to[-1]), False)
+        return
+    if isinstance(change, (s.AddPartitions, s.DropPartitions)):
+        _partitions(change, found.identifier, environment)
+        return
+    made = _changed(found.table, change, environment)
+    if found.temporary:
+        manager.temporary_tables[found.identifier] = made
+    else:
+        catalog.alter_table(path, made, False)
+
+
+def _changed(table: CatalogBaseTable, change: Any, environment: TableEnvironment) -> CatalogBaseTable:
+    made = table.copy()
+    if isinstance(change, s.SetOptions):
+        made._options.update(plain_options(change.options))
+    elif isinstance(change, s.ResetOptions):
+        for key in map(str, change.keys):
+            if key == "connector":
+                raise problem("the option 'connector' cannot be reset: DROP the table")
+            made._options.pop(key, None)
+    elif isinstance(change, s.SetComment):
+        made._comment = change.comment
+    elif isinstance(change, s.SetQuery):
+        made._original_query = change.query.text
+        made._expanded_query = qualified(change.query.tree, environment).sql("flink")
+    else:
+        edit = _EDITS.get(type(change))
+        if edit is None:
+            raise not_yet(f"ALTER TABLE ... {type(change).__name__}", "DROP TABLE and CREATE TABLE")
+        made._schema = checked(edit(table.get_unresolved_schema(), change))
+    return made
+
+
+def _add(schema: Schema, change: s.Add) -> Schema:
+    for element in change.elements:
+        if isinstance(element, s.PlacedColumn):
+            if any(column.name == element.column.name for column in schema.columns):
+                raise problem(f"column '{element.column.name}' is there already: ALTER TABLE ... MODIFY")
+            schema = _placed(schema, element, len(schema.columns))
+        else:
+            schema = _with_part(schema, element, adding=True)
+    return schema
+
+
+def _modify(schema: Schema, change: s.Modify) -> Schema:
+    for element in change.elements:
+        if isinstance(element, s.PlacedColumn):
+            at = _index(schema, str(element.column.name))
+            rest = [column for index, column in enumerate(schema.columns) if index != at]
+            schema = _placed(Schema(rest, schema.watermark, schema.primary_key), element, at)
+        else:
+            schema = _with_part(schema, element, adding=False)
+    return schema
+
+
+def _placed(schema: Schema, element: s.PlacedColumn, at: int) -> Schema:
+    if element.first:
+        at = 0
+    elif element.after is not None:
+        at = _index(schema, str(element.after)) + 1
+    columns: list[Declared] = list(schema.columns)
+    columns.insert(at, declared_column(element.column))
+    return Schema(columns, schema.watermark, schema.primary_key)
+
+
+def _with_part(schema: Schema, element: Any, adding: bool) -> Schema:
+    if isinstance(element, s.Watermark):
+        if (schema.watermark is None) != adding:
+            raise problem("the table has a watermark: MODIFY it" if adding else "the table has no watermark: ADD one")
+        return Schema(schema.columns, declared_watermark(element), schema.primary_key)
+    if isinstance(element, s.PrimaryKey):
+        if (schema.primary_key is None) != adding:
+            raise problem(
+                "the table has a primary key: MODIFY it" if adding else "the table has no primary key: ADD one"
+            )
+        return Schema(schema.columns, schema.watermark, declared_key(element))
+    raise not_yet("ALTER TABLE ... DISTRIBUTION", "PARTITIONED BY")
+
+
+def _drop_columns(schema: Schema, change: s.DropColumns) -> Schema:
+    gone = {_index(schema, str(path[-1])) for path in change.columns}
+    kept = [column for index, column in enumerate(schema.columns) if index not in gone]
+    if not kept:
+        raise problem("a table has at least one column")
+    return Schema(kept, schema.watermark, schema.primary_key)
+
+
+def _drop_part(schema: Schema, change: s.DropPart) -> Schema:
+    if change.part == "WATERMARK":
+        return Schema(schema.columns, None, schema.primary_key)
+    if change.part in ("PRIMARY KEY", "CONSTRAINT"):
+        key = schema.primary_key
+        if key is None or (change.name is not None and change.name != key.name):
+            raise problem(f"the table has no constraint {change.name or 'PRIMARY KEY'}")
+        return Schema(schema.columns, schema.watermark, None)
+    raise not_yet(f"ALTER TABLE ... DROP {change.part}", "DROP TABLE and CREATE TABLE")
+
+
+def _rename_column(schema: Schema, change: s.RenameColumn) -> Schema:
+    old, new = str(change.column[-1]), str(change.to)
+    at = _index(schema, old)
+    columns = [replace(column, name=new) if index == at else column for index, column in enumerate(schema.columns)]
+    watermark, key = schema.watermark, schema.primary_key
+    if watermark is not None and watermark.column == old:
+        raise problem(f"column '{old}' has the watermark: DROP WATERMARK first")
+    if key is not None:
+        key = replace(key, columns=tuple(new if name == old else name for name in key.columns))
+    return Schema(columns, watermark, key)
+
+
+def _index(schema: Schema, name: str) -> int:
+    names = [column.name for column in schema.columns]
+    if name not in names:
+        raise problem(f"there is no column '{name}'{did_you_mean(name, names)}")
+    return names.index(name)
+
+
+_EDITS: dict[type, Callable[[Schema, Any], Schema]] = {
+    s.Add: _add,
+    s.Modify: _modify,
+    s.DropColumns: _drop_columns,
+    s.DropPart: _drop_part,
+    s.RenameColumn: _rename_column,
+}
+
+
+def _partitions(
+    change: s.AddPartitions | s.DropPartitions, identifier: ObjectIdentifier, environment: TableEnvironment
+) -> None:
+    catalog, path = environment._catalogs.catalog(identifier.get_catalog_name()), identifier.to_object_path()
+    if isinstance(change, s.DropPartitions):
+        for spec in change.partitions:
+            catalog.drop_partition(path, _spec(spec), change.if_exists)
+        return
+    for spec, options in change.partitions:
+        catalog.create_partition(path, _spec(spec), CatalogPartition(plain_options(options)), change.if_not_exists)
+
+
+def _spec(written: s.PartitionSpec) -> CatalogPartitionSpec:
+    return CatalogPartitionSpec({str(name): str(value.name) for name, value in written if value is not None})
+
+
+def _database(statement: s.Alter, change: s.SetOptions, environment: TableEnvironment) -> None:
+    *catalog, name = map(str, statement.path)
+    where = environment._catalogs.catalog(catalog[0] if catalog else environment.get_current_catalog())
+    old = where.get_database(name)
+    made = CatalogDatabase({**old.get_properties(), **plain_options(change.options)}, old.get_description())
+    where.alter_database(name, made, statement.if_exists)
+
+
+def _function(statement: s.Alter, change: s.SetFunction, environment: TableEnvironment) -> None:
+    identifier = environment._catalogs.qualify(statement.path)
+    catalog = environment._catalogs.catalog(identifier.get_catalog_name())
+    made = CatalogFunction(change.identifier, change.language)
+    catalog.alter_function(identifier.to_object_path(), made, statement.if_exists)

@@ -1,0 +1,134 @@
+"""CREATE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDatabase, CatalogFunction, CatalogModel
+from millrace.table.created_catalogs import create_catalog
+from millrace.table.functions_by_name import load_function
+from millrace.table.problems import problem
+from millrace.table.schema import Schema
+from millrace.table.sql import statements as s
+from millrace.table.sql.binding import bind_query
+from millrace.table.statement_runners.like import with_like
+from millrace.table.statement_runners.schemas import checked, declared_column, declared_schema
+from millrace.table.table_result import TableResult, done
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+
+def plain_options(options: s.Options) -> dict[str, str]:
+    return {str(key): str(value) for key, value in options.items()}
+
+
+def described_table(statement: s.CreateTable, environment: TableEnvironment, schema: Schema) -> CatalogBaseTable:
+    """The table of a statement, with what LIKE takes over."""
+    table = CatalogBaseTable(
+        schema, plain_options(statement.options), tuple(map(str, statement.partitioned_by)), statement.comment
+    )
+    if statement.like is not None:
+        table = with_like(table, statement.like, environment)
+    checked(table.get_unresolved_schema())
+    return table
+
+
+def table(statement: s.CreateTable, environment: TableEnvironment) -> TableResult:
+    made = described_table(statement, environment, declared_schema(statement.schema))
+    keep(statement, made, environment)
+    return done()
+
+
+def keep(statement: s.CreateTable, made: CatalogBaseTable, environment: TableEnvironment) -> None:
+    """Put a table into its catalog; OR REPLACE takes the place of one that is there."""
+    manager = environment._catalogs
+    identifier = manager.qualify(statement.path)
+    if statement.replace:
+        there = manager.find_table(statement.path)
+        if there is None and not statement.create:
+            raise problem(f"there is no table {identifier} to be replaced: CREATE OR REPLACE TABLE makes one")
+        if there is not None:
+            manager.catalog(identifier.get_catalog_name()).drop_table(identifier.to_object_path(), True)
+    manager.create_table(identifier, made, statement.if_not_exists, statement.temporary)
+
+
+def view(statement: s.CreateView, environment: TableEnvironment) -> TableResult:
+    plan = bind_query(statement.query.tree, environment._session)
+    names = [str(name) for name, _ in statement.columns] or plan.names
+    if len(names) != len(plan.schema):
+        raise problem(f"view {statement.path} names {len(names)} columns, and its query gives {len(plan.schema)}")
+    schema = Schema.new_builder().from_fields(names, [column.type for column in plan.schema]).build()
+    expanded = qualified(statement.query.tree, environment).sql("flink")
+    made = CatalogBaseTable(schema, {}, (), statement.comment, statement.query.text, expanded)
+    identifier = environment._catalogs.qualify(statement.path)
+    environment._catalogs.create_table(identifier, made, statement.if_not_exists, statement.temporary)
+    return done()
+
+
+def qualified(tree: exp.Expr, environment: TableEnvironment) -> exp.Expr:
+    """The query with full names of tables: it means the same wherever it is used."""
+    from millrace.table.sql.nodes import table_path
+
+    tree = tree.copy()
+    ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
+    for table_ in tree.find_all(exp.Table):
+        path = table_path(table_)
+        if len(path) == 1 and path[0] in ctes:
+            continue
+        catalog, database, _ = environment._catalogs.qualify(path).to_list()
+        table_.set("db", exp.to_identifier(database, quoted=True))
+        table_.set("catalog", exp.to_identifier(catalog, quoted=True))
+    return tree
+
+
+def function(statement: s.CreateFunction, environment: TableEnvironment) -> TableResult:
+    manager = environment._catalogs
+    made = CatalogFunction(statement.identifier, statement.language)
+    if statement.temporary and statement.system:
+        name = str(statement.path[-1]).lower()
+        if name in manager.temporary_system_functions and not statement.if_not_exists:
+            raise problem(f"there is a temporary system function {name} already")
+        load_function(statement.identifier, statement.language)
+        manager.temporary_system_functions.setdefault(name, made)
+        return done()
+    load_function(statement.identifier, statement.language)
+    identifier = manager.qualify(statement.path)
+    if not statement.temporary:
+        catalog_ = manager.catalog(identifier.get_catalog_name())
+        catalog_.create_function(identifier.to_object_path(), made, statement.if_not_exists)
+    elif identifier not in manager.temporary_functions:
+        manager.temporary_functions[identifier] = made
+    elif not statement.if_not_exists:
+        raise problem(f"there is a temporary function {identifier} already")
+    return done()
+
+
+def database(statement: s.CreateDatabase, environment: TableEnvironment) -> TableResult:
+    *catalog_, name = map(str, statement.path)
+    made = CatalogDatabase(plain_options(statement.options), statement.comment)
+    where = environment._catalogs.catalog(catalog_[0] if catalog_ else environment.get_current_catalog())
+    where.create_database(name, made, statement.if_not_exists)
+    return done()
+
+
+def catalog(statement: s.CreateCatalog, environment: TableEnvironment) -> TableResult:
+    manager, name = environment._catalogs, str(statement.name)
+    if manager.find_catalog(name) is None or not statement.if_not_exists:
+        create_catalog(manager, name, plain_options(statement.options), statement.comment)
+    return done()
+
+
+def model(statement: s.CreateModel, environment: TableEnvironment) -> TableResult:
+    manager = environment._catalogs
+    identifier = manager.qualify(statement.path)
+    schemas = [Schema([declared_column(each) for each in part]) for part in (statement.inputs, statement.outputs)]
+    made = CatalogModel(schemas[0], schemas[1], plain_options(statement.options), statement.comment)
+    if statement.temporary:
+        manager.temporary_models.setdefault(identifier, made)
+    else:
+        where = manager.catalog(identifier.get_catalog_name())
+        where.create_model(identifier.to_object_path(), made, statement.if_not_exists)
+    return done()

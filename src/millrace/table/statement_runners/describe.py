@@ -1,0 +1,96 @@
+"""DESCRIBE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational import types as t
+from millrace.relational.nodes import Field, Schema
+from millrace.table.catalogs.manager import FoundTable
+from millrace.table.not_yet import not_yet
+from millrace.table.problems import problem
+from millrace.table.schema import Declared
+from millrace.table.sql import statements as s
+from millrace.table.table_result import TableResult, listing
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+_INFO = (Field("info name", t.string()), Field("info value", t.string()))
+
+
+def describe(statement: s.Describe, environment: TableEnvironment) -> TableResult:
+    if statement.kind == "TABLE":
+        return listing(*column_rows(environment._catalogs.table(statement.path), environment))
+    if statement.kind not in _INFOS:
+        raise not_yet(f"DESCRIBE {statement.kind}", "SHOW CREATE TABLE")
+    return listing(_INFO, _INFOS[statement.kind](statement, environment))
+
+
+def column_rows(found: FoundTable, environment: TableEnvironment) -> tuple[Schema, list[tuple[Any, ...]]]:
+    """One row a column: name, type, whether it may be NULL, keys, what else is said, watermark."""
+    declared = found.table.get_unresolved_schema()
+    plan = found.table.plan
+    if plan is None:
+        info = environment._session.table(tuple(found.identifier.to_list()), {})
+        assert info is not None
+        plan = info.plan
+    comments = any(column.comment for column in declared.columns)
+    titles = [Field(name, t.string()) for name in ("name", "type", "null", "key", "extras", "watermark")]
+    titles[2] = Field("null", t.BooleanType())
+    titles += [Field("comment", t.string())] if comments else []
+    rows = []
+    for column in declared.columns:
+        field = next(each for each in plan.schema if each.name == column.name)
+        key = declared.primary_key
+        keys = f"PRI({', '.join(key.columns)})" if key is not None and column.name in key.columns else None
+        mark = declared.watermark
+        watermark = str(mark.expression) if mark is not None and mark.column == column.name else None
+        time = f" *{field.time}*" if field.time else ""
+        row = (column.name, f"{field.type.sql()}{time}", field.type.is_nullable, keys, _extras(column), watermark)
+        rows.append((*row, column.comment) if comments else row)
+    return tuple(titles), rows
+
+
+def _extras(column: Declared) -> str | None:
+    if column.expression is not None:
+        return f"AS {column.expression}"
+    if not column.metadata:
+        return None
+    key = f" FROM '{column.metadata_key}'" if column.metadata_key not in (None, column.name) else ""
+    return f"METADATA{key}{' VIRTUAL' if column.virtual else ''}"
+
+
+def _catalog(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:
+    name = str(statement.path[-1])
+    environment._catalogs.catalog(name)
+    options, comment = environment._catalogs.descriptions.get(name, ({"type": "generic_in_memory"}, None))
+    rows = [("name", name), ("type", options["type"]), ("comment", comment or "")]
+    extended = [(f"option:{key}", value) for key, value in options.items() if key != "type"]
+    return rows + (extended if statement.extended else [])
+
+
+def _database(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:
+    *catalog, name = map(str, statement.path)
+    where = catalog[0] if catalog else environment.get_current_catalog()
+    database = environment._catalogs.catalog(where).get_database(name)
+    rows = [("catalog", where), ("database", name), ("comment", database.get_comment())]
+    return rows + ([("properties", str(database.get_properties()))] if statement.extended else [])
+
+
+def _function(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:
+    found = environment._functions.find(statement.path)
+    if found is None:
+        if str(statement.path[-1]).lower() in environment.list_functions():
+            return [("is system function", "true"), ("is temporary", "false")]
+        raise problem(f"there is no function {statement.path}")
+    wrapper, system = found
+    return [
+        ("is system function", str(system).lower()),
+        ("function language", "PYTHON"),
+        ("class name", wrapper.name),
+        ("is deterministic", str(wrapper.deterministic).lower()),
+    ]
+
+
+_INFOS = {"CATALOG": _catalog, "DATABASE": _database, "FUNCTION": _function}

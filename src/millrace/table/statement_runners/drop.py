@@ -1,0 +1,79 @@
+"""DROP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millrace.table.not_yet import not_yet
+from millrace.table.problems import problem
+from millrace.table.sql import statements as s
+from millrace.table.table_result import TableResult, done
+from millrace.util.exceptions import CatalogException
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+
+def drop(statement: s.Drop, environment: TableEnvironment) -> TableResult:
+    """Drop an object; a missing one is an error without IF EXISTS."""
+    if statement.kind not in _DROPS:
+        raise not_yet(f"DROP {statement.kind}", "DROP TABLE")
+    _DROPS[statement.kind](statement, environment)
+    return done()
+
+
+def _catalog(statement: s.Drop, environment: TableEnvironment) -> None:
+    environment._catalogs.unregister(str(statement.path[-1]), statement.if_exists)
+
+
+def _database(statement: s.Drop, environment: TableEnvironment) -> None:
+    manager = environment._catalogs
+    *catalog, name = map(str, statement.path)
+    where = catalog[0] if catalog else manager.current_catalog
+    if (where, name) == (manager.current_catalog, manager.current_database):
+        raise CatalogException(f"database {name} is the current one: USE another first")
+    manager.catalog(where).drop_database(name, statement.if_exists, statement.cascade)
+
+
+def _table(statement: s.Drop, environment: TableEnvironment) -> None:
+    manager, view = environment._catalogs, statement.kind == "VIEW"
+    identifier = manager.qualify(statement.path)
+    if not statement.temporary:
+        manager.drop_table(identifier, statement.if_exists, view)
+    elif not manager.drop_temporary_table(identifier, view) and not statement.if_exists:
+        raise problem(f"there is no temporary {statement.kind.lower()} {identifier}")
+
+
+def _function(statement: s.Drop, environment: TableEnvironment) -> None:
+    manager = environment._catalogs
+    if statement.temporary:
+        path = ".".join(f"`{part}`" for part in statement.path)
+        if statement.system:
+            there = environment.drop_temporary_system_function(str(statement.path[-1]))
+        else:
+            there = environment.drop_temporary_function(path)
+        if not there and not statement.if_exists:
+            raise problem(f"there is no temporary function {statement.path}")
+        return
+    identifier = manager.qualify(statement.path)
+    catalog = manager.catalog(identifier.get_catalog_name())
+    catalog.drop_function(identifier.to_object_path(), statement.if_exists)
+
+
+def _model(statement: s.Drop, environment: TableEnvironment) -> None:
+    manager = environment._catalogs
+    identifier = manager.qualify(statement.path)
+    if not statement.temporary:
+        manager.catalog(identifier.get_catalog_name()).drop_model(identifier.to_object_path(), statement.if_exists)
+    elif manager.temporary_models.pop(identifier, None) is None and not statement.if_exists:
+        raise problem(f"there is no temporary model {identifier}")
+
+
+_DROPS = {
+    "CATALOG": _catalog,
+    "DATABASE": _database,
+    "TABLE": _table,
+    "VIEW": _table,
+    "FUNCTION": _function,
+    "MODEL": _model,
+}

@@ -1,0 +1,66 @@
+"""CREATE TABLE ... LIKE: what is taken over of another table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millrace.table.catalogs.objects import CatalogBaseTable
+from millrace.table.problems import problem
+from millrace.table.schema import Declared, Schema
+from millrace.table.sql import statements as s
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+_EXCLUDING, _INCLUDING = "EXCLUDING", "INCLUDING"
+
+
+def with_like(table: CatalogBaseTable, like: s.Like, environment: TableEnvironment) -> CatalogBaseTable:
+    """The table with the parts of the source that its rules include.
+
+    :raises TableException: INCLUDING, and both have the part.
+    """
+    source = environment._catalogs.table(like.source).table
+    own, other = table.get_unresolved_schema(), source.get_unresolved_schema()
+    columns = _columns(own, other, like)
+    watermark = own.watermark
+    if other.watermark is not None and like.rule("WATERMARKS") != _EXCLUDING:
+        if watermark is not None and like.rule("WATERMARKS") == _INCLUDING:
+            raise problem(f"both tables have a WATERMARK: EXCLUDING or OVERWRITING WATERMARKS, LIKE {like.source}")
+        watermark = watermark or other.watermark
+    key = own.primary_key
+    if other.primary_key is not None and like.rule("CONSTRAINTS") != _EXCLUDING:
+        if key is not None:
+            raise problem(f"both tables have a PRIMARY KEY: EXCLUDING CONSTRAINTS, LIKE {like.source}")
+        key = other.primary_key
+    keys = table.partition_keys
+    if source.partition_keys and like.rule("PARTITIONS") != _EXCLUDING:
+        if keys:
+            raise problem(f"both tables are PARTITIONED BY columns: EXCLUDING PARTITIONS, LIKE {like.source}")
+        keys = source.partition_keys
+    schema = Schema(columns, watermark, key)
+    return CatalogBaseTable(schema, _options(table, source, like), keys, table.get_description())
+
+
+def _columns(own: Schema, other: Schema, like: s.Like) -> list[Declared]:
+    found: dict[str, Declared] = {}
+    for column in other.columns:
+        part = "GENERATED" if column.expression is not None else "METADATA" if column.metadata else ""
+        if not part or like.rule(part) != _EXCLUDING:
+            found[column.name] = column
+    for column in own.columns:
+        part = "GENERATED" if column.expression is not None else "METADATA" if column.metadata else ""
+        if column.name in found and (not part or like.rule(part) == _INCLUDING):
+            raise problem(f"column '{column.name}' is in {like.source} already")
+        found[column.name] = column
+    return list(found.values())
+
+
+def _options(table: CatalogBaseTable, source: CatalogBaseTable, like: s.Like) -> dict[str, str]:
+    rule = like.rule("OPTIONS")
+    if rule == _EXCLUDING:
+        return table.get_options()
+    both = sorted(table.get_options().keys() & source.get_options().keys())
+    if both and rule == _INCLUDING:
+        raise problem(f"both tables have the option '{both[0]}': EXCLUDING or OVERWRITING OPTIONS, LIKE {like.source}")
+    return {**source.get_options(), **table.get_options()}

@@ -1,0 +1,64 @@
+"""CREATE TABLE ... AS SELECT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millrace.relational import types as t
+from millrace.relational.nodes import Rel
+from millrace.relational.types import DataType
+from millrace.table.problems import problem
+from millrace.table.schema import Declared, Schema
+from millrace.table.sql import statements as s
+from millrace.table.sql.binding import bind_query
+from millrace.table.statement_runners.create import described_table, keep
+from millrace.table.statement_runners.schemas import declared_schema
+from millrace.table.table_result import TableResult, done
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+
+def create_table_as(statement: s.CreateTable, environment: TableEnvironment) -> TableResult:
+    """Make a table with the columns of a query, and write the query's rows into it."""
+    from millrace.table.table import Table
+
+    assert statement.query is not None
+    plan = bind_query(statement.query.tree, environment._session)
+    if statement.if_not_exists and environment._catalogs.find_table(statement.path) is not None:
+        return done()
+    made = described_table(statement, environment, _schema(statement.schema, plan))
+    keep(statement, made, environment)
+    path = environment._catalogs.qualify(statement.path).as_serializable_string()
+    table = Table(plan, environment)
+    if statement.schema.order:
+        from millrace.table.expressions import col
+
+        table = table.select(*(col(str(name)) for name in statement.schema.order))
+    return table.execute_insert(path)
+
+
+def _schema(declared: s.Schema, plan: Rel) -> Schema:
+    """The columns of the statement, and those of the query that it does not name."""
+    own = declared_schema(declared)
+    if declared.order:
+        missing = {str(name) for name in declared.order} ^ set(plan.names)
+        if missing:
+            raise problem(
+                f"the names of the table are those of the query in another order; {', '.join(sorted(missing))}"
+            )
+        types = {column.name: column.type for column in plan.schema}
+        columns = [Declared(str(name), _kept(types[str(name)])) for name in declared.order]
+    else:
+        columns = [Declared(column.name, _kept(column.type)) for column in plan.schema]
+    names = {column.name for column in columns}
+    given = {column.name: column for column in own.columns}
+    merged = [given.get(column.name, column) for column in columns]
+    return Schema([*(each for each in own.columns if each.name not in names), *merged], own.watermark, own.primary_key)
+
+
+def _kept(data_type: DataType) -> DataType:
+    """The type of a column for a constant's: text of any length."""
+    if isinstance(data_type, t.NullType):
+        raise problem("a column of the query is NULL only, so it has no type: CAST(NULL AS STRING), e.g.")
+    return data_type

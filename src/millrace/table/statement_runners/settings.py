@@ -1,0 +1,75 @@
+"""USE, SET, RESET, LOAD MODULE, UNLOAD MODULE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millrace.relational import types as t
+from millrace.relational.nodes import Field
+from millrace.table.module import CoreModule, Module
+from millrace.table.problems import problem
+from millrace.table.sql import statements as s
+from millrace.table.table_result import TableResult, done, listing
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+ENTRY_POINTS = "millrace.modules"
+
+
+def use_catalog(statement: s.UseCatalog, environment: TableEnvironment) -> TableResult:
+    environment.use_catalog(str(statement.name))
+    return done()
+
+
+def use_database(statement: s.UseDatabase, environment: TableEnvironment) -> TableResult:
+    *catalog, database = map(str, statement.path)
+    environment._catalogs.use_database(database, catalog[0] if catalog else None)
+    return done()
+
+
+def use_modules(statement: s.UseModules, environment: TableEnvironment) -> TableResult:
+    environment.use_modules(*map(str, statement.names))
+    return done()
+
+
+def load_module(statement: s.LoadModule, environment: TableEnvironment) -> TableResult:
+    environment.load_module(str(statement.name), _module(str(statement.name)))
+    return done()
+
+
+def _module(name: str) -> Module:
+    from importlib.metadata import entry_points
+
+    if name == "core":
+        return CoreModule()
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == name:
+            made = point.load()()
+            assert isinstance(made, Module)
+            return made
+    raise problem(
+        f"there is no module '{name}': a module made in Python is loaded with load_module(), one of a package has an "
+        f"entry point in {ENTRY_POINTS}"
+    )
+
+
+def unload_module(statement: s.UnloadModule, environment: TableEnvironment) -> TableResult:
+    environment.unload_module(str(statement.name))
+    return done()
+
+
+def set_option(statement: s.Set, environment: TableEnvironment) -> TableResult:
+    config = environment.get_config()
+    if statement.key is None:
+        columns = (Field("key", t.string()), Field("value", t.string()))
+        return listing(columns, sorted(config.get_configuration().to_dict().items()))
+    config.set(statement.key, statement.value or "")
+    return done()
+
+
+def reset_option(statement: s.Reset, environment: TableEnvironment) -> TableResult:
+    configuration = environment.get_config().get_configuration()
+    for key in [statement.key] if statement.key is not None else sorted(configuration.key_set()):
+        configuration.remove_config(key)
+    return done()

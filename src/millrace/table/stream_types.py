@@ -1,0 +1,88 @@
+"""Types of DataStreams as data types of tables, and back."""
+
+from __future__ import annotations
+
+from millrace.common import typeinfo as ti
+from millrace.common.typeinfo import BasicType, TypeInformation
+from millrace.relational import types as t
+from millrace.relational.types import DataType
+
+_BASIC: dict[BasicType, DataType] = {
+    BasicType.STRING: t.string(),
+    BasicType.BYTE: t.TinyIntType(),
+    BasicType.BOOLEAN: t.BooleanType(),
+    BasicType.SHORT: t.SmallIntType(),
+    BasicType.INT: t.IntType(),
+    BasicType.LONG: t.BigIntType(),
+    BasicType.FLOAT: t.FloatType(),
+    BasicType.DOUBLE: t.DoubleType(),
+    BasicType.CHAR: t.CharType(1),
+    BasicType.BIG_INT: t.DecimalType(38, 0),
+    BasicType.BIG_DEC: t.DecimalType(38, 18),
+    BasicType.INSTANT: t.LocalZonedTimestampType(6),
+}
+
+
+def data_type_of_info(info: TypeInformation) -> DataType:
+    """The data type of values of a stream; anything without one is RAW, a pickled object."""
+    if isinstance(info, ti.BasicTypeInfo):
+        return _BASIC[info._basic_type]
+    if isinstance(info, ti.ExternalTypeInfo):
+        return data_type_of_info(info._type_info)
+    if isinstance(info, ti.RowTypeInfo):
+        return _row(info.get_field_names(), info.get_field_types())
+    if isinstance(info, ti.TupleTypeInfo):
+        kinds = info.get_field_types()
+        return _row([f"f{index}" for index in range(len(kinds))], kinds)
+    if isinstance(info, ti.PrimitiveArrayTypeInfo) and info._element_type == ti.BasicTypeInfo.BYTE_TYPE_INFO():
+        return t.VarBinaryType(t.MAX_LENGTH)
+    if isinstance(info, (ti.PrimitiveArrayTypeInfo, ti.BasicArrayTypeInfo, ti.ObjectArrayTypeInfo)):
+        return t.ArrayType(data_type_of_info(info._element_type))
+    if isinstance(info, ti.ListTypeInfo):
+        return t.ArrayType(data_type_of_info(info.elem_type))
+    if isinstance(info, ti.MapTypeInfo):
+        return t.MapType(data_type_of_info(info._key_type_info), data_type_of_info(info._value_type_info))
+    if isinstance(info, ti.DateTypeInfo):
+        return t.DateType()
+    if isinstance(info, ti.TimeTypeInfo):
+        return t.TimeType(0)
+    if isinstance(info, ti.TimestampTypeInfo):
+        return t.TimestampType(3)
+    if isinstance(info, ti.LocalTimeTypeInfo):
+        kinds_ = ti.LocalTimeTypeInfo.TimeType
+        found = {kinds_.LOCAL_DATE: t.DateType(), kinds_.LOCAL_TIME: t.TimeType(0)}
+        return found.get(info._time_type, t.TimestampType(6))
+    return t.RawType()
+
+
+def _row(names: list[str], kinds: list[TypeInformation]) -> t.RowType:
+    return t.RowType([t.RowField(name, data_type_of_info(kind)) for name, kind in zip(names, kinds)])
+
+
+_INFO: dict[type[DataType], TypeInformation] = {
+    t.CharType: ti.Types.STRING(),
+    t.VarCharType: ti.Types.STRING(),
+    t.BooleanType: ti.Types.BOOLEAN(),
+    t.TinyIntType: ti.Types.BYTE(),
+    t.SmallIntType: ti.Types.SHORT(),
+    t.IntType: ti.Types.INT(),
+    t.BigIntType: ti.Types.LONG(),
+    t.FloatType: ti.Types.FLOAT(),
+    t.DoubleType: ti.Types.DOUBLE(),
+    t.DecimalType: ti.Types.BIG_DEC(),
+    t.DateType: ti.Types.SQL_DATE(),
+    t.TimeType: ti.Types.SQL_TIME(),
+    t.TimestampType: ti.Types.SQL_TIMESTAMP(),
+    t.LocalZonedTimestampType: ti.Types.SQL_TIMESTAMP(),
+}
+
+
+def info_of_data_type(data_type: DataType) -> TypeInformation:
+    """The type of a table's values in a stream; what streams have no type for is any object."""
+    if isinstance(data_type, t.RowType):
+        return ti.Types.ROW_NAMED(data_type.field_names(), list(map(info_of_data_type, data_type.field_types())))
+    if isinstance(data_type, t.ArrayType):
+        return ti.Types.LIST(info_of_data_type(data_type.element_type))
+    if isinstance(data_type, t.MapType):
+        return ti.Types.MAP(info_of_data_type(data_type.key_type), info_of_data_type(data_type.value_type))
+    return _INFO.get(type(data_type), ti.Types.PICKLED_BYTE_ARRAY())

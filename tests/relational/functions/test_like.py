@@ -1,0 +1,62 @@
+"""LIKE and SIMILAR TO."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.relational.functions.examples import DOCS, SOURCE, STANDARD, Example, null
+
+from millrace.relational import types as t
+
+EXAMPLES = [
+    Example("LIKE", ["hello", "he%"], True, DOCS, constant=(1,)),
+    Example("LIKE", ["hello", "%lo"], True, DOCS, constant=(1,)),
+    Example("LIKE", ["hello", "%ell%"], True, DOCS, constant=(1,)),
+    Example("LIKE", ["hello", "h_llo"], True, DOCS, constant=(1,)),
+    Example("LIKE", ["hello", "h%l_"], True, DOCS),
+    Example("LIKE", ["hello", "hell"], False, DOCS, constant=(1,)),
+    Example("LIKE", ["Hello", "hello"], False, DOCS),
+    Example("LIKE", ["a\nb", "a_b"], True, STANDARD, constant=(1,)),
+    Example("LIKE", ["a.b", "a_b"], True, STANDARD),
+    Example("LIKE", ["axb", "a.b"], False, STANDARD, constant=(1,)),
+    Example("LIKE", ["a%b", "a\\%b"], True, DOCS, constant=(1,)),
+    Example("LIKE", ["a%", "a\\%"], True, DOCS),
+    Example("LIKE", ["axb", "a\\%b"], False, DOCS),
+    Example("LIKE", ["a\\b", "a\\\\b"], True, DOCS, constant=(1,)),
+    Example("LIKE", ["a\\b", "a\\b"], source=SOURCE, raises="stands before nothing to escape"),
+    Example("LIKE", ["a\\b", "a\\b", "!"], True, STANDARD, constant=(1, 2)),
+    Example("LIKE", ["", "%"], True, STANDARD, constant=(1,)),
+    Example("LIKE", ["100%", "100!%", "!"], True, STANDARD, constant=(1, 2)),
+    Example("LIKE", ["1000", "100!%", "!"], False, STANDARD),
+    Example("LIKE", ["a!", "a!!", "!"], True, STANDARD),
+    Example("LIKE", ["a", "!a", "!"], source=STANDARD, raises="stands before nothing to escape"),
+    Example("LIKE", ["a", "a", "!!"], source=STANDARD, raises="ESCAPE takes one character, not '!!'"),
+    Example("LIKE", ["a", null(t.string())], None, DOCS),
+    Example("SIMILAR TO", ["abc", "a(b|x)c"], True, DOCS),
+    Example("SIMILAR TO", ["abc", "a%"], True, STANDARD),
+    Example("SIMILAR TO", ["abc", "b"], False, STANDARD),
+    Example("SIMILAR TO", ["aaa", "a{3}"], True, STANDARD),
+    Example("SIMILAR TO", ["a.c", "a.c"], True, STANDARD),
+    Example("SIMILAR TO", ["abc", "a.c"], False, STANDARD),
+    Example("SIMILAR TO", ["b7", "[a-c][[:DIGIT:]]"], True, STANDARD),
+    Example("SIMILAR TO", ["d7", "[^a-c]_"], True, STANDARD),
+    Example("SIMILAR TO", ["a|b", "a!|b", "!"], True, STANDARD),
+    Example("SIMILAR TO", ["a", "a("], source=SOURCE, raises="'a(' is no pattern for SIMILAR TO"),
+    Example("SIMILAR TO", ["a", "[a"], source=SOURCE, raises="has a [ without ]"),
+    Example("SIMILAR TO", ["a", "[[:X:]]"], source=SOURCE, raises="SIMILAR TO knows no [:X:]"),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_example(example: Example) -> None:
+    example.check()
+
+
+@given(st.text("ab%_", max_size=5), st.text("ab%_", max_size=5))
+def test_like_is_that_of_sqlite(text: str, pattern: str) -> None:
+    with sqlite3.connect(":memory:") as database:
+        (wanted,) = database.execute("SELECT ? LIKE ?", (text, pattern)).fetchone()
+    Example("LIKE", [text, pattern], bool(wanted)).check()
