@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Writes tests/data/pyflink-signatures.json: every public name of PyFlink's DataStream API, with its parameters.
+"""Writes tests/data/pyflink-signatures.json: every public name of PyFlink's APIs, with its parameters.
 
 Run it with the Python of an environment that has apache-flink; no JVM is started:
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from compatibility.describe import describe_module
 
-PACKAGES = ["pyflink.common", "pyflink.datastream", "pyflink.metrics", "pyflink.util"]
+PACKAGES = ["pyflink.common", "pyflink.datastream", "pyflink.metrics", "pyflink.table", "pyflink.util"]
 TARGET = Path(__file__).parents[1] / "tests" / "data" / "pyflink-signatures.json"
 
 
@@ -26,7 +26,8 @@ def modules() -> list[str]:
     found = list(PACKAGES)
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
-        found += [module.name for module in pkgutil.walk_packages(path, f"{package}.")]
+        inside = (module.name for module in pkgutil.walk_packages(path, f"{package}."))
+        found += [name for name in inside if not {"tests", "examples"} & set(name.split("."))]
     return sorted(found)
 
 

@@ -62,8 +62,7 @@ def test_the_version_is_that_of_the_api(active: None) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pyflink.table", "pyflink.table is not in Millrace yet; nearest: the DataStream API"),
-        ("pyflink.table.expressions", "pyflink.table is not in Millrace yet"),
+        ("pyflink.table.nothing", "No module named 'pyflink.table.nothing': Millrace stands in for PyFlink here"),
         ("pyflink.common.utils", "No module named 'pyflink.common.utils': Millrace stands in for PyFlink here"),
         ("pyflink.common.utils", "and has no 'millrace.common.utils'"),
         ("pyflink.java_gateway", "has no 'millrace.java_gateway', only pyflink.common, pyflink.datastream"),

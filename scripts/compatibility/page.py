@@ -19,9 +19,9 @@ _INTRODUCTION = f"""\
 
 # PyFlink's API, name by name
 
-Every public name of `pyflink.common`, `pyflink.datastream`, `pyflink.metrics` and `pyflink.util` in PyFlink {{version}}
-against what Millrace has under it. The modules of Millrace begin with `millrace` in place of `pyflink`; [first
-steps](guide/first-steps.md) show how programs run unchanged.
+Every public name of `pyflink.common`, `pyflink.datastream`, `pyflink.metrics`, `pyflink.table` and `pyflink.util` in
+PyFlink {{version}} against what Millrace has under it. The modules of Millrace begin with `millrace` in place of
+`pyflink`; [first steps](guide/first-steps.md) show how programs run unchanged.
 
 - **same**: same kind, names, order and defaults of the parameters. Behind **plus** are parameters that Millrace adds;
   they can be left out. What is inherited counts where it is defined.

@@ -104,6 +104,33 @@ REASONS = (
     Reason("datastream.window.Continuous*Trigger.*stat*", ABSENT, _INTERNAL),
     Reason("datastream.window.Min*", ABSENT, _INTERNAL),
     Reason("datastream.window.long_to_int_with_bit_mixing datastream.window.mod_inverse", ABSENT, _INTERNAL),
+    # tables
+    Reason(
+        "table.statement_set.StatementSet table.table.* table.table_environment.TableEnvironment "
+        "table.table_pipeline.TablePipeline table.table_result.CloseableIterator table.window.*",
+        "*`* instead of `*`",
+        _MADE_ELSEWHERE,
+    ),
+    Reason("table.table.AggregatedTable table.window.*", "requires `*", _MADE_ELSEWHERE),
+    Reason("table.statement_set.StatementSet", "without `t_env`", _MADE_ELSEWHERE),
+    Reason("table.functions.* table.serializers.* table.utils.*", ABSENT, _INTERNAL),
+    Reason("table.types.*_PRECISION table.types.*.EPOCH_ORDINAL table.types.*.has_precision_info", ABSENT, _INTERNAL),
+    Reason("table.types.RowField.*_sql_type table.types.RowField.need_conversion", ABSENT, _INTERNAL),
+    Reason("table.types.RowType.__getitem__", ABSENT, "fields are in the attribute `fields`"),
+    Reason("table.types.*_sql_type", "`obj` instead of `*`", "has the name of its base class's"),
+    Reason("table.types.*", "`precision` is None by default*", "None stands for that precision"),
+    Reason("table.types.UserDefinedType.*", REFUSED, "subclasses implement it, in PyFlink too"),
+    Reason("table.catalog.*Column.copy", "`new_type` instead of*", "has the name of its base class's"),
+    Reason(
+        "table.table_environment.TableEnvironment.create_java_*",
+        REFUSED,
+        "there is no JVM to call the function in; nearest: functions in Python",
+    ),
+    Reason(
+        "table.compiled_plan.*",
+        ABSENT,
+        "plans cannot be written to files; nearest: execute_sql() with the statement itself",
+    ),
     # later
     Reason("datastream.connectors.file_system.FileCompact*", ABSENT, _COMPACTION),
     Reason("datastream.connectors.file_system.*.enable_compact", REFUSED, _COMPACTION),

@@ -19,7 +19,6 @@ _PYFLINK = "pyflink"
 _VERSION = "pyflink.version"
 # Millrace has more packages than these, but they are nobody's PyFlink.
 _PACKAGES = frozenset({"common", "datastream", "metrics", "table", "util"})
-_NEAREST = {"table": "the DataStream API (pyflink.datastream)"}
 
 
 class PyFlinkFinder(MetaPathFinder):
@@ -69,12 +68,10 @@ def _our_name(fullname: str) -> str:
     ours = f"millrace.{rest}"
     if package in _PACKAGES and importlib.util.find_spec(ours) is not None:
         return ours
-    if package in _NEAREST:
-        text = f"{fullname} is not in Millrace yet; nearest: {_NEAREST[package]}"
-    elif package in _PACKAGES:
+    if package in _PACKAGES:
         text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}"
     else:
-        have = ", ".join(f"pyflink.{name}" for name in sorted(_PACKAGES - set(_NEAREST)))
+        have = ", ".join(f"pyflink.{name}" for name in sorted(_PACKAGES))
         text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}, only {have}"
     raise ModuleNotFoundError(text, name=fullname)
 

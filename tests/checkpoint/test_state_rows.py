@@ -24,6 +24,7 @@ from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
 from millrace.runtime.keygroups import key_group
 from millrace.runtime.state.address import Scoped, key_of
 from millrace.runtime.state.kinds import TABLES
+from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.timers import TimerQueue
 
 GROUPS = 8
@@ -67,6 +68,16 @@ def by(addresses: st.SearchStrategy[Any], contents: st.SearchStrategy[Any]) -> s
     return st.dictionaries(addresses, contents, max_size=8)
 
 
+def buffered_rows(keys: list[int]) -> dict[Any, Any]:
+    """Rows of these keys, due at different times."""
+    found: dict[Any, Any] = {}
+    for number, key in enumerate(keys):
+        times, rows = found.setdefault((key,), ([], []))
+        times.append(3 * number)
+        rows.append((number % 4, key, None if number % 3 else str(number)))
+    return found
+
+
 SESSION = st.tuples(TIMES, TIMES, VALUES).map(list)
 ENTRIES: dict[str, st.SearchStrategy[Any]] = {
     "value": by(ADDRESSES, VALUES),
@@ -81,6 +92,7 @@ ENTRIES: dict[str, st.SearchStrategy[Any]] = {
     "time buffers": by(KEYS, st.lists(st.tuples(TIMES, VALUES), min_size=1, max_size=4).map(
         lambda elements: tuple(map(list, zip(*sorted(elements, key=lambda element: element[0]))))
     )),
+    "row buffers": st.lists(st.integers(0, 9), max_size=12).map(buffered_rows),
     "timers": by(st.tuples(TIMES, ADDRESSES), st.integers(0, 9)),
 }  # fmt: skip
 KINDS = list(ENTRIES)
@@ -98,9 +110,11 @@ def content(kind: str, pieces: Iterable[Any]) -> Any:
             queue.apply(piece.items())
         return _sorted(dict(queue.entries()))
     table = TABLES[kind]()
+    if isinstance(table, RowBufferTable):
+        table.describe([pa.int64(), pa.string()], (0,))
     for piece in pieces:
         table.apply(piece)
-    found = {"rows": _sorted(table.rows)}
+    found = {"rows": _sorted(table.entries() if isinstance(table, RowBufferTable) else table.rows)}
     if kind == "time buffers":
         found["times"] = _sorted(table.times)  # type: ignore[attr-defined]
     if kind in ("windows", "window lists"):

@@ -174,5 +174,3 @@ def test_identifiers() -> None:
     assert identifier.as_summary_string() == "c.d.odd `name"
     assert identifier.to_object_path().compare_to(ObjectPath("d", "a")) > 0
     assert ObjectPath.from_string("a.b") == ObjectPath("a", "b")
-
-

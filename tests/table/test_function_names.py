@@ -24,9 +24,8 @@ _OVER_ONLY = {"LAG", "LEAD"}
 
 
 def argument(parameter: inspect.Parameter) -> Any:
-    if parameter.name in _SPECIAL:
-        return _SPECIAL[parameter.name]
-    return parameter.default if parameter.default not in (None, parameter.empty) else "x"
+    default = parameter.default
+    return default if default not in (None, parameter.empty) else _SPECIAL.get(parameter.name, "x")
 
 
 def called(function: Any) -> Expression[Any]:

@@ -44,33 +44,115 @@ def shape(table: Table) -> list[str]:
 
 PLANS: list[tuple[str, Callable[[Table], Table], list[str], list[str]]] = [
     # what, the method, names of columns, nodes above the values
-    ("select", lambda t: t.select(col("name"), col("id") + 1), ["name", "_c1"], ["Project(name, (id + CAST(1 AS BIGINT NOT NULL)) AS _c1)"]),  # noqa: E501
+    (
+        "select",
+        lambda t: t.select(col("name"), col("id") + 1),
+        ["name", "_c1"],
+        ["Project(name, (id + CAST(1 AS BIGINT NOT NULL)) AS _c1)"],
+    ),
     ("star", lambda t: t.select(col("*")), ["id", "name", "paid"], []),
     ("range", lambda t: t.select(with_columns(range_("name", "paid"))), ["name", "paid"], ["Project(name, paid)"]),
     ("positions", lambda t: t.select(with_columns(range_(1, 2), 3)), ["id", "name", "paid"], []),
     ("without", lambda t: t.select(without_columns(col("id"))), ["name", "paid"], ["Project(name, paid)"]),
-    ("cast's name", lambda t: t.select(col("id").cast(DataTypes.INT())), ["id-INT"], ["Project(CAST(id AS INT) AS id-INT)"]),  # noqa: E501
+    (
+        "cast's name",
+        lambda t: t.select(col("id").cast(DataTypes.INT())),
+        ["id-INT"],
+        ["Project(CAST(id AS INT) AS id-INT)"],
+    ),
     ("alias", lambda t: t.alias("a", "b"), ["a", "b", "paid"], ["Project(id AS a, name AS b, paid)"]),
-    ("add", lambda t: t.add_columns(lit(1).alias("one")), ["id", "name", "paid", "one"], ["Project(id, name, paid, 1 AS one)"]),  # noqa: E501
-    ("replace", lambda t: t.add_or_replace_columns(lit(1).alias("id")), ["id", "name", "paid"], ["Project(1 AS id, name, paid)"]),  # noqa: E501
-    ("rename", lambda t: t.rename_columns(col("id").alias("key")), ["key", "name", "paid"], ["Project(id AS key, name, paid)"]),  # noqa: E501
+    (
+        "add",
+        lambda t: t.add_columns(lit(1).alias("one")),
+        ["id", "name", "paid", "one"],
+        ["Project(id, name, paid, 1 AS one)"],
+    ),
+    (
+        "replace",
+        lambda t: t.add_or_replace_columns(lit(1).alias("id")),
+        ["id", "name", "paid"],
+        ["Project(1 AS id, name, paid)"],
+    ),
+    (
+        "rename",
+        lambda t: t.rename_columns(col("id").alias("key")),
+        ["key", "name", "paid"],
+        ["Project(id AS key, name, paid)"],
+    ),
     ("drop", lambda t: t.drop_columns(col("id"), col("name")), ["paid"], ["Project(paid)"]),
-    ("filter", lambda t: t.filter(col("id") > 1), ["id", "name", "paid"], ["Filter((id > CAST(1 AS BIGINT NOT NULL)))"]),  # noqa: E501
+    (
+        "filter",
+        lambda t: t.filter(col("id") > 1),
+        ["id", "name", "paid"],
+        ["Filter((id > CAST(1 AS BIGINT NOT NULL)))"],
+    ),
     ("sql", lambda t: t.where(call_sql("name = 'Ann'")), ["id", "name", "paid"], ["Filter((name = 'Ann'))"]),
     ("distinct", lambda t: t.select(col("name")).distinct(), ["name"], ["Aggregate(keys=[name])", "Project(name)"]),
     ("order", lambda t: t.order_by(col("id").desc, col("name")), ["id", "name", "paid"], ["Sort(id DESC, name)"]),
     ("limit", lambda t: t.order_by(col("id")).limit(3, 1), ["id", "name", "paid"], ["Sort(id, offset=1, fetch=3)"]),
     ("fetch", lambda t: t.fetch(3), ["id", "name", "paid"], ["Sort(fetch=3)"]),
-    ("group", lambda t: t.group_by(col("name")).select(col("name"), col("paid").sum), ["name", "_c1"], ["Project(name, agg0 AS _c1)", "Aggregate(keys=[name], SUM(paid))"]),  # noqa: E501
-    ("all rows", lambda t: t.select(col("id").count, col("id").max + 1), ["_c0", "_c1"], ["Project(agg0 AS _c0, (agg1 + CAST(1 AS BIGINT NOT NULL)) AS _c1)", "Aggregate(COUNT(id), MAX(id))"]),  # noqa: E501
-    ("computed key", lambda t: t.group_by((col("id") % 2).alias("k")).select(col("k"), call("COUNT", col("id"))), ["k", "_c1"], ["Project(k, agg0 AS _c1)", "Aggregate(keys=[$key0], COUNT(id))", "Project(id, name, paid, (id % CAST(2 AS BIGINT NOT NULL)) AS $key0)"]),  # noqa: E501
-    ("distinct sum", lambda t: t.select(col("id").sum.distinct.alias("s")), ["s"], ["Project(agg0 AS s)", "Aggregate(SUM(DISTINCT id))"]),  # noqa: E501
-    ("shared aggregate", lambda t: t.select(col("id").sum.alias("s"), (col("id").sum + col("id").sum).alias("t")), ["s", "t"], ["Project(agg0 AS s, (agg0 + agg0) AS t)", "Aggregate(SUM(id))"]),  # noqa: E501
-    ("aggregate", lambda t: t.group_by(col("name")).aggregate(mean(col("paid")).alias("m")).select(col("name"), col("m")), ["name", "m"], ["Project(name, agg0 AS m)", "Aggregate(keys=[name], mean(paid))"]),  # noqa: E501
+    (
+        "group",
+        lambda t: t.group_by(col("name")).select(col("name"), col("paid").sum),
+        ["name", "_c1"],
+        ["Project(name, agg0 AS _c1)", "Aggregate(keys=[name], SUM(paid))"],
+    ),
+    (
+        "all rows",
+        lambda t: t.select(col("id").count, col("id").max + 1),
+        ["_c0", "_c1"],
+        ["Project(agg0 AS _c0, (agg1 + CAST(1 AS BIGINT NOT NULL)) AS _c1)", "Aggregate(COUNT(id), MAX(id))"],
+    ),
+    (
+        "computed key",
+        lambda t: t.group_by((col("id") % 2).alias("k")).select(col("k"), call("COUNT", col("id"))),
+        ["k", "_c1"],
+        [
+            "Project(k, agg0 AS _c1)",
+            "Aggregate(keys=[$key0], COUNT(id))",
+            "Project(id, name, paid, (id % CAST(2 AS BIGINT NOT NULL)) AS $key0)",
+        ],
+    ),
+    (
+        "distinct sum",
+        lambda t: t.select(col("id").sum.distinct.alias("s")),
+        ["s"],
+        ["Project(agg0 AS s)", "Aggregate(SUM(DISTINCT id))"],
+    ),
+    (
+        "shared aggregate",
+        lambda t: t.select(col("id").sum.alias("s"), (col("id").sum + col("id").sum).alias("t")),
+        ["s", "t"],
+        ["Project(agg0 AS s, (agg0 + agg0) AS t)", "Aggregate(SUM(id))"],
+    ),
+    (
+        "aggregate",
+        lambda t: t.group_by(col("name")).aggregate(mean(col("paid")).alias("m")).select(col("name"), col("m")),
+        ["name", "m"],
+        ["Project(name, agg0 AS m)", "Aggregate(keys=[name], mean(paid))"],
+    ),
     ("map", lambda t: t.map(both(col("id"))), ["_c0", "_c1"], ["Project(both(id).x AS _c0, both(id).y AS _c1)"]),
-    ("map of a row", lambda t: t.map(both).alias("a", "b"), ["a", "b"], ["Project(_c0 AS a, _c1 AS b)", "Project(both(ROW(id, name, paid)).x AS _c0, both(ROW(id, name, paid)).y AS _c1)"]),  # noqa: E501
-    ("flat_map", lambda t: t.flat_map(split(col("name"))).alias("w"), ["w", "f1"], ["Project(f0 AS w, f1)", "Project(f0, f1)", "Correlate(INNER, <lambda>(name), produces=[f0, f1])"]),  # noqa: E501
-    ("lateral", lambda t: t.left_outer_join_lateral(split(col("name")).alias("w", "n")), ["id", "name", "paid", "w", "n"], ["Correlate(LEFT, <lambda>(name), produces=[w, n])"]),  # noqa: E501
+    (
+        "map of a row",
+        lambda t: t.map(both).alias("a", "b"),
+        ["a", "b"],
+        [
+            "Project(_c0 AS a, _c1 AS b)",
+            "Project(both(ROW(id, name, paid)).x AS _c0, both(ROW(id, name, paid)).y AS _c1)",
+        ],
+    ),
+    (
+        "flat_map",
+        lambda t: t.flat_map(split(col("name"))).alias("w"),
+        ["w", "f1"],
+        ["Project(f0 AS w, f1)", "Project(f0, f1)", "Correlate(INNER, <lambda>(name), produces=[f0, f1])"],
+    ),
+    (
+        "lateral",
+        lambda t: t.left_outer_join_lateral(split(col("name")).alias("w", "n")),
+        ["id", "name", "paid", "w", "n"],
+        ["Correlate(LEFT, <lambda>(name), produces=[w, n])"],
+    ),
     ("udf", lambda t: t.select(upper(col("name")).alias("u")), ["u"], ["Project(upper(name) AS u)"]),
 ]
 
@@ -120,8 +202,8 @@ def test_set_operations(people: Table, method: str, text: str) -> None:
 
 def test_in_a_table(people: Table) -> None:
     found = people.where(col("id").in_(people.select(col("id"))))
-    [subquery] = [found._plan.condition]
-    assert (subquery.kind, subquery.plan.names) == ("IN", ["id"])
+    assert shape(found)[0].startswith("Join(SEMI")
+    assert found._plan.names == people._plan.names
 
 
 WINDOWS = [
@@ -134,8 +216,10 @@ WINDOWS = [
 @pytest.mark.parametrize(("window", "kind", "size", "slide"), WINDOWS)
 def test_group_windows(clicks: Table, window: Any, kind: str, size: int, slide: int | None) -> None:
     w = col("w")
-    table = clicks.window(window).group_by(w, col("user")).select(
-        w.end.alias("end"), col("user"), w.rowtime.alias("rt"), w.start.alias("start"), col("n").sum.alias("s")
+    table = (
+        clicks.window(window)
+        .group_by(w, col("user"))
+        .select(w.end.alias("end"), col("user"), w.rowtime.alias("rt"), w.start.alias("start"), col("n").sum.alias("s"))
     )
     node = table._plan.input
     assert (node.window.kind, node.window.size, node.window.slide) == (kind, size, slide)
@@ -175,7 +259,10 @@ ERRORS: list[tuple[Callable[[Table], Any], str]] = [
     (lambda t: t.select(col("id"), col("id")), "two columns are called 'id'"),
     (lambda t: t.filter(col("id")), "a condition is a BOOLEAN, and id is BIGINT"),
     (lambda t: t.select(call("UPER", col("name"))), "no function 'UPER', did you mean 'upper'?"),
-    (lambda t: t.filter(col("id").sum > 1), "sum(id) cannot stand inside an expression here: aggregates stand in select"),  # noqa: E501
+    (
+        lambda t: t.filter(col("id").sum > 1),
+        "sum(id) cannot stand inside an expression here: aggregates stand in select",
+    ),
     (lambda t: t.group_by(col("id")).select(col("name")), "column 'name' is neither a key of the grouping nor"),
     (lambda t: t.join(t, col("id") == 1), "both sides of the join have id, name, paid"),
     (lambda t: t.union(t.select(col("id"))), "UNION of tables with 3 and 1 columns"),

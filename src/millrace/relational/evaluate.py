@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.registry import Column, Surroundings, find_scalar
+from millrace.relational.functions.registry import Column, Scalar, Surroundings, find_scalar
 from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall, refs
+from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow_scalar
 
 
 class Evaluator:
-    """Expressions over the columns of one batch. Equal parts are computed once."""
+    """Expressions over the columns of one batch. Equal parts are computed once: they are known by their function and by
+    the identity of their arguments' columns, which costs less than to compare expressions."""
 
     def __init__(self, columns: Sequence[pa.Array], surroundings: Surroundings) -> None:
         self._columns = columns
         self._surroundings = surroundings
-        self._known: dict[Rex, Column] = {}
+        self._known: dict[tuple[Any, ...], tuple[Sequence[Column], Column]] = {}
+        """with the arguments, whose ids must not be given to others"""
 
     def column(self, expression: Rex) -> pa.Array:
         """The values of an expression, one a row."""
@@ -40,13 +44,14 @@ class Evaluator:
         if isinstance(expression, Ref):
             return self._columns[expression.index]
         if isinstance(expression, Literal):
-            return to_arrow_scalar(expression.value, expression.type)
-        if not _repeatable(expression):
-            return self._compute(expression)
-        known = self._known.get(expression)
-        if known is None:
-            known = self._known[expression] = self._compute(expression)
-        return known
+            return _constant(expression)
+        if isinstance(expression, Call):
+            return self._call(expression)
+        if isinstance(expression, FieldAccess):
+            return self._field(expression)
+        if isinstance(expression, UdfCall):
+            raise NotImplementedError("a user's function is called by its own operator, not inside an expression")
+        raise NotImplementedError(f"{type(expression).__name__} cannot be computed on columns")
 
     @property
     def length(self) -> int:
@@ -64,43 +69,51 @@ class Evaluator:
         """An evaluator like this one over other columns."""
         return Evaluator(columns, surroundings)
 
-    def _compute(self, expression: Rex) -> Column:
-        if isinstance(expression, Call):
-            return self._call(expression)
-        if isinstance(expression, FieldAccess):
-            row = self.value(expression.row)
-            position = expression.row.type.field_names().index(expression.name)  # type: ignore[attr-defined]
-            # struct_field alone would show the fields of a row that is NULL.
-            return pc.if_else(
-                pc.is_valid(row), pc.struct_field(row, position), pa.scalar(None, row.type[position].type)
-            )
-        if isinstance(expression, UdfCall):
-            raise NotImplementedError("a user's function is called by its own operator, not inside an expression")
-        raise NotImplementedError(f"{type(expression).__name__} cannot be computed on columns")
-
     def _call(self, expression: Call) -> Column:
         function = find_scalar(expression.function)
         if function is None:
             raise NotImplementedError(f"function {expression.function} is not built in")
         if function.by_need is None:
-            return function.compute(expression, [self.value(arg) for arg in expression.args], self._surroundings)
+            return self._computed(function, expression)
         try:
-            return function.compute(expression, [self.value(arg) for arg in expression.args], self._surroundings)
+            return self._computed(function, expression)
         except (ValueError, ArithmeticError):
             # An argument that fails may be one that need not be computed for the rows where it does.
             return function.by_need(expression, self)
 
+    def _computed(self, function: Scalar, expression: Call) -> Column:
+        args = [self.value(arg) for arg in expression.args]
+        key = (expression.function, expression.type, expression.options, *map(id, args))
+        known = self._known.get(key)
+        if known is not None:
+            return known[1]
+        result = function.compute(expression, args, self._surroundings)
+        if function.deterministic:
+            self._known[key] = args, result
+        return result
 
-def _repeatable(expression: Rex) -> bool:
-    """Whether the values of equal expressions are equal, and it can be told that they are."""
-    if isinstance(expression, Literal):
-        value = expression.value
-        return not isinstance(value, (list, dict, bytearray)) and not (isinstance(value, float) and value == 0)
-    if isinstance(expression, Call):
-        function = find_scalar(expression.function)
-        if function is not None and not function.deterministic:
-            return False
-    return all(_repeatable(child) for child in expression.children)
+    def _field(self, expression: FieldAccess) -> Column:
+        row = self.value(expression.row)
+        position = expression.row.type.field_names().index(expression.name)  # type: ignore[attr-defined]
+        # struct_field alone would show the fields of a row that is NULL.
+        return pc.if_else(pc.is_valid(row), pc.struct_field(row, position), pa.scalar(None, row.type[position].type))
+
+
+def _constant(literal: Literal) -> pa.Scalar:
+    """The same scalar for equal constants."""
+    value = literal.value
+    try:
+        # 0.0 and -0.0 are equal, as are 1 and TRUE.
+        return _known_constant(
+            literal.type, type(value).__qualname__, str(value) if isinstance(value, float) else "", value
+        )
+    except TypeError:  # an array, a row, ...
+        return to_arrow_scalar(value, literal.type)
+
+
+@lru_cache(maxsize=5_000)
+def _known_constant(data_type: DataType, kind: str, text: str, value: Any) -> pa.Scalar:
+    return to_arrow_scalar(value, data_type)
 
 
 def repeat(scalar: pa.Scalar, length: int) -> pa.Array:

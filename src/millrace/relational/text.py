@@ -20,6 +20,7 @@ from millrace.relational.rex import (
     Subquery,
     UdfCall,
 )
+from millrace.relational.rules.traversal import subqueries_of
 from millrace.relational.types import NullType
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "LIKE", "SIMILAR TO"}
@@ -29,7 +30,7 @@ def plan_text(plan: n.Rel, indent: int = 0) -> str:
     """The plan as an indented tree."""
     pad = "  " * indent
     lines = [pad + node_text(plan)]
-    for subquery in _subqueries(plan):
+    for subquery in subqueries_of(plan):
         lines.append(f"{pad}  [{subquery.kind}]")
         lines.append(plan_text(subquery.plan, indent + 2))
     lines += [plan_text(each, indent + 1) for each in plan.inputs]
@@ -315,10 +316,3 @@ _NODES: dict[type[n.Rel], Callable[[Any], list[str]]] = {
     n.Sink: _sink,
     n.Hinted: lambda node: [f"{name}({', '.join(map(str, args))})" for name, args in node.hints],
 }
-
-
-def _subqueries(node: n.Rel) -> list[Subquery]:
-    from millrace.relational.rex import walk
-    from millrace.relational.rules.traversal import expressions_of
-
-    return [part for expression in expressions_of(node) for part in walk(expression) if isinstance(part, Subquery)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timezone
 from decimal import Decimal
 from typing import Any
 
@@ -30,9 +31,25 @@ def to_arrow(values: list[Any], data_type: DataType) -> pa.Array:
 
 def to_python(column: pa.Array, data_type: DataType) -> list[Any]:
     """An Arrow column as values in the Python form of the type."""
-    values = column.to_pylist()
+    values = plain_values(column)
     convert = back_converter(data_type)
     return values if convert is None else list(map(convert, values))
+
+
+def plain_values(column: pa.Array) -> list[Any]:
+    """What ``to_pylist`` gives. It makes an object of Arrow for each date and time on the way, which takes twenty times
+    as long as numpy takes."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        found: list[Any] = column.to_numpy(zero_copy_only=False).astype("datetime64[us]").tolist()
+        return (
+            found
+            if kind.tz is None
+            else [None if each is None else each.replace(tzinfo=timezone.utc) for each in found]
+        )
+    if pa.types.is_date32(kind) or pa.types.is_duration(kind):
+        return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def to_internal(value: Any, data_type: DataType) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational import types as t
@@ -102,6 +103,8 @@ class Binder:
 
     def _apply(self, node: u.Apply) -> Rex:
         args = [self.bind(arg) for arg in node.args]
+        if node.function == "NOT" and isinstance(args[0], Subquery):
+            return replace(args[0], negated=not args[0].negated)
         if node.function == "IN":
             args = self._comparable(node, args)
         return self._call(node, node.function, args, dict(node.options))

@@ -125,7 +125,7 @@ class DataTypes:
         return t.MultisetType(element_type, nullable)
 
     @staticmethod
-    def ROW(row_fields: Sequence[t.RowField | DataType] = (), nullable: bool = True) -> t.RowType:
+    def ROW(row_fields: Sequence[t.RowField | DataType] = [], nullable: bool = True) -> t.RowType:
         """Fields; bare types are called f0, f1, ..."""
         fields = [
             each if isinstance(each, t.RowField) else t.RowField(f"f{index}", each)

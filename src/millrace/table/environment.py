@@ -390,7 +390,14 @@ class TableEnvironment:
 
         return bind_expression(parse_expression(text), columns, self._session)
 
-    def _sink_plan(self, table: Table, target: str | TableDescriptor, overwrite: bool) -> Sink:
+    def _sink_plan(
+        self,
+        table: Table,
+        target: str | TableDescriptor,
+        overwrite: bool,
+        columns: Sequence[str] | None = None,
+    ) -> Sink:
+        """:param columns: of the target, those that the table's columns go into; the others are NULL."""
         from millrace.table.sql.binding.insert import insert_plan
         from millrace.table.sql.errors import SqlError
 
@@ -403,7 +410,7 @@ class TableEnvironment:
                 raise problem(f"there is no table {target} to insert into{hint}")
             identifier, described = found.identifier, found.table
         try:
-            return insert_plan(table._plan, sink_info(identifier, described, {}, self), overwrite=overwrite)
+            return insert_plan(table._plan, sink_info(identifier, described, {}, self), columns, overwrite=overwrite)
         except SqlError as error:
             raise problem(error.message) from None
 

@@ -200,7 +200,7 @@ def atan2(y: Any, x: Any) -> Expression[float]:
 
 
 def negative(v: Any) -> Expression[Any]:
-    return _apply("NEGATE", "minusPrefix", v)
+    return _apply("-", "minusPrefix", v)
 
 
 def concat(first: Text, *others: Text) -> Expression[str]:

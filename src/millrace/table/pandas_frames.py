@@ -52,8 +52,9 @@ def _columns(found: pa.Table, schema: Any) -> Schema:
         names = list(schema)
     elif schema:
         kinds = list(schema)
+    given = len(names) if len(names) != found.num_columns else len(kinds)
     if not len(names) == len(kinds) == found.num_columns:
-        raise problem(f"the frame has {found.num_columns} columns, and the schema {max(len(names), len(kinds))}")
+        raise problem(f"the frame has {found.num_columns} columns, and the schema {given}")
     return tuple(Field(name, kind) for name, kind in zip(names, kinds))
 
 

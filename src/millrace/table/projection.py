@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Project, Rel, Schema
 from millrace.relational.rex import Ref, Rex
+from millrace.relational.rules.subqueries import unnest
 from millrace.table import unbound as u
 from millrace.table.binding import Binder, field_of
 from millrace.table.expression_text import text
@@ -117,7 +118,7 @@ def project(plan: Rel, expressions: Sequence[Rex], names: Sequence[str]) -> Rel:
     same = all(isinstance(rex, Ref) and rex.index == index for index, rex in enumerate(expressions))
     if same and columns == plan.schema:
         return plan
-    return Project(plan, tuple(expressions), columns)
+    return unnest(Project(plan, tuple(expressions), columns))
 
 
 def field_for(name: str, rex: Rex, schema: Schema) -> Field:

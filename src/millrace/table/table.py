@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import Filter, Rel, Sort
 from millrace.relational.rex import Ref, SortKey
+from millrace.relational.rules.subqueries import unnest
 from millrace.table import unbound as u
 from millrace.table.binding import Binder, contains_aggregate
 from millrace.table.catalogs.schemas import resolved_schema
@@ -71,6 +72,12 @@ class Table(_Query):
     def __str__(self) -> str:
         return self._t_env._name_in_sql(self)
 
+    def __getattr__(self, name: str) -> Expression[Any]:
+        """``table.a`` is ``col("a")`` for a column that is no method."""
+        if name.startswith("_") or name not in self._plan.names:
+            raise AttributeError(f"{type(self).__name__} has no method and no column {name!r}")
+        return Expression(u.Column(name))
+
     # -- columns ------------------------------------------------------------------------------------------------
 
     def select(self, *fields: Expression[Any]) -> Table:
@@ -118,7 +125,7 @@ class Table(_Query):
 
     def filter(self, predicate: Expression[bool]) -> Table:
         """The rows for which the condition is TRUE."""
-        return self._table(Filter(self._plan, self._binder.condition(node_of(predicate))))
+        return self._table(unnest(Filter(self._plan, self._binder.condition(node_of(predicate)))))
 
     def where(self, predicate: Expression[bool]) -> Table:
         """As ``filter``."""

@@ -24,6 +24,9 @@ class TablePipeline:
         self._plan = plan
         self._t_env = t_env
 
+    def __str__(self) -> str:
+        return f"TablePipeline into {'.'.join(self._plan.path)}"
+
     def execute(self) -> TableResult:
         """Submit the job; ``wait`` on the result waits for its end."""
         return self._t_env._execute_sinks([self._plan])

@@ -18,7 +18,7 @@ ACCOUNT = """{"type": "account", "age": 42, "balance": 13.37, "longBalance": 123
 
 def _json(
     function: str, text: str, path: str, gives: object, source: str = SOURCE, raises: str = "", **options: object
-):  # type: ignore[no-untyped-def]
+) -> Example:
     return Example(function, [text, path], gives, source, options, raises=raises)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.values import to_python
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 SETTINGS: dict[str, str | None] = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
@@ -56,13 +56,20 @@ def _with_text(raising: bool) -> Iterator[tuple[Example, str, list[pa.Array]]]:
                 yield example, text, columns
 
 
+def _frame(session: SparkSession, columns: Sequence[list[pa.Array]]) -> DataFrame:
+    """All arguments as columns c0, c1, ... (Spark takes timestamps without zone for those with one unless told.)"""
+    flat = [column for each in columns for column in each]
+    table = pa.table(flat, names=[f"c{index}" for index in range(len(flat))])
+    plain = {field.name for field in table.schema if field.type == pa.timestamp("us")}
+    names = [f"CAST({name} AS TIMESTAMP_NTZ) AS {name}" if name in plain else name for name in table.column_names]
+    return session.createDataFrame(table).selectExpr(*names)
+
+
 def test_spark_gives_what_the_columns_give(session: SparkSession) -> None:
     """One query for all: a column an example, a row of values and one of NULLs."""
     chosen, texts, columns = zip(*_with_text(raising=False))
-    flat = [column for each in columns for column in each]
-    table = pa.table(flat, names=[f"c{index}" for index in range(len(flat))])
     named = [f"{text} AS r{index}" for index, text in enumerate(texts)]
-    result = session.createDataFrame(table).selectExpr(*named).toArrow()
+    result = _frame(session, columns).selectExpr(*named).toArrow()
     problems = [problem for example, column in zip(chosen, result.columns) for problem in _differences(example, column)]
     assert not problems, "\n".join(problems)
 
@@ -71,8 +78,7 @@ def test_spark_fails_where_the_columns_fail(session: SparkSession) -> None:
     from pyspark.errors import PySparkException
 
     chosen, texts, columns = zip(*_with_text(raising=True))
-    flat = [column for each in columns for column in each]
-    frame = session.createDataFrame(pa.table(flat, names=[f"c{index}" for index in range(len(flat))])).limit(1)
+    frame = _frame(session, columns).limit(1)
     passed = []
     for example, text in zip(chosen, texts):
         try:

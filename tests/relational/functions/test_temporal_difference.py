@@ -20,7 +20,7 @@ DAY = dt.date(2016, 2, 29)
 
 
 def _at(*parts: int) -> dt.datetime:
-    return dt.datetime(*parts)  # type: ignore[arg-type]
+    return dt.datetime(*parts)
 
 
 def _add(unit: str, count: int, time: object, gives: object, source: str = PYTHON) -> Example:
@@ -45,7 +45,7 @@ EXAMPLES = [
     _add("SQL_TSI_SECOND", 1, of(STAMP, _at(2016, 1, 1)), of(STAMP, _at(2016, 1, 1, 0, 0, 1))),
     _add("MILLISECOND", 5, of(t.TimestampType(0), _at(2016, 1, 1)), of(STAMP, _at(2016, 1, 1, 0, 0, 0, 5000)), SOURCE),
     _add("HOUR", 2, of(t.TimeType(0), dt.time(23)), of(t.TimeType(0), dt.time(1))),
-    _add("MINUTE", of(t.BigIntType(), -1), _at(2016, 1, 1), _at(2015, 12, 31, 23, 59)),  # type: ignore[arg-type]
+    _add("MINUTE", of(t.BigIntType(), -1), _at(2016, 1, 1), _at(2015, 12, 31, 23, 59)),
     _difference("DAY", _at(2003, 1, 2, 10), _at(2003, 1, 3, 10), 1),
     _difference("DAY", _at(2003, 1, 3, 10), _at(2003, 1, 2, 10, 0, 1), 0),
     _difference("HOUR", _at(2003, 1, 3), _at(2003, 1, 2), -24),

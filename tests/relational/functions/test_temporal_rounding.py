@@ -24,7 +24,7 @@ def _round(function: str, value: object, unit: str, gives: object, source: str =
 
 
 def _at(*parts: int) -> dt.datetime:
-    return dt.datetime(*parts)  # type: ignore[arg-type]
+    return dt.datetime(*parts)
 
 
 def _utc(*parts: int) -> dt.datetime:

@@ -20,7 +20,7 @@ BIG = t.BigIntType()
 
 
 def _at(*parts: int) -> dt.datetime:
-    return dt.datetime(*parts)  # type: ignore[arg-type]
+    return dt.datetime(*parts)
 
 
 def _utc(*parts: int) -> dt.datetime:
@@ -62,6 +62,12 @@ EXAMPLES = [
     Example("TO_TIMESTAMP_LTZ", [-1.5, 0], _utc(1969, 12, 31, 23, 59, 58, 500000), SOURCE, constant=(1,)),
     Example("TO_TIMESTAMP_LTZ", [Decimal("1.99"), 0], _utc(1970, 1, 1, 0, 0, 1), SOURCE, constant=(1,)),
     Example("TO_TIMESTAMP_LTZ", [of(BIG, 253402300800000)], None, SOURCE),
+    Example("TO_TIMESTAMP_LTZ", [of(BIG, 2**63 - 1), 0], None, SOURCE, constant=(1,)),
+    Example("TO_TIMESTAMP_LTZ", [of(BIG, -1), 3], _utc(1969, 12, 31, 23, 59, 59, 999000), PYTHON, constant=(1,)),
+    Example("TO_TIMESTAMP_LTZ", [of(t.FloatType(), 1.5), 0], _utc(1970, 1, 1, 0, 0, 1), SOURCE, constant=(1,)),
+    Example("TO_TIMESTAMP", ["0000-01-01 00:00:00"], None, PYTHON),
+    Example("TO_TIMESTAMP", ["2023-01-01 24:00:00", "yyyy-MM-dd HH:mm:ss"], _at(2023, 1, 2), JAVA),
+    Example("UNIX_TIMESTAMP", ["1969-12-31 23:59:58.900", "yyyy-MM-dd HH:mm:ss.SSS"], -1, JAVA),
     Example("TO_TIMESTAMP_LTZ", ["2023-01-01 00:00:00"], _utc(2023, 1, 1), DOCS, zone="Asia/Tokyo"),
     Example("TO_TIMESTAMP_LTZ", ["2023-01-01T00:00", "yyyy-MM-dd'T'HH:mm"], _utc(2023, 1, 1), DOCS, zone="Asia/Tokyo"),
     Example("TO_TIMESTAMP_LTZ", ["2023-01-01", "yyyy-MM-dd", "Asia/Tokyo"], _utc(2022, 12, 31, 15), DOCS),

@@ -74,6 +74,16 @@ CASES: dict[str, tuple[n.Rel, str]] = {
             Scan(c.d.u, [x, y])
         """,
     ),
+    "EXISTS of its own asks whether there are rows": (
+        _where(T, _exists(U)),
+        """
+        Join(SEMI, TRUE)
+          Scan(c.d.t, [a, b])
+          Filter(($n0 > 0))
+            Aggregate(COUNT(*))
+              Scan(c.d.u, [x, y])
+        """,
+    ),
     "IN": (
         _where(T, _in(A, _columns(U, X))),
         """

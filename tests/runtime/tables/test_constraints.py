@@ -28,9 +28,9 @@ def test_rows_with_null_are_dropped() -> None:
 
 
 def test_null_is_an_error() -> None:
-    with harness(EnforceConstraints(columns=NOT_NULL), NOT_NULL) as run:
-        with pytest.raises(OperatorError, match="column f0 is NOT NULL, but a row has NULL there"):
-            run.process_element(("+I", None, "x"))
+    text = "column f0 is NOT NULL, but a row has NULL there"
+    with harness(EnforceConstraints(columns=NOT_NULL), NOT_NULL) as run, pytest.raises(OperatorError, match=text):
+        run.process_element(("+I", None, "x"))
 
 
 @pytest.mark.parametrize(

@@ -179,10 +179,18 @@ def test_the_order_of_insertions(retracts: bool, rows: list[Row]) -> None:
 @few
 @given(history=histories())
 def test_global(history: tuple[list[Step], list[Row]]) -> None:
-    """Nothing is emitted for nothing, and a row disappears with its last input."""
+    """At the end there is a row, also of nothing."""
     script, left = history
     calls = FOLDING[:3]
-    check_table(config(calls, keys=(), key_types=()), script, expected(left, calls, keys=False))
+    rows = expected(left, calls, keys=False) or [(0, 0, None)]
+    check_table(config(calls, keys=(), key_types=()), script, rows)
+
+
+def test_global_before_the_end() -> None:
+    """As in Flink: no row before the first row, and none after the last one was taken back."""
+    row = ("a", 1, None, None, None, None)
+    script = [EpochEnd(), element(row, TYPES), EpochEnd(), element(row, TYPES, DELETE), EpochEnd()]
+    assert run(config(FOLDING[:1], keys=(), key_types=()), script) == [(INSERT, (1,)), (DELETE, (1,))]
 
 
 def test_state_on_disk() -> None:
@@ -209,6 +217,14 @@ def test_state_expires() -> None:
     script = [row, EpochEnd(), ProcessingTime(99), row, EpochEnd(), ProcessingTime(199), row, EpochEnd(), EndInput()]
     found = run(config(calls, state_ttl=100), script)
     assert found == [(INSERT, ("a", 1)), (1, ("a", 1)), (2, ("a", 2)), (INSERT, ("a", 1))]
+
+
+def test_kept_values_expire() -> None:
+    """Entry by entry: what was not seen for a while counts anew."""
+    calls = [(aggregate_call("COUNT", (NUMBER,), distinct=True), None), (aggregate_call("MIN", (NUMBER,)), None)]
+    one, two = (element(("a", number, None, None, None, None), TYPES) for number in (1, 2))
+    script = [one, EpochEnd(), ProcessingTime(99), two, EpochEnd(), ProcessingTime(150), one, EpochEnd(), EndInput()]
+    assert table_of(run(config(calls, state_ttl=100), script)) == {("a", 3, 1): 1}
 
 
 @few

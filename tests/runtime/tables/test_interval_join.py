@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timedelta
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -68,7 +68,7 @@ def test_rows_in_time_meet_all_partners(
 ) -> None:
     bounds = [-1, *sorted(watermarks), 10]
     script: list[Any] = []
-    for before, watermark in zip(bounds, bounds[1:]):
+    for before, watermark in pairwise(bounds):
         first, last = (START + timedelta(milliseconds=time) for time in (before, watermark))
         script += [Element(("+I", *values), None, side) for side, values in events if first < values[2] <= last]
         script += [WatermarkStep(ORIGIN + watermark, side) for side in (0, 1)]
@@ -90,7 +90,7 @@ def test_no_result_is_late_downstream() -> None:
             Watermark(ORIGIN + 4),
         ]
         run.end_input()
-        assert run.output[-2] == Watermark(MAX_WATERMARK) or Watermark(MAX_WATERMARK) in run.output
+        assert Watermark(MAX_WATERMARK) in run.output
         assert run.num_event_time_timers() == 0 and run.keys("left") == []
 
 

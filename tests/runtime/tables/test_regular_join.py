@@ -83,7 +83,7 @@ CONDITIONS: dict[str, tuple[Rex, Any]] = {
 }
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from(KINDS), condition=st.sampled_from(list(CONDITIONS)), script=scripts())
 def test_joins_as_nested_loops_do(kind: str, condition: str, script: list[Element]) -> None:
     rex, matches = CONDITIONS[condition]

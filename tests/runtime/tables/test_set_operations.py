@@ -42,7 +42,7 @@ def expected(kind: str, all: bool, tables: list[Counter[Any]]) -> Counter[Any]:
     return Counter(set().union(*tables))
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     data=st.data(), inputs=st.integers(2, 3), all=st.booleans(), kind=st.sampled_from(["UNION", "INTERSECT", "EXCEPT"])
 )

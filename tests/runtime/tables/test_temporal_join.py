@@ -47,7 +47,7 @@ left_rows = st.tuples(st.just(0), st.just("+I"), keys, st.integers(0, 2), times)
 right_rows = st.tuples(st.just(1), st.sampled_from(["+I", "+U", "-U", "-D"]), keys, st.integers(0, 2), times)
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(["INNER", "LEFT"]),
     more=st.booleans(),

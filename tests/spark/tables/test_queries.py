@@ -214,10 +214,8 @@ PROGRAMS: dict[str, tuple[n.Rel, str]] = {
         "SELECT v::VARCHAR, v::BIGINT, ts::DATE FROM t",
     ),
     "each row for every projection": (
-        n.Expand(
-            T, ((V, S), (lit(None, INT), fn("COALESCE", S, lit("none")))), (n.Field("v", INT), n.Field("s", STRING))
-        ),
-        "SELECT v, s FROM t UNION ALL SELECT NULL, coalesce(s, 'none') FROM t",
+        n.Expand(T, ((V, S), (lit(None, INT), fn("COALESCE", S, lit("?")))), project(T, v=V, s=S).columns),
+        "SELECT v, s FROM t UNION ALL SELECT NULL, coalesce(s, '?') FROM t",
     ),
     "in Python": (
         n.Filter(project(T, f=fn("DATE_FORMAT", at(T, "ts"), lit("yyyy-MM")), v=V), fn("IS NOT NULL", lit(1))),

@@ -16,7 +16,7 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import AggCall, Frame, Rex, UdfCall
 from millrace.spark.tables.context import Context
-from millrace.spark.tables.execute import explain
+from millrace.spark.tables.execute import QueryFailedError, explain
 from millrace.table.udf import (
     AggregateFunction,
     FunctionContext,
@@ -112,7 +112,7 @@ def test_a_filter_on_a_function_calls_it_once_a_row(run: Run) -> None:
 
 def test_an_error_names_the_cause(run: Run) -> None:
     broken = udf(lambda value: 1 // 0, result_type=INT)
-    with pytest.raises(Exception, match="ZeroDivisionError"):
+    with pytest.raises(QueryFailedError, match=r"^ZeroDivisionError: integer division or modulo by zero$"):
         run(project(T, x=apply(broken, V)))
 
 

@@ -48,6 +48,24 @@ at line 2, column 11:
 """,
     ),
     (
+        "CREATE TABEL t",
+        """
+expected TABLE, MATERIALIZED, VIEW, CATALOG, DATABASE, FUNCTION or MODEL, found 'TABEL', did you mean 'TABLE'?
+at line 1, column 8:
+  CREATE TABEL t
+         ^^^^^
+""",
+    ),
+    (
+        "DROP TABLE  -- which one?\n\n;",
+        """
+expected a name of a table, found the end of the statement
+at line 1, column 11:
+  DROP TABLE  -- which one?
+            ^
+""",
+    ),
+    (
         "SELECT * FROM order",
         """
 expected a table, found 'order': ORDER is a keyword, as a name it is written `order`
@@ -173,6 +191,7 @@ def test_errors_show_their_place(text: str, shown: str) -> None:
         ("SELECT * FROM t TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE is not supported: filter with RAND()"),
         ("SELECT * FROM t PIVOT (SUM(a) FOR b IN (1))", "PIVOT is not supported: aggregate with FILTER"),
         ("SELECT a AT TIME ZONE 'UTC'", "AT TIME ZONE is not supported: use CONVERT_TZ"),
+        ("SELECT a::INT", "'::' is not supported: use CAST(value AS type)"),
         ("SELECT * FROM t WHERE a = ?", "parameters ('?') are not supported"),
         ("SELECT a INTO b FROM c", "SELECT .. INTO is not supported: write INSERT INTO"),
         ("SELECT MULTISET[1, 2]", "MULTISET is not supported here: use COLLECT"),

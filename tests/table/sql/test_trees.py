@@ -49,6 +49,8 @@ EXPRESSIONS: dict[str, exp.Expr] = {
     "1.50": exp.Literal(this="1.50", is_string=False),
     "'it''s' ' b'": text("it's b"),
     "U&'\\00e4'": text("ä"),
+    "U&'a#263A##' UESCAPE '#'": text("a☺#"),
+    "u&'\\+01F600\\D83D\\DE00'": text("😀😀"),
     "x'0aFF'": exp.HexString(this="0AFF"),
     "-1": exp.Neg(this=num(1)),
     "+a": A,
@@ -310,6 +312,7 @@ CLAUSES: dict[str, exp.Expr] = {
         distinct=True,
         limit=exp.Limit(expression=num(2)),
     ),
+    "SELECT a FROM TABLE t FETCH FIRST ROW ONLY": select(limit=exp.Limit(expression=num(1))),
     "(SELECT 1) LIMIT 2": exp.Subquery(this=ONE, limit=exp.Limit(expression=num(2))),
     "WITH x (y) AS (SELECT 1) VALUES 1, (2), ROW(3)": exp.Subquery(
         this=exp.Values(expressions=[exp.Tuple(expressions=[num(value)]) for value in (1, 2, 3)]),

@@ -23,7 +23,7 @@ from millrace.relational.functions.registry import Column, Infer, Signature, Sig
 from millrace.relational.functions.signatures import signature
 from millrace.relational.functions.zero import division_by_zero, spark_double_division, spark_exact_division
 from millrace.relational.rex import Call, Rex
-from millrace.relational.types import DataType, DecimalType
+from millrace.relational.types import DecimalType
 
 DecimalRule = Callable[[DecimalType, DecimalType], DecimalType]
 
@@ -37,23 +37,16 @@ def numbers(rule: DecimalRule, unary: bool = False) -> Infer:
             raise SignatureError("it takes (NUMERIC, NUMERIC)" + (" or (NUMERIC)" if unary else ""))
         if len(types) == 1:
             return signature(types, types[0])
-        if any(isinstance(each, (t.FloatType, t.DoubleType)) for each in types):
-            common = common_type(types)
-            assert common is not None
-            return signature([common.with_nullable(each.is_nullable) for each in types], common)
-        if any(isinstance(each, DecimalType) for each in types):
+        floating = any(isinstance(each, (t.FloatType, t.DoubleType)) for each in types)
+        if not floating and any(isinstance(each, DecimalType) for each in types):
             exact = [as_decimal(each) for each in types]
             result = rule(exact[0], exact[1])
             return signature(exact, result, result.is_nullable or None)
-        return _whole(types)
+        common = common_type(types)
+        assert common is not None
+        return signature([common.with_nullable(each.is_nullable) for each in types], common)
 
     return infer
-
-
-def _whole(types: Sequence[DataType]) -> Signature:
-    common = common_type(types)
-    assert common is not None
-    return signature([common.with_nullable(each.is_nullable) for each in types], common)
 
 
 def exactly(call: Call, args: Sequence[Column], compute: Callable[[Decimal, Decimal], Decimal]) -> Column:

@@ -63,7 +63,7 @@ def _same_in_spark(source: DataType, target: DataType) -> bool:
 
 
 def _coarser(source: DataType, target: DataType) -> bool:
-    return min(6, target.precision) < min(6, source.precision)  # type: ignore[attr-defined]
+    return bool(min(6, target.precision) < min(6, source.precision))  # type: ignore[attr-defined]
 
 
 def _cut(target: DataType, value: str) -> str | None:

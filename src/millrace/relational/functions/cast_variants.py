@@ -17,10 +17,13 @@ from millrace.relational import types as t
 from millrace.relational.casting import is_number, is_text
 from millrace.relational.functions import decimals
 from millrace.relational.functions.cast_parse import CastError
-from millrace.relational.functions.json_text import read_json, write_json
+from millrace.relational.functions.cast_text import double_text
+from millrace.relational.functions.json_text import read_json, write_json, writer
 from millrace.relational.types import DataType
 
 Convert = Callable[[Any], Any]
+
+_WRITTEN = (t.BooleanType, t.IntegralType, t.DecimalType, t.ArrayType, t.MapType, t.RowType)
 
 
 def from_variant(target: DataType) -> Convert | None:
@@ -31,17 +34,15 @@ def from_variant(target: DataType) -> Convert | None:
 
 def to_variant(source: DataType) -> Convert | None:
     """The function from a value to the JSON text of a VARIANT."""
-    if is_text(source) or isinstance(source, (t.BooleanType, t.IntegralType)):
-        return write_json
     if isinstance(source, (t.FloatType, t.DoubleType)):
         return _of_float
-    return write_json if isinstance(source, t.DecimalType) else None
+    return writer(source) if is_text(source) or isinstance(source, _WRITTEN) else None
 
 
 def _of_float(value: float) -> str:
     if not math.isfinite(value):
         raise CastError(f"a VARIANT cannot hold {value}")
-    return write_json(Decimal(repr(value)))
+    return double_text(value)
 
 
 def _reader(target: DataType) -> Convert | None:

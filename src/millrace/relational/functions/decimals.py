@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache
 
 from millrace.relational.types import DecimalType
 
@@ -23,7 +23,7 @@ QUOTIENT = decimal.Context(prec=MOST, rounding=decimal.ROUND_HALF_UP, traps=[])
 """quotients are first rounded to 38 digits"""
 
 
-@lru_cache(maxsize=None)
+@cache
 def last_place(scale: int) -> Decimal:
     """The smallest number with so many digits after the point."""
     return Decimal((0, (1,), -scale))

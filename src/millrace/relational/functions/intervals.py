@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.casting import common_type, is_number
-from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
+from millrace.relational.functions.registry import Column, Signature, SignatureError, Spark, Surroundings, scalar
 from millrace.relational.functions.signatures import DOUBLE_TYPE, signature
 from millrace.relational.functions.temporal_numbers import (
     DAY,
@@ -91,14 +92,35 @@ def shifted(time: DataType, interval: Rex) -> DataType:
     return t.TimestampType(span.fractional_precision if unit.endswith("SECOND") else 0)
 
 
-@scalar("+ TIME", _infer_plus, overload_of="+", syntax="time + INTERVAL")
+def _spark(sign: str) -> Spark:
+    def text(call: Call, args: Sequence[str]) -> str | None:
+        """For TIMESTAMP only: to a TIMESTAMP_LTZ Spark adds days of 23 to 25 hours, as the session's zone has them."""
+        if len(args) == 1:
+            return None
+        left, right = (arg.type for arg in call.args)
+        both = isinstance(left, t.TimestampType) and isinstance(right, t.TimestampType)
+        exact = isinstance(call.type, t.TimestampType) and call.type.precision >= 6
+        shift = isinstance(left, t.TimestampType) and isinstance(right, t.DayTimeIntervalType)
+        return f"({args[0]} {sign} {args[1]})" if both or (shift and (exact or _in_millis(call))) else None
+
+    return text
+
+
+def _in_millis(call: Call) -> bool:
+    """Whether nothing is lost where the sum is cut to its milliseconds."""
+    span = call.args[1]
+    whole = isinstance(span, Literal) and span.value is not None and not span.value % timedelta(milliseconds=1)
+    return whole and isinstance(call.type, t.TimestampType) and call.type.precision >= 3
+
+
+@scalar("+ TIME", _infer_plus, spark=_spark("+"), overload_of="+", syntax="time + INTERVAL")
 def plus(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     if isinstance(call.args[0].type, INTERVALS) and isinstance(call.args[1].type, _TIMES):
         return add_interval(call, 1, 0, args, 1)
     return add_interval(call, 0, 1, args, 1)
 
 
-@scalar("- TIME", _infer_minus, overload_of="-", syntax="time - INTERVAL")
+@scalar("- TIME", _infer_minus, spark=_spark("-"), overload_of="-", syntax="time - INTERVAL")
 def minus(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     if len(args) == 1:
         return column_of(-numbers(args[0]), arrow_type(call.type), *args)

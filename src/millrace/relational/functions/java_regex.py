@@ -7,6 +7,7 @@ Letters, digits and blanks of ``\\w``, ``\\d``, ``\\s``, ``\\b`` are those of AS
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 
 _PROPERTIES = {
@@ -30,6 +31,8 @@ _PROPERTIES = {
 }
 _WITH_UNICODE = frozenset(("IsAlphabetic", "L", "IsDigit", "Nd"))
 _ENDS = {"z": r"\Z", "Z": r"(?=\n?\Z)", "h": r"[ \t\xa0]", "R": r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", "e": r"\x1b"}
+_SINCE_3_11 = ("multiple repeat", "unknown extension ?>")
+"""what older Pythons say to a++ and (?>a)"""
 _GROUP_NAME = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _BACK_REFERENCE = re.compile(r"k<([A-Za-z][A-Za-z0-9]*)>")
 _PROPERTY = re.compile(r"([pP])(?:\{([^}]*)\}|([A-Z]))")
@@ -55,7 +58,9 @@ def compiled(pattern: str) -> re.Pattern[str] | None:
     """
     try:
         return re.compile(_rewritten(pattern), re.ASCII)
-    except re.error:
+    except re.error as error:
+        if sys.version_info < (3, 11) and error.msg.startswith(_SINCE_3_11):
+            raise _refuse(pattern, "a possessive quantifier or an atomic group", "Python 3.11 has them") from None
         return None
 
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millrace.relational.rex import Call, Rex
@@ -185,6 +186,7 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
     raise SignatureError(f"{found.name} does not take ({types}): {', or '.join(problems)}")
 
 
+@cache
 def _load() -> None:
     """Import the modules that register functions."""
     from millrace.relational.functions import catalogue  # noqa: F401

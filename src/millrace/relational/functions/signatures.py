@@ -43,21 +43,20 @@ def _as(accept: Callable[[DataType], bool], wanted: DataType) -> Callable[[DataT
     return lambda found: wanted if isinstance(found, t.NullType) or accept(found) else None
 
 
-def one_of(*types: type[DataType]) -> Callable[[DataType], bool]:
+def _one_of(*types: type[DataType]) -> Callable[[DataType], bool]:
     return lambda found: isinstance(found, types)
 
 
 ANY = Kind("ANY", lambda found: found)
 NUMERIC = Kind("NUMERIC", _is(is_number, INT_TYPE))
-EXACT = Kind("INTEGER or DECIMAL", _is(one_of(t.IntegralType, t.DecimalType), INT_TYPE))
-WHOLE = Kind("INTEGER", _is(one_of(t.IntegralType), INT_TYPE))
-INT = Kind("INT", _as(one_of(t.TinyIntType, t.SmallIntType, t.IntType), INT_TYPE))
-BIGINT = Kind("BIGINT", _as(one_of(t.IntegralType), BIGINT_TYPE))
+WHOLE = Kind("INTEGER", _is(_one_of(t.IntegralType), INT_TYPE))
+INT = Kind("INT", _as(_one_of(t.TinyIntType, t.SmallIntType, t.IntType), INT_TYPE))
+BIGINT = Kind("BIGINT", _as(_one_of(t.IntegralType), BIGINT_TYPE))
 DOUBLE = Kind("NUMERIC", _as(is_number, DOUBLE_TYPE))
 TEXT = Kind("STRING", _is(is_text, STRING))
 BYTES = Kind("BYTES", _is(is_bytes, BYTES_TYPE))
 TEXT_OR_BYTES = Kind("STRING or BYTES", _is(lambda found: is_text(found) or is_bytes(found), STRING))
-BOOLEAN = Kind("BOOLEAN", _is(one_of(t.BooleanType), BOOLEAN_TYPE))
+BOOLEAN = Kind("BOOLEAN", _is(_one_of(t.BooleanType), BOOLEAN_TYPE))
 
 
 def takes(

@@ -79,8 +79,13 @@ def plain_times(column: Any, pattern: str) -> Any:
     expression, iso = rewrite
     if not pc.all(pc.match_substring_regex(column, expression)).as_py():
         return None
+    return iso_times(pc.replace_substring_regex(column, expression, iso))
+
+
+def iso_times(column: Any) -> Any:
+    """Text of ISO 8601 as local times; None if there is a time that does not exist, or before the year 1."""
     try:
-        found = pc.replace_substring_regex(column, expression, iso).cast(pa.timestamp("us"))
+        found = column.cast(pa.timestamp("us"))
     except pa.ArrowInvalid:  # the 30th of February, say
         return None
     return found if pc.all(pc.greater(pc.year(found), 0)).as_py() else None

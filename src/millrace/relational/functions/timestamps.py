@@ -19,7 +19,7 @@ from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import BIGINT, BIGINT_TYPE, STRING, TEXT, signature, takes
 from millrace.relational.functions.temporal_formatting import formatter
-from millrace.relational.functions.temporal_parsing import Parse, plain_times, simple_parser, strict_parser
+from millrace.relational.functions.temporal_parsing import Parse, iso_times, plain_times, simple_parser, strict_parser
 from millrace.relational.functions.temporal_zones import EPOCH, instant_of, instants, local_times, zone_of, zone_or_gmt
 from millrace.relational.rex import Call, Literal, Rex
 
@@ -57,10 +57,7 @@ def _plain_timestamps(column: Column) -> Column | None:
     """Text of the usual form by Arrow's own cast; None if there is other text among it."""
     if isinstance(column, pa.Scalar) or not pc.all(pc.match_substring_regex(column, _PLAIN)).as_py():
         return None
-    try:
-        return column.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:  # the 30th of February is read all the same
-        return None
+    return iso_times(column)
 
 
 def _default(text: str) -> datetime | None:
@@ -119,6 +116,9 @@ def to_timestamp_ltz(call: Call, args: Sequence[Column], around: Surroundings) -
     """Text without a zone is a time in UTC, whatever the zone of the session."""
     if is_text(call.args[0].type):
         if len(args) == 1:
+            fast = _plain_timestamps(args[0])
+            if fast is not None:
+                return instants(pc.floor_temporal(fast, unit="millisecond"), "UTC")
             return by_row(call, args, lambda text: _in_zone(_default(text), timezone.utc))
         zone = timezone.utc
         return by_row(
@@ -127,9 +127,22 @@ def to_timestamp_ltz(call: Call, args: Sequence[Column], around: Surroundings) -
             lambda text, parse, zone=zone: _in_zone(parse(text), zone),
             prepare={1: _parser, 2: zone_of},
         )
+    if isinstance(call.args[0].type, t.IntegralType) and (len(args) == 1 or isinstance(call.args[1], Literal)):
+        return _epochs(args[0].cast(pa.int64()), args[1].as_py() if len(args) == 2 else 3)
     if isinstance(call.args[0].type, t.FloatType):  # Flink drops the fraction of a FLOAT, not that of a DOUBLE
         return by_row(call, args, lambda number, *rest: _epoch(int(number), *rest) if math.isfinite(number) else None)
     return by_row(call, args, _epoch)
+
+
+def _epochs(numbers: Any, precision: int | None) -> Column:
+    """A column of whole numbers of milliseconds, or with precision 0 of seconds."""
+    if precision is None:
+        return pa.scalar(None, pa.timestamp("us", "UTC"))
+    in_millis = 1000 if precision == 0 else 1
+    first, last = pa.scalar(_FIRST // in_millis, pa.int64()), pa.scalar(_LAST // in_millis, pa.int64())
+    inside = pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last))
+    kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
+    return pc.multiply(kept, pa.scalar(in_millis * 1000, pa.int64())).cast(pa.timestamp("us", "UTC"))
 
 
 def _in_zone(local: datetime | None, zone: Any) -> int | None:
@@ -186,11 +199,12 @@ def _date(text: str, parse: Callable[[str], Any]) -> date | None:
 # -- UNIX_TIMESTAMP, FROM_UNIXTIME, CONVERT_TZ ------------------------------------------------------------------------
 
 
-def _infer_unix(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    return takes(TEXT, TEXT, optional=2, result=BIGINT_TYPE)(args, options)
-
-
-@scalar("UNIX_TIMESTAMP", _infer_unix, deterministic=False, syntax="UNIX_TIMESTAMP([string[, format]])")
+@scalar(
+    "UNIX_TIMESTAMP",
+    takes(TEXT, TEXT, optional=2, result=BIGINT_TYPE),
+    deterministic=False,
+    syntax="UNIX_TIMESTAMP([string[, format]])",
+)
 def unix_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     if not args:
         return pa.scalar(int(time.time()), pa.int64())
@@ -205,7 +219,8 @@ def unix_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> 
         if found is None:
             return _UNPARSED
         local, own = found
-        return int(instant_of(local, own or zone, later=True) / 1_000_000)
+        micros = instant_of(local, own or zone, later=True)
+        return micros // 1_000_000 if micros > 0 else -(-micros // 1_000_000)  # towards zero, as Java divides
 
     return by_row(call, args, seconds, prepare={1: simple_parser})
 

@@ -90,12 +90,20 @@ def _semi(source: n.Rel, subquery: Subquery, operands: Sequence[Rex]) -> n.Rel:
     equal: list[Rex] = [call("=", [each, _ref(pulled.plan, at, width)]) for at, each in enumerate(operands)]
     around = conjuncts(joined_condition(pulled, width))
     kind = "ANTI" if subquery.negated else "SEMI"
+    if not equal and not around:
+        return n.Join(source, _some(pulled.plan), kind, TRUE)
     unknown = subquery.negated and any(each.type.is_nullable for each in equal)
     if unknown and around:
         # x NOT IN (...) does not hold as soon as one comparison is TRUE or unknown.
         maybe = call("IS NOT FALSE", [conjunction(equal)])
         return n.Join(source, pulled.plan, kind, conjunction([maybe, *around]))
     return n.Join(source, pulled.plan, kind, conjunction([*equal, *around]), null_aware=unknown)
+
+
+def _some(plan: n.Rel) -> n.Rel:
+    """One row if the plan has any: less to keep than all of them."""
+    counted = n.Aggregate(plan, (), (_COUNT,), (n.Field("$n0", _COUNT.type),))
+    return n.Filter(counted, call(">", [Ref(_COUNT.type, 0), Literal(BigIntType(False), 0)]))
 
 
 def _ref(plan: n.Rel, at: int, width: int = 0) -> Ref:

@@ -1,5 +1,5 @@
-"""Batches of rows that wait for event time, for all keys together: what fires for all keys at once need not be looked up
-key by key.
+"""Batches of rows that wait for event time, for all keys together: what fires for all keys at once need not be looked
+up key by key.
 
 In a full snapshot the rows are under the keys of the stream, so that after a rescale each subtask has those of its
 keys. Jobs without tables need no Arrow, so it is imported where it is used.
@@ -56,6 +56,10 @@ class RowBufferTable(Table):
         """Rows that are due at these times (ms)."""
         if len(rows):
             self._segments.append(Segment(rows, times, int(times.min())))
+
+    def waiting(self) -> list[tuple[Rows, Any]]:
+        """All that is there, as ``take`` gives it; it stays."""
+        return [(rows, times) for rows, times, _ in self._segments]
 
     def take(self, until: int) -> list[tuple[Rows, Any]]:
         """Take out what is due at ``until`` (ms) or before: batches and their times, in the order of arrival."""

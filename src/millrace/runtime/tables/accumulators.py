@@ -48,7 +48,7 @@ class _Call:
         return tuple(slot.zero for slot in self.slots) if isinstance(self.how, Folding) else (self.how.zero,)
 
 
-Rows = tuple[Ids, list[pa.Array], pa.Array]
+CallRows = tuple[Ids, list[pa.Array], pa.Array]
 """(accumulator of each row, arguments, signs) of one call"""
 
 
@@ -145,7 +145,7 @@ class Accumulators:
                     self._add(each, columns, rows, ats)
         return list(zip(*columns))
 
-    def _add(self, each: _Call, columns: list[list[Any]], rows: Rows, ats: Sequence[Any]) -> None:
+    def _add(self, each: _Call, columns: list[list[Any]], rows: CallRows, ats: Sequence[Any]) -> None:
         ids, args, signs = rows
         if not len(ids):
             return
@@ -154,7 +154,7 @@ class Accumulators:
         else:
             self._keep(each, columns, rows, ats)
 
-    def _keep(self, each: _Call, columns: list[list[Any]], rows: Rows, ats: Sequence[Any]) -> None:
+    def _keep(self, each: _Call, columns: list[list[Any]], rows: CallRows, ats: Sequence[Any]) -> None:
         slots = columns[each.start]
         if isinstance(each.how, KeptValues):
             each.how.update(*rows, ats, slots)

@@ -1,8 +1,9 @@
 """GROUP BY without windows: a row for each key, updated as rows come and go.
 
 Changes are gathered for an epoch, Flink's mini-batch: a key that changes often within an epoch gives one change, from
-what it was before the epoch to what it is after it. Without keys there is one group; as in Flink it has no row before
-the first row has come, and none when all rows have been taken back.
+what it was before the epoch to what it is after it. Without keys there is one group. As in Flink it has no row before
+the first row has come, and none when all rows have been taken back; but at the end of bounded input it has one, as in
+batch mode.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         """keys that this epoch has touched -> what they were before"""
         self._values: dict[Key, tuple[Any, ...]] = {}
         """the old values of keys whose old accumulators do not tell them"""
+        self._always = False
+        """whether there is a row of nothing"""
 
     def receive(self, rows: Rows, input: int) -> None:
         keys, get = self.config.keys, self._state.get
@@ -92,6 +95,12 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
             values = zip(*(column.to_pylist() for column in columns)) if columns else [()] * len(known)
             self._values.update(zip((key for key, _ in known), values))
 
+    def end_input(self) -> None:
+        if not self.config.keys:
+            self._always = True
+            self._remember([()], [self._state.get(())])
+        super().end_input()
+
     def flush(self) -> None:
         if not self._before:
             return
@@ -99,7 +108,7 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         get, zero = self._state.get, self.accumulators.zero
         now = [get(key) or zero for key in keys]
         had = np.array([each is not None and each[0] > 0 for each in before])
-        has = np.array([each[0] > 0 for each in now])
+        has = np.array([each[0] > 0 or self._always for each in now])
         key_values = key_columns(keys, self._key_types)
         old = self._old_values(keys, [each or zero for each in before])
         new = self.accumulators.results(now, keys)

@@ -45,15 +45,19 @@ class IntervalJoin(JoinConfig):
         is a result 1 ms after the last moment for one."""
         return max(self.upper, -self.lower) + 1 if self.event_time else 0
 
-    def operator(self) -> IntervalJoinOperator:
+    def operator(self) -> KeyedTableOperator[IntervalJoin]:
+        from millrace.runtime.tables.interval_pairs import IntervalPairsOperator
+
+        if self.kind == "INNER" and self.event_time:
+            return IntervalPairsOperator(self)
         return IntervalJoinOperator(self)
 
 
 class _Near:
     """The rows of the other side for the keys of a batch."""
 
-    def __init__(self, state: KeyedMap, keys: Sequence[Key | None], expired: int) -> None:
-        """:param expired: rows up to this time (ms) do not count any more, be they removed or not."""
+    def __init__(self, state: KeyedMap, keys: Sequence[Key | None], first: int, last: int) -> None:
+        """:param first, last: the times (ms) of rows that may be near."""
         self.rows: list[Row] = []
         self.places: list[tuple[Key, int, int]] = []
         """key, time and number of each row"""
@@ -64,7 +68,7 @@ class _Near:
             if key is None:
                 continue
             for time, entries in state.items(key):
-                if time > expired:
+                if first <= time <= last:
                     for number, (row, _) in enumerate(entries):
                         self.rows.append(row)
                         self.places.append((key, time, number))
@@ -86,6 +90,9 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         self._keeps = (config.keeps_left, config.keeps_right)
         self._lives = (config.upper + 1, 1 - config.lower)
         """how long (ms) after its time a row is needed, by side"""
+        # Rows that leave without a trace may stay longer, so that fewer timers are needed.
+        self._step = 1 if True in self._keeps else max(1, (config.upper - config.lower) // 2)
+        """timers are at multiples of so many ms"""
 
     def _now(self) -> int:
         return self.watermark if self.config.event_time else self.context.clock()
@@ -98,7 +105,10 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         grouped = group(keys, len(rows))
         nowhere = has_null(keys, len(rows), config.equal.null_safe)
         asked = [None if none else key for key, none in zip(grouped.keys, nowhere[grouped.first].tolist())]
-        near = _Near(self._states[other], asked, now - self._lives[other])
+        earlier, later = (-config.upper, -config.lower) if input else (config.lower, config.upper)
+        # What has expired does not count, be it removed or not.
+        first = max(now - self._lives[other] + 1, int(times.min()) + earlier)
+        near = _Near(self._states[other], asked, first, int(times.max()) + later)
         others = self._codecs[other].columns(near.rows)
         at, to = self._pairs(grouped, times, near, input)
         left, right = (columns, others) if input == 0 else (others, columns)
@@ -142,17 +152,21 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         state, keys = self._states[side], grouped.keys
         expires = times + self._lives[side]
         kept = expires > now
-        timers = self.backend.event_timers if self.config.event_time else self.backend.processing_timers
         chosen = rows.where(kept)
         content = self._codecs[side].rows(chosen.columns, len(chosen))
-        which = zip(
-            grouped.ids[kept].tolist(), times[kept].tolist(), expires[kept].tolist(), content, matched[kept].tolist()
-        )
-        for id, time, expiry, row, has_partner in which:
+        for id, time, row, has_partner in zip(
+            grouped.ids[kept].tolist(), times[kept].tolist(), content, matched[kept].tolist()
+        ):
             key = keys[id]
             state.put(key, time, (*(state.get(key, time) or ()), (row, has_partner)))
-            timers.register(expiry, key)
+        self._plan(keys, grouped.ids[kept], expires[kept])
         return kept
+
+    def _plan(self, keys: list[Key], ids: Ids, expires: Ids) -> None:
+        timers = self.backend.event_timers if self.config.event_time else self.backend.processing_timers
+        due = -(-expires // self._step) * self._step
+        for id, time in np.unique(np.stack([ids, due]), axis=1).T.tolist():
+            timers.register(time, keys[id])
 
     # -- rows go --------------------------------------------------------------------------------------------------
 
@@ -169,9 +183,7 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         while (due := timers.pop_due(until)) is not None:
             expiry, key = due
             for side, state in enumerate(self._states):
-                time = expiry - self._lives[side]
-                entries: Entries | None = state.get(key, time)
-                if entries is not None:
+                for time, entries in self._expired(state, key, expiry - self._lives[side]):
                     state.remove(key, time)
                     if self._keeps[side]:
                         alone[side].extend(row for row, has_partner in entries if not has_partner)
@@ -182,11 +194,23 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
                 pair = (places, nothing) if side == 0 else (nothing, places)
                 self.emit_columns(side_by_side(columns[0], columns[1], *pair), len(found))
 
+    def _expired(self, state: KeyedMap, key: Key, until: int) -> list[tuple[int, Entries]]:
+        """The rows of a key up to a time (ms)."""
+        if self._step > 1:
+            return [(time, entries) for time, entries in state.items(key) if time <= until]
+        entries = state.get(key, until)
+        return [] if entries is None else [(until, entries)]
+
     def process_watermark(self, watermark: int) -> None:
-        self.watermark = watermark
-        try:
-            self.advance(watermark)
-        except Exception as error:
-            raise self.context.error(error) from error
-        delay = self.config.output_delay
-        self.output.mark(watermark if watermark == MAX_WATERMARK else max(MIN_TIMESTAMP, watermark - delay))
+        advance_behind(self, watermark)
+
+
+def advance_behind(operator: KeyedTableOperator[IntervalJoin], watermark: int) -> None:
+    """What an operator does with a watermark that it holds back."""
+    operator.watermark = watermark
+    try:
+        operator.advance(watermark)
+    except Exception as error:
+        raise operator.context.error(error) from error
+    held_back = max(MIN_TIMESTAMP, watermark - operator.config.output_delay)
+    operator.output.mark(watermark if watermark == MAX_WATERMARK else held_back)

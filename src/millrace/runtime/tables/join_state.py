@@ -19,18 +19,19 @@ Entry = tuple[Row, int, int]
 class Held:
     """What a side holds for some keys, read at once: the rows of an address are neighbours."""
 
-    def __init__(self, side: JoinSide, addresses: Iterable[Key]) -> None:
+    def __init__(self, side: JoinSide, addresses: Iterable[Key | None]) -> None:
+        """:param addresses: None for one where nothing is."""
         self._side = side
         self.rows: list[Row] = []
         self.places: list[tuple[Key, Any]] = []
         """of each row where its entry is"""
         copies: list[int] = []
         partners: list[int] = []
-        self.index: dict[Key, int] = {}
         starts: list[int] = []
         for address in addresses:
-            self.index[address] = len(starts)
             starts.append(len(self.rows))
+            if address is None:
+                continue
             for place, (row, count, known) in side.entries(address):
                 self.rows.append(row)
                 self.places.append((address, place))
@@ -75,8 +76,8 @@ class JoinSide:
 
     def entries(self, address: Key) -> Iterable[tuple[Any, Entry]]:
         """(place, entry) of all rows with a key."""
-        unpack = self._unpack
-        return [(place, unpack(place, value)) for place, value in self._state.items(address)]
+        unpack, items = self._unpack, self._state.items(address)
+        return [(place, unpack(place, value)) for place, value in items] if items else ()
 
     def put(self, address: Key, place: Any, entry: Entry) -> None:
         row, count, partners = entry

@@ -25,10 +25,10 @@ def supports_two_phases(calls: Sequence[AggCall], retracts: bool) -> bool:
     """Whether all calls have partial accumulators of a fixed size: no DISTINCT, nothing that keeps values."""
     if any(call.udf is not None or call.distinct for call in calls):
         return False
-    return Accumulators(calls, retracts, _no_state).mergeable
+    return Accumulators(calls, retracts, no_state).mergeable
 
 
-def _no_state(name: str) -> Any:
+def no_state(name: str) -> Any:
     """Whoever only asks what a call needs stores nothing."""
     return None
 
@@ -52,7 +52,7 @@ class LocalAggregateOperator(TableOperator[LocalAggregate]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._accumulators = Accumulators(self.config.calls, self.config.retracts, _no_state)
+        self._accumulators = Accumulators(self.config.calls, self.config.retracts, no_state)
         self._held: list[Rows] = []
         self._size = 0
 

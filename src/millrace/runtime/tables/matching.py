@@ -30,6 +30,25 @@ def equal_pairs(left: Ids, right: Ids) -> tuple[Ids, Ids]:
     return owners, order[places]
 
 
+def near_pairs(left: Ids, left_times: Ids, right: Ids, right_times: Ids, lower: int, upper: int) -> tuple[Ids, Ids]:
+    """The pairs of ``equal_pairs`` with ``lower <= right time - left time <= upper``. No others are looked at."""
+    if not len(left) or not len(right):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    before, after = int(right_times.min()) - 1, int(right_times.max()) + 1
+    span = after - before + 1
+
+    def places(codes: Ids, times: Ids) -> Ids:
+        return codes * span + np.clip(times, before, after) - before
+
+    of_right = places(right, right_times)
+    order = np.argsort(of_right, kind="stable")
+    ordered = of_right[order]
+    starts = np.searchsorted(ordered, places(left, left_times + lower), "left")
+    ends = np.searchsorted(ordered, places(left, left_times + upper), "right")
+    owners, found = ranges(starts, np.where(left < 0, 0, ends - starts))
+    return owners, order[found]
+
+
 def common_codes(
     left: Sequence[pa.Array], right: Sequence[pa.Array], lengths: tuple[int, int], null_safe: Sequence[bool]
 ) -> tuple[Ids, Ids]:

@@ -7,7 +7,9 @@ before; that is a running sum.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -77,9 +79,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         keys = [columns[index] for index in self._keys[input]]
         grouped = group(keys, len(rows))
         nowhere = has_null(keys, len(rows), self.config.equal.null_safe) & (not self.config.null_aware)
-        addresses = self._partners_of(grouped, nowhere, input)
-        held = Held(self._sides[1 - input], dict.fromkeys(address for row in addresses for address in row))
-        at, to = self._candidates(grouped.ids, addresses, held)
+        held, at, to = self._candidates(grouped, nowhere, 1 - input)
         if len(at) > MOST_PAIRS and len(rows) > 1:
             half = len(rows) // 2
             self.receive(rows.take(np.arange(half)), input)
@@ -100,24 +100,32 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
 
     # -- which rows meet ------------------------------------------------------------------------------------------
 
-    def _partners_of(self, grouped: Grouped, nowhere: Any, input: int) -> list[list[Key]]:
-        """For each group of rows the addresses of the other side where partners may be."""
-        if not self.config.null_aware:
-            return [[] if none else [key] for key, none in zip(grouped.keys, nowhere[grouped.first].tolist())]
-        table = self.backend.table((LEFT, RIGHT)[1 - input])
+    def _candidates(self, grouped: Grouped, nowhere: Any, other: int) -> tuple[Held, Ids, Ids]:
+        """What the other side holds for the batch, and the pairs of (row of the batch, row that is held) that may
+        match, in the order of the batch."""
+        if self.config.null_aware:
+            return self._with_nulls(grouped, other)
+        keys: Sequence[Key | None] = grouped.keys
+        if nowhere.any():
+            keys = [None if none else key for key, none in zip(keys, nowhere[grouped.first].tolist())]
+        held = Held(self._sides[other], keys)
+        return held, *ranges(held.starts[grouped.ids], held.sizes[grouped.ids])
+
+    def _with_nulls(self, grouped: Grouped, other: int) -> tuple[Held, Ids, Ids]:
+        """The same where NULLs match everything."""
+        table = self.backend.table((LEFT, RIGHT)[other])
         everywhere = [] if table is None else list(table.keys())
         unknown = [key for key in everywhere if None in key]
-        return [everywhere if None in key else [*unknown, key] for key in grouped.keys]
-
-    def _candidates(self, ids: Ids, addresses: list[list[Key]], held: Held) -> tuple[Ids, Ids]:
-        """Pairs of (row of the batch, row that is held), in the order of the batch."""
-        flat = np.array([held.index[address] for each in addresses for address in each], np.int64)
+        addresses = [everywhere if None in key else [*unknown, key] for key in grouped.keys]
+        index = {address: place for place, address in enumerate(dict.fromkeys(chain.from_iterable(addresses)))}
+        held = Held(self._sides[other], index)
+        flat = np.array([index[address] for each in addresses for address in each], np.int64)
         counts = np.array([len(each) for each in addresses], np.int64)
         starts = np.cumsum(counts) - counts
-        row, place = ranges(starts[ids], counts[ids])
+        row, place = ranges(starts[grouped.ids], counts[grouped.ids])
         chosen = flat[place]
         which, to = ranges(held.starts[chosen], held.sizes[chosen])
-        return row[which], to
+        return held, row[which], to
 
     def _keep(self, rows: Rows, grouped: Grouped, nowhere: Any, partners: Ids, input: int) -> None:
         """Store the changes, but for rows that can never have a partner."""

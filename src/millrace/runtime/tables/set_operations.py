@@ -28,8 +28,8 @@ _RESULTS: dict[tuple[str, bool], Callable[[Counts], int]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SetOperation(TableConfig):
-    """A ``SetOp`` node over two or more inputs, which are partitioned by all their columns. UNION ALL needs no operator:
-    its inputs are put together."""
+    """A ``SetOp`` node over two or more inputs, which are partitioned by all their columns. UNION ALL needs no
+    operator: its inputs are put together."""
 
     kind: str
     all: bool

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from millrace.relational import nodes as n
@@ -21,6 +23,10 @@ from millrace.spark.tables.settings import active, child_session
 from millrace.spark.tables.sinks import write
 from millrace.spark.tables.translate import translate
 from millrace.spark.tables.types import as_internal
+
+
+class QueryFailedError(RuntimeError):
+    """Python code of a query failed in a task: a function of the user, a connector, a cast. ``__cause__`` has where."""
 
 
 def batch_context(
@@ -58,9 +64,12 @@ def frame_of(plan: n.Rel, context: Context) -> DataFrame:
 
 def collect(plan: n.Rel, context: Context) -> pa.Table:
     """The rows of a plan, in the Arrow types of ``relational.arrow`` and with the names of its columns (which may occur
-    twice)."""
+    twice).
+
+    :raises QueryFailedError: Python code failed in a task.
+    """
     frame = frame_of(plan, context)
-    with active(context.session):
+    with active(context.session), _plain_errors():
         if not plan.schema:
             return pa.Table.from_batches([record_batch([], frame.count())])
         found = frame.toArrow()
@@ -80,7 +89,7 @@ def write_all(sinks: Sequence[n.Sink], context: Context) -> list[int | None]:
     written = []
     for sink in sinks:
         frame = frame_of(sink.input, context)
-        with active(context.session):
+        with active(context.session), _plain_errors():
             written.append(write(sink, frame, context))
     return written
 
@@ -95,3 +104,20 @@ def explain(plan: n.Rel, context: Context, mode: str = "extended") -> str:
     with active(context.session):
         text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), mode)
     return text
+
+
+@contextlib.contextmanager
+def _plain_errors() -> Iterator[None]:
+    """What a task raised, without Spark's text around it."""
+    try:
+        yield
+    except PythonException as error:
+        lines = [line for line in str(error).splitlines() if line and not line.startswith((" ", "\t"))]
+        raise QueryFailedError(next(_causes(lines), "a task of the query failed")) from error
+
+
+def _causes(lines: Sequence[str]) -> Iterator[str]:
+    """The last lines of tracebacks: a name of an error and a text."""
+    for before, line in zip(["", *lines], lines):
+        if before.startswith("Traceback (most recent call last)"):
+            yield line

@@ -11,8 +11,8 @@ import pyarrow as pa
 from millrace.common.types import Row
 from millrace.relational.arrow import arrow_type
 from millrace.relational.evaluate import Evaluator
-from millrace.relational.functions.registry import Column, Surroundings
-from millrace.relational.rex import Rex, UdfCall, walk
+from millrace.relational.functions.registry import Column, Surroundings, find_scalar
+from millrace.relational.rex import Call, Rex, UdfCall, walk
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow, to_python
 from millrace.table.udf import FunctionContext
@@ -141,12 +141,23 @@ class UserEvaluator(Evaluator):
             self._called[key] = self._compute(expression)
         return self._called[key]
 
+    def _call(self, expression: Call) -> Column:
+        function = find_scalar(expression.function)
+        if function is not None and function.by_need is not None and _calls_user(expression):
+            # A function of the user may fail in any way, or have effects: in a CASE it sees the rows of its branch.
+            return function.by_need(expression, self)
+        return super()._call(expression)
+
     def _compute(self, expression: Rex) -> Column:
         if not isinstance(expression, UdfCall):
             return super()._compute(expression)
         length = self._surroundings.length
         args = [self.column(arg) for arg in expression.args]
         return self._functions.scalar(expression, args, length)
+
+
+def _calls_user(expression: Rex) -> bool:
+    return any(isinstance(part, UdfCall) for part in walk(expression))
 
 
 def table_rows(

@@ -68,9 +68,7 @@ def _assigned(
     if not isinstance(kind, DATE_TIME):
         raise NotImplementedError(f"a window needs a TIMESTAMP or TIMESTAMP_LTZ column, not {kind}")
     frame = frame.where(f"c{time} IS NOT NULL")
-    # Windows count in milliseconds.
-    exact = micros(f"c{time}", kind)
-    frame = frame.withColumn("time_us", F.expr(f"{exact} - pmod({exact}, 1000L)"))
+    frame = frame.withColumn("time_us", F.expr(micros(f"c{time}", kind)))
     if window.kind == "SESSION":
         return _sessions(frame, window.size * 1000, partition)
     size, offset = window.size * 1000, window.offset * 1000
@@ -96,6 +94,8 @@ def _assigned(
 def _sessions(frame: DataFrame, gap: int, partition: Sequence[str]) -> DataFrame:
     """A session goes on as long as the next row comes no later than the gap after the one before."""
     by = f"PARTITION BY {', '.join(partition)} " if partition else ""
+    # Gaps and ends count in milliseconds.
+    frame = frame.withColumn("time_us", F.expr("time_us - pmod(time_us, 1000L)"))
     before = f"lag(time_us) OVER ({by}ORDER BY time_us)"
     frame = frame.withColumn("first", F.expr(f"CAST(coalesce(time_us - {before} > {gap}L, TRUE) AS INT)"))
     frame = frame.withColumn("session", F.expr(f"sum(first) OVER ({by}ORDER BY time_us RANGE UNBOUNDED PRECEDING)"))

@@ -174,6 +174,12 @@ class WatermarkSpec:
     def __str__(self) -> str:
         return self.as_summary_string()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WatermarkSpec) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
 
 class Constraint(ABC):
     """Something that holds for all rows of a table."""

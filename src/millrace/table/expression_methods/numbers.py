@@ -97,7 +97,7 @@ class _Numbers(_Handle):
         return self._apply("POWER", "power", other)
 
     def __neg__(self) -> Expression[Any]:
-        return self._apply("NEGATE", "minusPrefix")
+        return self._apply("-", "minusPrefix")
 
     def __pos__(self) -> Expression[Any]:
         return self._new(self._node)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.relational import nodes as n
+from millrace.relational.rex import Rex
 from millrace.runtime.tables.group_aggregate import GroupAggregate
 from millrace.runtime.tables.local_aggregate import LocalAggregate, supports_two_phases
+from millrace.runtime.tables.split_distinct import BucketColumn, DistinctAggregate, shared_values, without_distinct
 from millrace.runtime.tables.table_aggregate import TableAggregate
 from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
@@ -27,6 +29,9 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
     )
     changes = changes_of(node)
     names = ", ".join([*(node.schema[place].name for place in range(len(node.keys)))]) or "all rows"
+    values = shared_values(node.aggregates, below.retracts) if plan.options.split_distinct else None
+    if values is not None:
+        return _split(plan, node, below, whole, values)
     if not plan.options.two_phase or not supports_two_phases(node.aggregates, below.retracts):
         inputs = [(below, by(node.keys))]
         return plan.step(f"GroupAggregate({names})", whole, inputs, node.schema, changes)
@@ -35,6 +40,26 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
     merged = replace(whole, partial=True)
     inputs = [(partial, by(range(len(node.keys))))]
     return plan.step(f"GlobalGroupAggregate({names})", merged, inputs, node.schema, changes)
+
+
+def _split(plan: Plan, node: n.Aggregate, below: Planned, whole: GroupAggregate, values: tuple[Rex, ...]) -> Planned:
+    """The values of DISTINCT are spread over all tasks."""
+    common = plan.options.common
+    buckets = plan.step("DistinctBuckets", BucketColumn(values=values, **common), [(below, None)], (), below.changes)
+    bucket = len(node.input.schema)
+    first = DistinctAggregate(
+        keys=node.keys,
+        key_types=whole.key_types,
+        bucket=bucket,
+        calls=node.aggregates,
+        retracts=below.retracts,
+        **common,
+    )
+    spread = [(buckets, by((*node.keys, bucket)))]
+    partial = plan.step("PartialDistinctAggregate", first, spread, (), below.changes)
+    merged = replace(whole, calls=without_distinct(node.aggregates), partial=True)
+    inputs = [(partial, by(range(len(node.keys))))]
+    return plan.step("GlobalDistinctAggregate", merged, inputs, node.schema, changes_of(node))
 
 
 @rule(n.TableAggregate)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 STATE_TTL = "table.exec.state.ttl"
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 PHASES = "table.optimizer.agg-phase-strategy"
+SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 JOB_NAME = "pipeline.name"
 
 _KINDS = list(RowKind)
@@ -117,6 +118,7 @@ def options_of(environment: TableEnvironment) -> Options:
         state_ttl=_millis(settings, STATE_TTL),
         two_phase=settings.get(PHASES, "AUTO").upper() != "ONE_PHASE",
         idle_timeout=_millis(settings, IDLE_TIMEOUT),
+        split_distinct=settings.get(SPLIT_DISTINCT, "false").lower() == "true",
     )
 
 

@@ -53,8 +53,7 @@ def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Plann
 
 def time_attribute(node: n.Rel) -> n.Field:
     """The time attribute that the windows below a node are windows of."""
-    tables = n.find(node, n.WindowTable)
-    if not tables:
-        raise NotImplementedError("windows that come from no TUMBLE, HOP, CUMULATE or SESSION")
-    found: n.Field = tables[0].input.schema[tables[0].time]
-    return found
+    for each in n.walk(node):
+        if isinstance(each, n.WindowTable) or (isinstance(each, n.WindowAggregate) and each.attached is None):
+            return each.input.schema[each.time]
+    raise NotImplementedError("windows that come from no TUMBLE, HOP, CUMULATE or SESSION")

@@ -33,7 +33,7 @@ the tail of all of them
     a WITH before VALUES wraps it in an ``exp.Subquery``), ``order`` (``exp.Order(expressions=[exp.Ordered(this,
     desc=bool, nulls_first=True, False or None when it was not said)])``), ``limit``
     (``exp.Limit(expression=number literal)``, also for FETCH FIRST), ``offset`` (``exp.Offset(expression)``).
-``TABLE t`` is ``SELECT * FROM t``.
+``TABLE t`` is ``SELECT * FROM t``, and ``FROM TABLE t`` is ``FROM t``.
 ``exp.Group``
     ``expressions`` in their order: expressions, ``exp.GroupingSets``, ``exp.Rollup``, ``exp.Cube``, each with
     ``expressions`` of expressions and ``exp.Tuple``; ``()`` is an empty ``exp.Tuple``.

@@ -8,14 +8,14 @@ from millrace.table.sql.tokens import Kind, Token
 
 
 def pieces(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The tokens of each statement without its semicolon, and an END. A statement set is one statement."""
+    """The tokens of each statement, and an END whose text is its semicolon. A statement set is one statement."""
     piece: list[Token] = []
     for token in tokens:
         ends = token.kind is Kind.END or (token.word == ";" and not _in_statement_set(piece))
         if not ends:
             piece.append(token)
         elif piece:
-            yield [*piece, Token(Kind.END, "", token.start, token.start)]
+            yield [*piece, Token(Kind.END, token.text, piece[-1].end, piece[-1].end)]
             piece = []
 
 
@@ -31,5 +31,4 @@ def _in_statement_set(piece: Sequence[Token]) -> bool:
 
 def is_complete(tokens: Sequence[Token]) -> bool:
     """Whether the last statement has its semicolon, or there is none."""
-    end = tokens[-1].start
-    return all(piece[-1].start < end for piece in pieces(tokens))
+    return all(piece[-1].text for piece in pieces(tokens))

@@ -52,7 +52,6 @@ _BROKEN = {
 }
 
 
-
 def tokenize(source: Source) -> list[Token]:
     """All tokens, and an END after them.
 
@@ -73,8 +72,9 @@ def tokenize(source: Source) -> list[Token]:
             tokens.append(_token(match, source))
             in_hint = in_hint or tokens[-1].text == "/*+"
         at = match.end()
-    tokens.append(Token(Kind.END, "", len(text), len(text)))
-    return tokens
+    # What is missing at the end is missing after the last word, not after comments and empty lines.
+    end = tokens[-1].end if tokens else len(text)
+    return [*tokens, Token(Kind.END, "", end, end)]
 
 
 def _token(match: re.Match[str], source: Source) -> Token:
@@ -95,8 +95,10 @@ def _token(match: re.Match[str], source: Source) -> Token:
 def _decoded(text: str, escape: str) -> str:
     """A text in which ``\\263A`` and ``\\+01F600`` are characters, and ``\\\\`` is the escape itself."""
     mark = re.escape(escape)
-    code = re.compile(rf"{mark}({mark}|[0-9a-fA-F]{{4}}|\+[0-9a-fA-F]{{6}})")
-    return code.sub(lambda found: escape if found[1] == escape else chr(int(found[1].lstrip("+"), 16)), text)
+    code = re.compile(rf"{mark}({mark}|[0-9a-fA-F]{{4}}|\+0[0-9a-fA-F]{{5}}|\+10[0-9a-fA-F]{{4}})")
+    decoded = code.sub(lambda found: escape if found[1] == escape else chr(int(found[1].lstrip("+"), 16)), text)
+    # Two escapes of UTF-16 may be one character.
+    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _string(match: re.Match[str], source: Source) -> Token:

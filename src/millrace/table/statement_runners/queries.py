@@ -31,11 +31,7 @@ def create_table_as(statement: s.CreateTable, environment: TableEnvironment) -> 
     keep(statement, made, environment)
     path = environment._catalogs.qualify(statement.path).as_serializable_string()
     table = Table(plan, environment)
-    if statement.schema.order:
-        from millrace.table.expressions import col
-
-        table = table.select(*(col(str(name)) for name in statement.schema.order))
-    return table.execute_insert(path)
+    return environment._execute_sinks([environment._sink_plan(table, path, False, plan.names)])
 
 
 def _schema(declared: s.Schema, plan: Rel) -> Schema:

@@ -33,6 +33,9 @@ def _scan(plan: n.Scan) -> str:
 
 
 def _values(plan: n.Values) -> str:
+    if not plan.rows:
+        items = [f"CAST(NULL AS {_type(column.type)}) AS c{at}" for at, column in enumerate(plan.columns)]
+        return f"SELECT {', '.join(items)} WHERE FALSE"
     rows = []
     for row in plan.rows:
         items = [f"{_literal(value, c.type)} AS c{at}" for at, (value, c) in enumerate(zip(row, plan.columns))]
@@ -42,6 +45,14 @@ def _values(plan: n.Values) -> str:
 
 def _project(plan: n.Project) -> str:
     return _select([f"{_rex(each)} AS c{at}" for at, each in enumerate(plan.expressions)], sql_of(plan.input))
+
+
+def _expand(plan: n.Expand) -> str:
+    source = sql_of(plan.input)
+    return " UNION ALL ".join(
+        _select([f"{_rex(each)} AS c{at}" for at, each in enumerate(projection)], source)
+        for projection in plan.projections
+    )
 
 
 def _filter(plan: n.Filter) -> str:
@@ -182,6 +193,7 @@ _NODES: dict[type[n.Rel], Callable[[Any], str]] = {
     n.Scan: _scan,
     n.Values: _values,
     n.Project: _project,
+    n.Expand: _expand,
     n.Filter: _filter,
     n.Join: _join,
     n.Aggregate: _aggregate,

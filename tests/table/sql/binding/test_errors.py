@@ -62,6 +62,7 @@ WRONG = [
     ),
     ("SELECT »item«, SUM(price) FROM bids", "column 'item' is neither in GROUP BY nor in an aggregate function"),
     ("SELECT item, »price« FROM bids GROUP BY item", "column 'price' is neither in GROUP BY nor in an aggregate"),
+    ("SELECT »item« FROM bids GROUP BY 1", "nor in an aggregate function; GROUP BY takes expressions, no positions"),
     ("SELECT item FROM bids GROUP BY item HAVING »price« > 1", "column 'price' is neither in GROUP BY"),
     ("SELECT item FROM bids GROUP BY item ORDER BY »price«", "column 'price' is neither in GROUP BY"),
     ("SELECT item AS i, COUNT(*) FROM bids GROUP BY »i«", "'i' is a name of the SELECT list: GROUP BY must repeat"),

@@ -127,7 +127,7 @@ window=[window_start, window_end], number=w0$o)
         "AND a.ts <= b.ts + INTERVAL '2' SECOND",
         """
         Project(ts$3 AS ts)
-          IntervalJoin(LEFT, (((item$0 = item$4) AND (ts$6 > - TIME(ts$3, 0:00:01:INTERVAL SECOND(6)))) AND (ts$6 <= \
+          IntervalJoin(LEFT, ((item$0 = item$4) AND (ts$6 > - TIME(ts$3, 0:00:01:INTERVAL SECOND(6))) AND (ts$6 <= \
 + TIME(ts$3, 0:00:02:INTERVAL SECOND(6)))), ts - ts in [-999, 2000] ms)
             {BIDS}
             {ASKS}
@@ -150,7 +150,7 @@ window=[window_start, window_end], number=w0$o)
         "ON l.item = r.item AND l.window_start = r.window_start AND l.window_end = r.window_end",
         """
         Project(item$0 AS item)
-          WindowJoin(INNER, (((item$0 = item$7) AND (window_start$4 = window_start$11)) AND (window_end$5 = \
+          WindowJoin(INNER, ((item$0 = item$7) AND (window_start$4 = window_start$11) AND (window_end$5 = \
 window_end$12)), [window_start, window_end] = [window_start, window_end])
             WindowTable(TUMBLE(600000 ms), time=ts)
               {BIDS}

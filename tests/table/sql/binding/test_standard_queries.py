@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -17,7 +17,9 @@ from tests.table.sql.queries import AGGREGATES, JOINS, QUERIES, SETS, SUBQUERIES
 from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
+from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import OuterRef, Subquery, walk
+from millrace.relational.rules import batch, streaming
 from millrace.relational.rules.top_n import top_n
 from millrace.relational.rules.traversal import expressions_of, transform
 
@@ -74,6 +76,19 @@ def test_no_subquery_is_left(query: Query, session: Session) -> None:
     for node in n.walk(session.bind(query.sql)):
         for expression in expressions_of(node):
             assert not any(isinstance(part, (Subquery, OuterRef)) for part in walk(expression))
+
+
+@pytest.mark.parametrize("optimise", [batch.optimise, streaming.optimise], ids=["batch", "streaming"])
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_optimised_plan_means_the_same(
+    query: Query, optimise: Callable[[n.Rel, Surroundings], n.Rel], session: Session, database: Any
+) -> None:
+    plan = session.bind(query.sql)
+    optimised = optimise(plan, Surroundings(1))
+    assert optimised.schema == plan.schema
+    found = database.execute(sql_of(optimised)).fetchall()
+    expected = database.execute(query.duckdb or query.sql).fetchall()
+    assert _comparable(found, query.ordered) == _comparable(expected, query.ordered)
 
 
 def _value(kind: str, random: random.Random) -> Any:

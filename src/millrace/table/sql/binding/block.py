@@ -48,7 +48,3 @@ class Block:
     def named(self, place: str) -> Block:
         """The same block, called something else in errors."""
         return replace(self, place=place)
-
-    def inside(self, scope: Scope) -> Block:
-        """Other columns, the same queries around."""
-        return replace(self, scope=scope)

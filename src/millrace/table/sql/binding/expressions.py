@@ -28,6 +28,20 @@ def _operator(name: str) -> Handler:
     return handle
 
 
+def _chain(name: str, kind: type[exp.Expr]) -> Handler:
+    """``a AND b AND c`` as one call: conditions that programs write have hundreds of parts."""
+
+    def handle(tree: exp.Expr, block: Block) -> Rex:
+        parts: list[exp.Expr] = []
+        left = tree
+        while isinstance(left, kind):
+            parts.append(left.expression)
+            left = left.this
+        return built_in(tree, name, bind_all([left, *reversed(parts)], block))
+
+    return handle
+
+
 def _comparison(name: str) -> Handler:
     plain = _operator(name)
 
@@ -228,8 +242,8 @@ _PLAIN: dict[type[exp.Expr], Handler] = {
     exp.GTE: _comparison(">="),
     exp.NullSafeEQ: _operator("IS NOT DISTINCT FROM"),
     exp.NullSafeNEQ: _operator("IS DISTINCT FROM"),
-    exp.And: _operator("AND"),
-    exp.Or: _operator("OR"),
+    exp.And: _chain("AND", exp.And),
+    exp.Or: _chain("OR", exp.Or),
     exp.Is: lambda tree, block: built_in(tree, f"IS {_is_what(tree)}", [bind(tree.this, block)]),
     exp.Like: _operator("LIKE"),
     exp.SimilarTo: _operator("SIMILAR TO"),

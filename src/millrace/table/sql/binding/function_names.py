@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from millrace.relational.functions.aggregates import aggregate_names as _registered
+from millrace.relational.functions.aggregates import find_aggregate
 from millrace.table.sql import nodes
 
 RANKINGS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD")
@@ -21,7 +22,7 @@ def aggregate_names() -> list[str]:
 
 
 def is_aggregate(name: str) -> bool:
-    return name.upper() in aggregate_names()
+    return find_aggregate(name.upper()) is not None or name.upper() in GROUPINGS
 
 
 def is_ranking(name: str) -> bool:

@@ -75,10 +75,14 @@ class Grouped:
             if isinstance(each, Ref):
                 name = self._rows.scope.fields[each.index].name
                 where = next((part for part in tree.find_all(exp.Column) if part.name == name), tree)
-                fail(where, f"column '{name}' is neither in GROUP BY nor in an aggregate function")
+                hint = "; GROUP BY takes expressions, no positions" if self._by_position() else ""
+                fail(where, f"column '{name}' is neither in GROUP BY nor in an aggregate function{hint}")
             return None
 
         return rewrite(expression, part)
+
+    def _by_position(self) -> bool:
+        return any(isinstance(each, Literal) for each in self._keys.expressions)
 
     def _ref(self, position: int) -> Ref:
         key = self._keys.expressions[position]
@@ -185,15 +189,23 @@ def _has_aggregate(tree: exp.Expr, block: Block) -> bool:
 
 
 def _search(tree: exp.Expr, block: Block, windows: bool) -> bool:
-    if isinstance(tree, exp.Query):
-        return False
-    if isinstance(tree, exp.Window):
-        inside = [*_arguments(tree.this), *(tree.args.get("partition_by") or []), tree.args.get("order")]
-        return windows or any(each is not None and _search(each, block, windows) for each in inside)
-    name = call_name(tree)
-    if name in GROUPINGS or window_property(name) is not None or is_aggregate_call(tree, block):
-        return True
-    return any(_search(child, block, windows) for child in tree.iter_expressions())
+    """``windows``: whether an OVER call counts, too."""
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, exp.Query):
+            continue
+        if isinstance(part, exp.Window):
+            if windows:
+                return True
+            inside = [*_arguments(part.this), *(part.args.get("partition_by") or []), part.args.get("order")]
+            waiting += [each for each in inside if each is not None]
+            continue
+        name = call_name(part)
+        if name in GROUPINGS or window_property(name) is not None or is_aggregate_call(part, block):
+            return True
+        waiting += part.iter_expressions()
+    return False
 
 
 def _arguments(tree: exp.Expr) -> list[exp.Expr]:

@@ -74,7 +74,7 @@ class Cursor:
     def expect_any(self, *words: str) -> str:
         """Step over one of these words and give it."""
         if not self.at_any(*words):
-            self.fail_expecting(" or ".join(filter(None, [", ".join(words[:-1]), words[-1]])))
+            self.fail_expecting(" or ".join(filter(None, [", ".join(words[:-1]), words[-1]])), words)
         return self.advance().word
 
     def expect_end(self) -> None:
@@ -96,10 +96,11 @@ class Cursor:
             raise SqlParseError(message, Position(self.source, self.token.start, self.token.end))
         raise SqlParseError(message, self.span(begin))
 
-    def fail_expecting(self, what: str) -> NoReturn:
+    def fail_expecting(self, what: str, known: Sequence[str] = ()) -> NoReturn:
+        """An error at the next token. ``known``: one of these words may have been meant."""
         token = self.token
         found = "the end of the statement" if token.kind is Kind.END else f"'{self.text_of(token)}'"
-        hint = ""
+        hint = did_you_mean(token.text, known)
         if what.startswith(("a name", "a new name", "a table")) and token.word in RESERVED:
             hint = f": {token.word} is a keyword, as a name it is written `{token.text}`"
         self.fail(f"expected {what}, found {found}{hint}")

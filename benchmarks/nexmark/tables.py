@@ -1,0 +1,139 @@
+"""The events as tables: WITH ('connector' = 'nexmark', 'kind' = 'bid', 'events' = '2000000')."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.nexmark.events import Columns, Numbers, Settings, auctions, bids, numbers_of, persons
+from millrace.common.source import (
+    Boundedness,
+    InputStatus,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SourceReaderContext,
+    SplitEnumeratorContext,
+)
+from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.sources import TableContext, TableFactory, TableSource
+
+BATCH = 50_000
+"""events whose rows are made at once"""
+_MAKERS: dict[str, Callable[[Settings, Numbers], Columns]] = {
+    "person": persons,
+    "auction": auctions,
+    "bid": bids,
+}
+
+COLUMNS = {
+    "person": "id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING, "
+    "dateTime TIMESTAMP(3), extra STRING",
+    "auction": "id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, "
+    "dateTime TIMESTAMP(3), expires TIMESTAMP(3), seller BIGINT, category BIGINT, extra STRING",
+    "bid": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP(3), "
+    "extra STRING",
+}
+
+
+def ddl(kind: str, settings: Settings) -> str:
+    """CREATE TABLE for the events of a kind; they come in order, and may be 4 s late as far as the watermark knows."""
+    return (
+        f"CREATE TEMPORARY TABLE {kind} ({COLUMNS[kind]}, WATERMARK FOR dateTime AS dateTime - INTERVAL '4' SECOND) "
+        f"WITH ('connector' = 'nexmark', 'kind' = '{kind}', 'events' = '{settings.events}', "
+        f"'rate' = '{settings.rate}', 'seed' = '{settings.seed}')"
+    )
+
+
+@dataclass(frozen=True)
+class EventSplit:
+    """Some of the blocks of events: every ``step``-th from the position on."""
+
+    split_id: str
+    position: int
+    """number of the next block"""
+    step: int
+
+
+class EventSource(Source[Rows, EventSplit]):
+    """The subtasks take turns, so that event time goes on evenly."""
+
+    def __init__(self, kind: str, settings: Settings, columns: Sequence[int]) -> None:
+        self._kind = kind
+        self._settings = settings
+        self._columns = tuple(columns)
+
+    def get_boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[EventSplit], checkpoint: Sequence[EventSplit] | None = None
+    ) -> QueueEnumerator[EventSplit]:
+        if checkpoint is None:
+            count = context.current_parallelism()
+            checkpoint = [EventSplit(str(number), number, count) for number in range(count)]
+        return QueueEnumerator(context, checkpoint)
+
+    def create_reader(self, context: SourceReaderContext) -> EventReader:
+        return EventReader(self._kind, self._settings, self._columns)
+
+
+class EventReader(SourceReader[Rows, EventSplit]):
+    def __init__(self, kind: str, settings: Settings, columns: tuple[int, ...]) -> None:
+        self._kind = kind
+        self._settings = settings
+        self._columns = columns
+        self._splits: deque[EventSplit] = deque()
+        self._no_more = False
+
+    def add_splits(self, splits: Sequence[EventSplit]) -> None:
+        self._splits.extend(splits)
+
+    def notify_no_more_splits(self) -> None:
+        self._no_more = True
+
+    def poll_next(self, output: ReaderOutput[Rows]) -> InputStatus:
+        if not self._splits:
+            return InputStatus.END_OF_INPUT if self._no_more else InputStatus.NOTHING_AVAILABLE
+        split = self._splits.popleft()
+        first = split.position * BATCH
+        last = min(first + BATCH, self._settings.events)
+        if first < last:
+            output.collect(rows_of(self._kind, self._settings, self._columns, first, last))
+            self._splits.append(replace(split, position=split.position + split.step))
+        return InputStatus.MORE_AVAILABLE
+
+    def snapshot_state(self, checkpoint_id: int) -> list[EventSplit]:
+        return list(self._splits)
+
+    def close(self) -> None: ...
+
+
+def rows_of(kind: str, settings: Settings, columns: Sequence[int], first: int, last: int) -> Rows:
+    """The rows of the events of a kind between two numbers."""
+    numbers = numbers_of(kind, first, last)
+    makers = list(_MAKERS[kind](settings, numbers).values())
+    return Rows(record_batch([makers[index]() for index in columns], len(numbers)))
+
+
+class EventTable(TableSource):
+    def __init__(self, kind: str, settings: Settings) -> None:
+        self._kind = kind
+        self._settings = settings
+
+    def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
+        return EventSource(self._kind, self._settings, columns)
+
+
+class NexmarkFactory(TableFactory):
+    identifier = "nexmark"
+    required = ("kind",)
+    optional = ("events", "rate", "seed")
+
+    def source(self, table: TableContext) -> TableSource:
+        numbers = {name: int(table.options[name]) for name in self.optional if name in table.options}
+        return EventTable(table.options["kind"], Settings(**numbers))
