@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from tests.table.planner.programs import changelog, final
 
-from millrace.common.types import Row
-from millrace.connectors.tables.values import clear_values, register_values
+from millrace.common.types import Row, RowKind
+from millrace.connectors.tables.values import clear_values, register_values, results_of
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.rules.streaming import optimise
 from millrace.table import Table, TableEnvironment
 from millrace.table.expressions import (
     CURRENT_RANGE,
@@ -24,8 +27,12 @@ from millrace.table.expressions import (
     not_,
     row_interval,
 )
+from millrace.table.pandas_frames import remaining
+from millrace.table.planner.plan import Options
+from millrace.table.planner.streaming import add_to_program
 from millrace.table.udf import AggregateFunction, TableAggregateFunction, udaf, udf, udtaf, udtf
 from millrace.table.window import Over, Session, Slide, Tumble
+from millrace.testing.local import run_locally
 
 AT = dt.datetime(2024, 5, 6, 10, 0)
 
@@ -100,19 +107,43 @@ PROGRAMS: list[tuple[str, Callable[[Table], Table], list[tuple[Any, ...]]]] = [
     ("computed key", lambda t: t.group_by((n % 2).alias("k")).select(col("k"), n.sum.alias("s")), [(0, 2), (1, 9)]),
     ("distinct", lambda t: t.select(name).distinct(), [("Ann",), ("Bob",)]),
     ("twice", lambda t: t.group_by(name).select(n.sum.alias("s")).select(col("s").max), [(9,)]),
-    ("lateral", lambda t: t.where(n == 2).join_lateral(letters(name).alias("c")).select(col("c")), [("B",), ("o",), ("b",)]),  # noqa: E501
+    (
+        "lateral",
+        lambda t: t.where(n == 2).join_lateral(letters(name).alias("c")).select(col("c")),
+        [("B",), ("o",), ("b",)],
+    ),  # noqa: E501
     ("flat_map", lambda t: t.where(n == 2).flat_map(letters(name)), [("B",), ("o",), ("b",)]),
     ("union", lambda t: t.select(n).union_all(t.select(n).where(n == 1)), [(1,), (1,), (2,), (3,), (5,)]),
     ("minus", lambda t: t.select(name).minus(t.where(n == 2).select(name)), [("Ann",)]),
-    ("join", lambda t: t.join(t.select(name.alias("who"), n.alias("m")), (name == col("who")) & (n < col("m"))).select(n, col("m")), [(1, 3), (1, 5), (3, 5)]),  # noqa: E501
+    (
+        "join",
+        lambda t: t.join(t.select(name.alias("who"), n.alias("m")), (name == col("who")) & (n < col("m"))).select(
+            n, col("m")
+        ),
+        [(1, 3), (1, 5), (3, 5)],
+    ),  # noqa: E501
     ("top", lambda t: t.select(n).order_by(n.desc).fetch(2), [(5,), (3,)]),
     ("in a table", lambda t: t.where(n.in_(t.where(name == "Bob").select(n))).select(name), [("Bob",)]),
     ("not in a table", lambda t: t.where(not_(n.in_(t.where(name == "Bob").select(n)))).select(n), [(1,), (3,), (5,)]),
-    ("left join", lambda t: t.left_outer_join(t.where(n == 1).select(name.alias("who")), name == col("who")).select(n, col("who")), [(1, "Ann"), (2, None), (3, "Ann"), (5, "Ann")]),  # noqa: E501
+    (
+        "left join",
+        lambda t: t.left_outer_join(t.where(n == 1).select(name.alias("who")), name == col("who")).select(
+            n, col("who")
+        ),
+        [(1, "Ann"), (2, None), (3, "Ann"), (5, "Ann")],
+    ),  # noqa: E501
     ("intersect", lambda t: t.select(name).intersect(t.select(name)), [("Ann",), ("Bob",)]),
     ("map", lambda t: t.map(pair(n)), [(1, "1"), (2, "2"), (3, "3"), (5, "5")]),
-    ("flat aggregate", lambda t: t.group_by(name).flat_aggregate(top(n).alias("m")).select(name, col("m")), [("Ann", 5), ("Ann", 3), ("Bob", 2)]),  # noqa: E501
-    ("row aggregate", lambda t: t.group_by(name).aggregate(extremes(n)).select(name, col("low"), col("high")), [("Ann", 1, 5), ("Bob", 2, 2)]),  # noqa: E501
+    (
+        "flat aggregate",
+        lambda t: t.group_by(name).flat_aggregate(top(n).alias("m")).select(name, col("m")),
+        [("Ann", 5), ("Ann", 3), ("Bob", 2)],
+    ),  # noqa: E501
+    (
+        "row aggregate",
+        lambda t: t.group_by(name).aggregate(extremes(n)).select(name, col("low"), col("high")),
+        [("Ann", 1, 5), ("Bob", 2, 2)],
+    ),  # noqa: E501
     ("distinct udaf", lambda t: t.group_by(name).select(call(extremes, n).low), [(1,), (2,)]),
     (
         "tumble",
@@ -150,3 +181,19 @@ PROGRAMS: list[tuple[str, Callable[[Table], Table], list[tuple[Any, ...]]]] = [
 @pytest.mark.parametrize(("program", "rows"), [each[1:] for each in PROGRAMS], ids=[each[0] for each in PROGRAMS])
 def test_final_result(clicks: Table, program: Callable[[Table], Table], rows: list[tuple[Any, ...]]) -> None:
     assert final(changelog(program(clicks)._plan)) == Counter(rows)
+
+
+def test_from_a_source_into_a_sink(t_env: TableEnvironment) -> None:
+    t_env.execute_sql(
+        "CREATE TABLE numbers (n INT, text STRING) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "
+        "'fields.n.start' = '1', 'fields.n.end' = '20', 'rows-per-second' = '100000')"
+    )
+    t_env.execute_sql("CREATE TABLE sums (k INT, s INT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'values')")
+    plans = t_env._insert_plans("INSERT INTO sums SELECT MOD(n, 2), SUM(n) FROM numbers GROUP BY MOD(n, 2)")
+    environment = StreamExecutionEnvironment()
+    add_to_program([optimise(plan, Surroundings(1)) for plan in plans], environment._program, Options())
+    run_locally(environment)
+    written = results_of("default_catalog.default_database.sums")
+    clear_values()
+    assert {tuple(row) for row in remaining(written)} == {(1, 100), (0, 110)}
+    assert {row.get_row_kind() for row in written} >= {RowKind.INSERT}

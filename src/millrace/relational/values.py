@@ -42,11 +42,9 @@ def plain_values(column: pa.Array) -> list[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind):
         found: list[Any] = column.to_numpy(zero_copy_only=False).astype("datetime64[us]").tolist()
-        return (
-            found
-            if kind.tz is None
-            else [None if each is None else each.replace(tzinfo=timezone.utc) for each in found]
-        )
+        if kind.tz is None:
+            return found
+        return [None if each is None else each.replace(tzinfo=timezone.utc) for each in found]
     if pa.types.is_date32(kind) or pa.types.is_duration(kind):
         return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
     return column.to_pylist()  # type: ignore[no-any-return]

@@ -105,7 +105,7 @@ def test_late_rows() -> None:
         assert run.values == [("+I", *row(1, 0, 7), *row(1, 1, 5)), ("+I", *NOTHING, *row(1, 2, 4))]
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(KINDS),
     events=st.lists(
