@@ -111,7 +111,7 @@ PROGRAMS: list[tuple[str, Callable[[Table], Table], list[tuple[Any, ...]]]] = [
         "lateral",
         lambda t: t.where(n == 2).join_lateral(letters(name).alias("c")).select(col("c")),
         [("B",), ("o",), ("b",)],
-    ),  # noqa: E501
+    ),
     ("flat_map", lambda t: t.where(n == 2).flat_map(letters(name)), [("B",), ("o",), ("b",)]),
     ("union", lambda t: t.select(n).union_all(t.select(n).where(n == 1)), [(1,), (1,), (2,), (3,), (5,)]),
     ("minus", lambda t: t.select(name).minus(t.where(n == 2).select(name)), [("Ann",)]),
@@ -121,7 +121,7 @@ PROGRAMS: list[tuple[str, Callable[[Table], Table], list[tuple[Any, ...]]]] = [
             n, col("m")
         ),
         [(1, 3), (1, 5), (3, 5)],
-    ),  # noqa: E501
+    ),
     ("top", lambda t: t.select(n).order_by(n.desc).fetch(2), [(5,), (3,)]),
     ("in a table", lambda t: t.where(n.in_(t.where(name == "Bob").select(n))).select(name), [("Bob",)]),
     ("not in a table", lambda t: t.where(not_(n.in_(t.where(name == "Bob").select(n)))).select(n), [(1,), (3,), (5,)]),
@@ -131,19 +131,19 @@ PROGRAMS: list[tuple[str, Callable[[Table], Table], list[tuple[Any, ...]]]] = [
             n, col("who")
         ),
         [(1, "Ann"), (2, None), (3, "Ann"), (5, "Ann")],
-    ),  # noqa: E501
+    ),
     ("intersect", lambda t: t.select(name).intersect(t.select(name)), [("Ann",), ("Bob",)]),
     ("map", lambda t: t.map(pair(n)), [(1, "1"), (2, "2"), (3, "3"), (5, "5")]),
     (
         "flat aggregate",
         lambda t: t.group_by(name).flat_aggregate(top(n).alias("m")).select(name, col("m")),
         [("Ann", 5), ("Ann", 3), ("Bob", 2)],
-    ),  # noqa: E501
+    ),
     (
         "row aggregate",
         lambda t: t.group_by(name).aggregate(extremes(n)).select(name, col("low"), col("high")),
         [("Ann", 1, 5), ("Bob", 2, 2)],
-    ),  # noqa: E501
+    ),
     ("distinct udaf", lambda t: t.group_by(name).select(call(extremes, n).low), [(1,), (2,)]),
     (
         "tumble",
@@ -189,7 +189,9 @@ def test_from_a_source_into_a_sink(t_env: TableEnvironment) -> None:
         "'fields.n.start' = '1', 'fields.n.end' = '20', 'rows-per-second' = '100000')"
     )
     t_env.execute_sql("CREATE TABLE sums (k INT, s INT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'values')")
-    plans = t_env._insert_plans("INSERT INTO sums SELECT MOD(n, 2), SUM(n) FROM numbers GROUP BY MOD(n, 2)")
+    numbers = t_env.from_path("numbers")
+    grouped = numbers.group_by((n % 2).alias("odd")).select(col("odd"), n.sum)
+    plans = [grouped.insert_into("sums")._plan]
     environment = StreamExecutionEnvironment()
     add_to_program([optimise(plan, Surroundings(1)) for plan in plans], environment._program, Options())
     run_locally(environment)

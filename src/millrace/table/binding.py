@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational import types as t
-from millrace.relational.casting import cast_to, common_type
+from millrace.relational.casting import cast_to, common_type, explicit_cast, is_text
 from millrace.relational.functions.aggregates import aggregate_call, find_aggregate
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
 from millrace.relational.nodes import Schema
@@ -98,8 +98,10 @@ class Binder:
         value = self.bind(node.child)
         if isinstance(value, Literal) and value.value is None:
             return Literal(node.type.nullable(), None)
-        nullable = node.safe or value.type.is_nullable
-        return Call(node.type.with_nullable(nullable), "TRY_CAST" if node.safe else "CAST", (value,))
+        try:
+            return explicit_cast(value, node.type, node.safe)
+        except SignatureError as error:
+            raise problem(f"{text(node)}: {error}") from None
 
     def _apply(self, node: u.Apply) -> Rex:
         args = [self.bind(arg) for arg in node.args]
@@ -107,6 +109,8 @@ class Binder:
             return replace(args[0], negated=not args[0].negated)
         if node.function == "IN":
             args = self._comparable(node, args)
+        if node.function == "+" and any(is_text(arg.type) for arg in args):
+            return self._call(node, "||", [arg if is_text(arg.type) else cast_to(arg, t.string()) for arg in args], {})
         return self._call(node, node.function, args, dict(node.options))
 
     def _comparable(self, node: u.Node, args: list[Rex]) -> list[Rex]:

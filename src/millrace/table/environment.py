@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
@@ -28,6 +29,7 @@ from millrace.table.not_yet import not_yet
 from millrace.table.pandas_frames import frame_of_rows, scan_of_pandas
 from millrace.table.plan_reference import PlanReference
 from millrace.table.problems import did_you_mean, problem
+from millrace.table.projection import renamed
 from millrace.table.schema import Schema as TableColumns
 from millrace.table.session import Session
 from millrace.table.statement_set import StatementSet
@@ -410,7 +412,10 @@ class TableEnvironment:
                 raise problem(f"there is no table {target} to insert into{hint}")
             identifier, described = found.identifier, found.table
         try:
-            return insert_plan(table._plan, sink_info(identifier, described, {}, self), columns, overwrite=overwrite)
+            info = sink_info(identifier, described, {}, self)
+            made = insert_plan(table._plan, info, columns, overwrite=overwrite)
+            # A sink finds its key by name.
+            return replace(made, input=renamed(made.input, [column.name for column in info.columns]))
         except SqlError as error:
             raise problem(error.message) from None
 

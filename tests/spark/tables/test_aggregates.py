@@ -11,7 +11,9 @@ from tests.spark.tables.plans import BIGINT, DOUBLE, INT, STRING, agg, at, by, f
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
+from millrace.relational.evaluate import Evaluator
 from millrace.relational.functions.aggregates import aggregate_names
+from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import AggCall, Ref
 from millrace.relational.values import to_arrow, to_python
 from millrace.spark.tables.context import Context
@@ -82,15 +84,10 @@ CALLS: dict[str, AggCall] = {
 def described(call: AggCall, rows: list[tuple[Any, ...]]) -> Any:
     """The value of a call of a group by its description."""
     task = FinishTask(call, {})
-    places = [arg.index if isinstance(arg, Ref) else -1 for arg in call.args]
     if call.order:
         rows = sorted(rows, key=lambda row: row[1], reverse=True)
-    args = []
-    for arg, place in zip(call.args, places):
-        constant = getattr(arg, "value", None)
-        fallback = [row[9] if row[9] is not None else "no" for row in rows]
-        given = [row[place] for row in rows] if place >= 0 else [constant] * len(rows)
-        args.append(to_arrow(fallback if place < 0 and constant is None else given, arg.type))
+    columns = [to_arrow([row[place] for row in rows], kind) for place, kind in enumerate(COLUMNS.values())]
+    args = [Evaluator(columns, Surroundings(len(rows))).column(arg) for arg in call.args]
     if call.distinct:
         first = {value: place for place, value in reversed(list(enumerate(args[0].to_pylist())))}
         args = [arg.take(sorted(first.values())) for arg in args]

@@ -31,7 +31,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(text: str) -> Decimal:
-    value = Decimal(text)
+    value = Decimal(text) or Decimal(0)  # exact numbers have no negative zero
     exact = "e" not in text.lower() and len(value.as_tuple().digits) <= _DIGITS
     if not exact:
         double = float(value)

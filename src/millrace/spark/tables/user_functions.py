@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from millrace.common.types import Row
 from millrace.relational.arrow import arrow_type
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.evaluate import Evaluator, repeat
 from millrace.relational.functions.registry import Column, Surroundings, find_scalar
 from millrace.relational.rex import Call, Rex, UdfCall, walk
 from millrace.relational.types import DataType
@@ -126,20 +126,24 @@ class UserEvaluator(Evaluator):
     def __init__(self, columns: Sequence[pa.Array], surroundings: Surroundings, functions: UserFunctions) -> None:
         super().__init__(columns, surroundings)
         self._functions = functions
-        self._called: dict[tuple[Any, ...], Column] = {}
+        self._called: dict[tuple[int, ...], tuple[Sequence[Column], Column]] = {}
+        """with the arguments, whose ids must not be given to others"""
 
     def over(self, columns: Sequence[pa.Array], surroundings: Surroundings) -> UserEvaluator:
         return UserEvaluator(columns, surroundings, self._functions)
 
     def value(self, expression: Rex) -> Column:
-        called = [part for part in walk(expression) if isinstance(part, UdfCall)]
-        if not called:
-            return super().value(expression)
+        return self._user_call(expression) if isinstance(expression, UdfCall) else super().value(expression)
+
+    def _user_call(self, call: UdfCall) -> Column:
+        given = [self.value(arg) for arg in call.args]
         # Calls are equal that call different functions of one name.
-        key = (expression, *(id(part.function) for part in called))
-        if key not in self._called or not all(part.deterministic for part in called):
-            self._called[key] = self._compute(expression)
-        return self._called[key]
+        key = (id(call.function), *map(id, given))
+        known = self._called.get(key)
+        if known is None or not call.deterministic:
+            args = [repeat(each, self.length) if isinstance(each, pa.Scalar) else each for each in given]
+            known = self._called[key] = given, self._functions.scalar(call, args, self.length)
+        return known[1]
 
     def _call(self, expression: Call) -> Column:
         function = find_scalar(expression.function)
@@ -147,13 +151,6 @@ class UserEvaluator(Evaluator):
             # A function of the user may fail in any way, or have effects: in a CASE it sees the rows of its branch.
             return function.by_need(expression, self)
         return super()._call(expression)
-
-    def _compute(self, expression: Rex) -> Column:
-        if not isinstance(expression, UdfCall):
-            return super()._compute(expression)
-        length = self._surroundings.length
-        args = [self.column(arg) for arg in expression.args]
-        return self._functions.scalar(expression, args, length)
 
 
 def _calls_user(expression: Rex) -> bool:

@@ -11,7 +11,7 @@ from millrace.runtime.tables.local_aggregate import LocalAggregate, supports_two
 from millrace.runtime.tables.split_distinct import BucketColumn, DistinctAggregate, shared_values, without_distinct
 from millrace.runtime.tables.table_aggregate import TableAggregate
 from millrace.table.planner.changes import changes_of
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
 
 
 @rule(n.Aggregate)
@@ -27,6 +27,9 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
         before=before,
         **plan.options.common,
     )
+    hinted = hinted_ttl(node.input)
+    if hinted is not None:
+        whole = replace(whole, state_ttl=hinted)
     changes = changes_of(node)
     names = ", ".join([*(node.schema[place].name for place in range(len(node.keys)))]) or "all rows"
     values = shared_values(node.aggregates, below.retracts) if plan.options.split_distinct else None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.types import LocalZonedTimestampType
 from millrace.runtime.tables.interval_join import IntervalJoin
 from millrace.runtime.tables.join_config import JoinConfig
 from millrace.runtime.tables.regular_join import RegularJoin
 from millrace.runtime.tables.temporal_config import TemporalJoin
 from millrace.runtime.tables.window_join import WindowJoin
 from millrace.table.planner.changes import Changes, changes_of
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
+from millrace.table.planner.windows import time_attribute
 
 
 @rule(n.Join)
@@ -22,6 +24,8 @@ def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
         null_aware=node.null_aware,
         left_unique=_unique(left.changes),
         right_unique=_unique(right.changes),
+        left_ttl=hinted_ttl(node.left),
+        right_ttl=hinted_ttl(node.right),
     )
     # NULLs of a NOT IN meet all keys.
     return _joined(plan, "Join", node, config, left, right, partitioned=not node.null_aware)
@@ -29,7 +33,13 @@ def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
 
 @rule(n.WindowJoin)
 def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
-    config = WindowJoin(**_common(plan, node), left_window=node.left_window, right_window=node.right_window)
+    zoned = isinstance(time_attribute(node.left).type, LocalZonedTimestampType)
+    config = WindowJoin(
+        **_common(plan, node),
+        left_window=node.left_window,
+        right_window=node.right_window,
+        zone=plan.options.environment.zone if zoned else None,
+    )
     return _joined(plan, "WindowJoin", node, config, plan.add(node.left), plan.add(node.right))
 
 

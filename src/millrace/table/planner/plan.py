@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from millrace.common.config_values import to_duration
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph import specs
 from millrace.graph.nodes import Edge
@@ -117,3 +118,14 @@ class Plan:
 def by(columns: Sequence[int]) -> Partitioner:
     """The exchange that brings rows with equal values in these columns together."""
     return ByColumns(tuple(columns)) if columns else Single()
+
+
+def hinted_ttl(node: n.Rel) -> int | None:
+    """The time to live (ms) that a STATE_TTL hint gives to the rows of an input, None without."""
+    while isinstance(node, n.Project):
+        node = node.input
+    if isinstance(node, n.Hinted):
+        for name, arguments in node.hints:
+            if name == "STATE_TTL":
+                return to_duration(arguments[0]).to_millis()
+    return None

@@ -66,10 +66,10 @@ def test_plan(sql: str, session: Session) -> None:
     assert found.split("\n")[: len(expected)] == expected
 
 
-def test_rows_as_they_are_need_no_projection(session: Session) -> None:
+def test_the_rows_have_the_names_of_the_table(session: Session) -> None:
     sink = _insert(session, "INSERT INTO strict SELECT a, b FROM src")
     assert sink.sink == "sink of strict"
-    assert [column.name for column in sink.schema] == ["a", "b"]
+    assert [column.name for column in sink.schema] == ["k", "v"]
 
 
 def test_a_time_attribute_stays_one(session: Session) -> None:

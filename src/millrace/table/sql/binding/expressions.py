@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from millrace.relational.casting import cast_to, common_type
-from millrace.relational.rex import Call, Literal, Rex
-from millrace.relational.types import BooleanType, DataType, NullType
+from millrace.relational.casting import cast_to, common_type, explicit_cast
+from millrace.relational.functions.registry import SignatureError
+from millrace.relational.rex import Literal, Rex
+from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding import literals
 from millrace.table.sql.binding.block import Block
@@ -205,16 +206,14 @@ def _case(tree: exp.Case, block: Block) -> Rex:
 
 @binds(exp.Cast, exp.TryCast)
 def _cast(tree: exp.Cast, block: Block) -> Rex:
-    value = bind(tree.this, block)
-    return explicit_cast(value, tree.args["to"].data_type, safe=isinstance(tree, exp.TryCast))
-
-
-def explicit_cast(value: Rex, wanted: DataType, safe: bool = False) -> Rex:
-    """A CAST that was asked for: it stays also where the type is the same, since it ends a time attribute."""
+    value, wanted = bind(tree.this, block), tree.args["to"].data_type
     if isinstance(value, Literal) and value.value is None:
         return Literal(wanted.nullable(), None)
-    target = wanted.nullable() if safe else wanted.with_nullable(value.type.is_nullable)
-    return Call(target, "TRY_CAST" if safe else "CAST", (value,))
+    try:
+        # It stays also where the type is the same, since it ends a time attribute.
+        return explicit_cast(value, wanted, isinstance(tree, exp.TryCast))
+    except SignatureError as error:
+        fail(tree, str(error))
 
 
 @binds(nodes.IsJson)

@@ -65,9 +65,9 @@ def insert_plan(
     ]
     cast = tuple(_cast(tree, each, column, sink) for each, column in zip(expressions, sink.columns))
     fields = tuple(field_of(column.name, each, plan.schema) for each, column in zip(cast, sink.columns))
-    if not all(isinstance(each, Ref) and each.index == at for at, each in enumerate(cast)) or len(cast) < len(
-        plan.schema
-    ):
+    same = all(isinstance(each, Ref) and each.index == at for at, each in enumerate(cast))
+    # Whoever writes rows by their key looks for its columns by name.
+    if not same or [each.name for each in fields] != plan.names:
         plan = Project(plan, cast, fields)
     return Sink(plan, sink.path, sink.sink, overwrite, tuple((name, each.value) for name, each in static.items()))
 
