@@ -49,7 +49,7 @@ def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str |
     # What the user has added to the program runs with env.execute(), not with a table.
     streams._program = own.branch()
     try:
-        surroundings = _surroundings(environment)
+        surroundings = surroundings_of(environment)
         optimised = [optimise(plan, surroundings) for plan in plans]
         add_to_program(optimised, streams._program, options_of(environment))
         client = streams._submit(job_name or environment.get_config().to_map().get(JOB_NAME) or _name(plans))
@@ -79,7 +79,7 @@ def to_data_stream(
     from millrace.datastream.data_stream import Port
 
     program = environment._stream_environment._program
-    optimised = optimise(plan, _surroundings(environment))
+    optimised = optimise(plan, surroundings_of(environment))
     if isinstance(optimised, Sink):
         add_to_program([optimised], program, options_of(environment))
         return None
@@ -122,7 +122,8 @@ def options_of(environment: TableEnvironment) -> Options:
     )
 
 
-def _surroundings(environment: TableEnvironment) -> Surroundings:
+def surroundings_of(environment: TableEnvironment) -> Surroundings:
+    """What expressions without columns may know while a plan is made."""
     config = environment.get_config()
     return Surroundings(0, config.get_local_timezone(), 0, environment.get_current_database(), None, config.to_map())
 
