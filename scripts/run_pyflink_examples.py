@@ -141,7 +141,7 @@ def _run(command: list[str], directory: str, limit: float) -> Outcome:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=directory, env=surroundings,
-            start_new_session=True,
+            start_new_session=True, preexec_fn=_heed_interrupts,
         )  # fmt: skip
         try:
             code = process.wait(limit)
@@ -153,6 +153,11 @@ def _run(command: list[str], directory: str, limit: float) -> Outcome:
         err.seek(0)
         lines = Counter(_SUBTASK.sub("", line.rstrip("\n")) for line in out)
         return Outcome(lines, ended, _last_line(err.read()) or f"exit code {code}" if code else "")
+
+
+def _heed_interrupts() -> None:
+    """Whatever runs this may ignore Ctrl-C, and that would be inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

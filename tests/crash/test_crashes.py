@@ -36,7 +36,7 @@ NTH = {
 SOONER = {**NTH, Point.DELTAS_WRITTEN: 2, Point.COMMITTED: 2}
 """Where there are more crashes to come."""
 
-CHOICES = 3
+CHOICES = 2
 CRASHES = 3
 SEED = int(os.environ.get("MILLRACE_CRASH_SEED") or random.randrange(10**6))
 NOISE = ("Traceback", "py4j", "java.", "org.apache", "Exception")

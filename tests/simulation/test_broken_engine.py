@@ -19,6 +19,8 @@ from millrace.runtime.reading import ReadingState
 
 ENOUGH = 2_000
 """seeds, one of which must find it"""
+RARE = {"does not record which numbers are in use": 1442}
+"""mistakes that few seeds find -> one that does, as long as the simulation draws as it does now"""
 
 _conclude, _go_on = Coordinator._conclude, ReadingState.go_on
 
@@ -75,4 +77,4 @@ MISTAKES: dict[str, Replaced] = {
 def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for place, name, wrong in MISTAKES[mistake]:
         monkeypatch.setattr(place, name, wrong)
-    assert any(simulate(seed).problem for seed in range(ENOUGH))
+    assert any(simulate(seed).problem for seed in (RARE.get(mistake, 0), *range(ENOUGH)))
