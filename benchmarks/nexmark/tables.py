@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,11 +12,11 @@ from millrace.common.source import (
     InputStatus,
     ReaderOutput,
     Source,
-    SourceReader,
     SourceReaderContext,
     SplitEnumeratorContext,
 )
 from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_reader import QueueReader
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import TableContext, TableFactory, TableSource
@@ -82,35 +81,25 @@ class EventSource(Source[Rows, EventSplit]):
         return EventReader(self._kind, self._settings, self._columns)
 
 
-class EventReader(SourceReader[Rows, EventSplit]):
+class EventReader(QueueReader[Rows, EventSplit]):
     def __init__(self, kind: str, settings: Settings, columns: tuple[int, ...]) -> None:
+        super().__init__()
         self._kind = kind
         self._settings = settings
         self._columns = columns
-        self._splits: deque[EventSplit] = deque()
-        self._no_more = False
-
-    def add_splits(self, splits: Sequence[EventSplit]) -> None:
-        self._splits.extend(splits)
-
-    def notify_no_more_splits(self) -> None:
-        self._no_more = True
 
     def poll_next(self, output: ReaderOutput[Rows]) -> InputStatus:
-        if not self._splits:
-            return InputStatus.END_OF_INPUT if self._no_more else InputStatus.NOTHING_AVAILABLE
-        split = self._splits.popleft()
+        status = super().poll_next(output)
+        self._splits.rotate(-1)  # with several splits event time would else go back from one to the next
+        return status
+
+    def read(self, split: EventSplit, output: ReaderOutput[Rows]) -> EventSplit | None:
         first = split.position * BATCH
         last = min(first + BATCH, self._settings.events)
-        if first < last:
-            output.collect(rows_of(self._kind, self._settings, self._columns, first, last))
-            self._splits.append(replace(split, position=split.position + split.step))
-        return InputStatus.MORE_AVAILABLE
-
-    def snapshot_state(self, checkpoint_id: int) -> list[EventSplit]:
-        return list(self._splits)
-
-    def close(self) -> None: ...
+        if first >= last:
+            return None
+        output.collect(rows_of(self._kind, self._settings, self._columns, first, last))
+        return replace(split, position=split.position + split.step)
 
 
 def rows_of(kind: str, settings: Settings, columns: Sequence[int], first: int, last: int) -> Rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
@@ -12,14 +11,13 @@ import cloudpickle
 
 from millrace.common.source import (
     Boundedness,
-    InputStatus,
     ReaderOutput,
     Source,
-    SourceReader,
     SourceReaderContext,
     SplitEnumeratorContext,
 )
 from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_reader import QueueReader
 from millrace.connectors.ranges import BATCH, split_range
 
 __all__ = ["CollectionSource", "CollectionSplit"]
@@ -76,35 +74,20 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
         return self._type_info
 
 
-class CollectionReader(SourceReader[T, CollectionSplit]):
+class CollectionReader(QueueReader[T, CollectionSplit]):
     """Emits the values of its splits, one split after the other."""
 
     def __init__(self, max_records: int | None = None) -> None:
+        super().__init__()
         self._batch = min(BATCH, max_records or BATCH)
-        self._splits: deque[CollectionSplit] = deque()
         self._values: list[T] | None = None
-        self._no_more_splits = False
 
-    def add_splits(self, splits: Sequence[CollectionSplit]) -> None:
-        self._splits.extend(splits)
-
-    def notify_no_more_splits(self) -> None:
-        self._no_more_splits = True
-
-    def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
-        if not self._splits:
-            return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
-        split = self._splits[0]
+    def read(self, split: CollectionSplit, output: ReaderOutput[T]) -> CollectionSplit | None:
         if self._values is None:
             self._values = pickle.loads(split.payload)
         end = split.position + self._batch
         output.collect_batch(self._values[split.position : end])
         if end < len(self._values):
-            self._splits[0] = replace(split, position=end)
-        else:
-            self._splits.popleft()
-            self._values = None
-        return InputStatus.MORE_AVAILABLE
-
-    def snapshot_state(self, checkpoint_id: int) -> list[CollectionSplit]:
-        return list(self._splits)
+            return replace(split, position=end)
+        self._values = None
+        return None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from millrace.common.source import InputStatus, ReaderOutput, SourceReader
+from millrace.common.source import ReaderOutput
+from millrace.connectors.queue_reader import QueueReader
 
 BATCH = 8192
 """Elements that a reader emits in one go."""
@@ -38,31 +37,14 @@ def range_splits(start: int, stop: int, parts: int) -> list[RangeSplit]:
     return [RangeSplit(str(n), r.start, r.stop) for n, r in enumerate(split_range(start, stop, parts))]
 
 
-class RangeReader(SourceReader[int, RangeSplit]):
+class RangeReader(QueueReader[int, RangeSplit]):
     """Emits the numbers of its splits, one split after the other."""
 
     def __init__(self, max_records: int | None = None) -> None:
+        super().__init__()
         self._batch = min(BATCH, max_records or BATCH)
-        self._splits: deque[RangeSplit] = deque()
-        self._no_more_splits = False
 
-    def add_splits(self, splits: Sequence[RangeSplit]) -> None:
-        self._splits.extend(splits)
-
-    def notify_no_more_splits(self) -> None:
-        self._no_more_splits = True
-
-    def poll_next(self, output: ReaderOutput[int]) -> InputStatus:
-        if not self._splits:
-            return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
-        split = self._splits[0]
+    def read(self, split: RangeSplit, output: ReaderOutput[int]) -> RangeSplit | None:
         end = min(split.position + self._batch, split.stop)
         output.collect_batch(list(range(split.position, end)))
-        if end < split.stop:
-            self._splits[0] = replace(split, position=end)
-        else:
-            self._splits.popleft()
-        return InputStatus.MORE_AVAILABLE
-
-    def snapshot_state(self, checkpoint_id: int) -> list[RangeSplit]:
-        return list(self._splits)
+        return replace(split, position=end) if end < split.stop else None

@@ -9,9 +9,8 @@ import tempfile
 import threading
 import uuid
 import weakref
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import cloudpickle
@@ -19,14 +18,13 @@ import cloudpickle
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.source import (
     Boundedness,
-    InputStatus,
     ReaderOutput,
     Source,
-    SourceReader,
     SourceReaderContext,
     SplitEnumeratorContext,
 )
 from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_reader import QueueReader
 
 __all__ = ["CacheSink", "CacheSource", "ResultCache"]
 
@@ -251,42 +249,27 @@ class CacheEnumerator(QueueEnumerator[CacheSplit]):
         self._contents.done()
 
 
-@dataclass
-class CacheReader(SourceReader[Any, CacheSplit]):
+class CacheReader(QueueReader[Any, CacheSplit]):
     """Emits one block a poll."""
 
-    max_records: int | None
-    _splits: deque[CacheSplit] = field(default_factory=deque)
-    _no_more_splits: bool = False
+    def __init__(self, max_records: int | None) -> None:
+        super().__init__()
+        self._max_records = max_records
 
-    def add_splits(self, splits: Sequence[CacheSplit]) -> None:
-        self._splits.extend(splits)
+    def read(self, split: CacheSplit, output: ReaderOutput[Any]) -> CacheSplit | None:
+        return self._read_block(split, output) if split.files else None
 
-    def notify_no_more_splits(self) -> None:
-        self._no_more_splits = True
-
-    def poll_next(self, output: ReaderOutput[Any]) -> InputStatus:
-        if not self._splits:
-            return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
-        split = self._splits.popleft()
-        if split.files:
-            self._splits.appendleft(self._read(split, output))
-        return InputStatus.MORE_AVAILABLE
-
-    def _read(self, split: CacheSplit, output: ReaderOutput[Any]) -> CacheSplit:
+    def _read_block(self, split: CacheSplit, output: ReaderOutput[Any]) -> CacheSplit:
         """Emit a block, or as much of it as the epoch takes; gives the split that is left."""
         with open(split.files[0], "rb") as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(split.offset)
             values, timestamps = pickle.load(file)
             behind = file.tell()
-        end = len(values) if self.max_records is None else min(len(values), split.skip + self.max_records)
+        end = len(values) if self._max_records is None else min(len(values), split.skip + self._max_records)
         output.collect_batch(values[split.skip : end], None if timestamps is None else timestamps[split.skip : end])
         if end < len(values):
             return replace(split, skip=end)
         if behind < size:
             return replace(split, offset=behind, skip=0)
         return replace(split, files=split.files[1:], offset=0, skip=0)
-
-    def snapshot_state(self, checkpoint_id: int) -> list[CacheSplit]:
-        return list(self._splits)
