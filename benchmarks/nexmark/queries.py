@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+_COUNTS = """COUNT(*) AS bids,
+            COUNT(*) FILTER (WHERE price < 10000) AS low,
+            COUNT(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle,
+            COUNT(*) FILTER (WHERE price >= 1000000) AS high"""
+_DISTINCT_COUNTS = """COUNT(DISTINCT bidder) AS bidders,
+            COUNT(DISTINCT bidder) FILTER (WHERE price < 10000) AS low_bidders,
+            COUNT(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle_bidders,
+            COUNT(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS high_bidders,
+            COUNT(DISTINCT auction) AS auctions,
+            COUNT(DISTINCT auction) FILTER (WHERE price < 10000) AS low_auctions,
+            COUNT(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle_auctions,
+            COUNT(DISTINCT auction) FILTER (WHERE price >= 1000000) AS high_auctions"""
+
 QUERIES: dict[str, str] = {
     # Every bid as it is.
     "q0": "SELECT auction, bidder, price, dateTime, extra FROM bid",
@@ -107,47 +120,24 @@ QUERIES: dict[str, str] = {
         FROM bid
         WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000""",
     # Numbers of a day.
-    "q15": """
+    "q15": f"""
         SELECT DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS d,
-            COUNT(*) AS bids,
-            COUNT(*) FILTER (WHERE price < 10000) AS low,
-            COUNT(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle,
-            COUNT(*) FILTER (WHERE price >= 1000000) AS high,
-            COUNT(DISTINCT bidder) AS bidders,
-            COUNT(DISTINCT bidder) FILTER (WHERE price < 10000) AS low_bidders,
-            COUNT(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle_bidders,
-            COUNT(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS high_bidders,
-            COUNT(DISTINCT auction) AS auctions,
-            COUNT(DISTINCT auction) FILTER (WHERE price < 10000) AS low_auctions,
-            COUNT(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle_auctions,
-            COUNT(DISTINCT auction) FILTER (WHERE price >= 1000000) AS high_auctions
+            {_COUNTS},
+            {_DISTINCT_COUNTS}
         FROM bid
         GROUP BY DATE_FORMAT(dateTime, 'yyyy-MM-dd')""",
     # Numbers of a channel and day.
-    "q16": """
+    "q16": f"""
         SELECT channel, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS d,
             MAX(DATE_FORMAT(dateTime, 'HH:mm')) AS till,
-            COUNT(*) AS bids,
-            COUNT(*) FILTER (WHERE price < 10000) AS low,
-            COUNT(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle,
-            COUNT(*) FILTER (WHERE price >= 1000000) AS high,
-            COUNT(DISTINCT bidder) AS bidders,
-            COUNT(DISTINCT bidder) FILTER (WHERE price < 10000) AS low_bidders,
-            COUNT(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle_bidders,
-            COUNT(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS high_bidders,
-            COUNT(DISTINCT auction) AS auctions,
-            COUNT(DISTINCT auction) FILTER (WHERE price < 10000) AS low_auctions,
-            COUNT(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle_auctions,
-            COUNT(DISTINCT auction) FILTER (WHERE price >= 1000000) AS high_auctions
+            {_COUNTS},
+            {_DISTINCT_COUNTS}
         FROM bid
         GROUP BY channel, DATE_FORMAT(dateTime, 'yyyy-MM-dd')""",
     # Numbers of an auction and day.
-    "q17": """
+    "q17": f"""
         SELECT auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS d,
-            COUNT(*) AS bids,
-            COUNT(*) FILTER (WHERE price < 10000) AS low,
-            COUNT(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS middle,
-            COUNT(*) FILTER (WHERE price >= 1000000) AS high,
+            {_COUNTS},
             MIN(price) AS lowest, MAX(price) AS highest, AVG(price) AS mean, SUM(price) AS total
         FROM bid
         GROUP BY auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd')""",

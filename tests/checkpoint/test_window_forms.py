@@ -13,6 +13,7 @@ from unittest.mock import Mock, patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ids import shown
 from tests.runtime.operators.windowing import (
     AGGREGATE,
     AGGREGATE_LIST,
@@ -349,7 +350,7 @@ DRAIN = "stop the earlier job with --drain, so that no window is open, or give t
             None,
         ),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_what_cannot_go_on_is_told_before_anything_is_read(
     before: Program, after: Program, problem: str | None

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ids import shown
 
 from millrace.common.coercion import TypeMismatchError, coercer
 from millrace.common.time import Instant
@@ -64,12 +65,12 @@ RIGHT: list[tuple[TypeInformation, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_info", "values"), RIGHT, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("type_info", "values"), RIGHT, ids=lambda part: shown(part)[:40])
 def test_right_values_stay_the_same_list(type_info: TypeInformation, values: list[Any]) -> None:
     assert coerce(type_info, values) is values
 
 
-@pytest.mark.parametrize("type_info", [type_info for type_info, _ in RIGHT], ids=str)
+@pytest.mark.parametrize("type_info", [type_info for type_info, _ in RIGHT], ids=shown)
 def test_an_empty_batch_stays(type_info: TypeInformation) -> None:
     empty: list[Any] = []
     assert coerce(type_info, empty) is empty
@@ -142,7 +143,7 @@ CONVERTED: list[tuple[TypeInformation, list[Any], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_info", "values", "expected"), CONVERTED, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("type_info", "values", "expected"), CONVERTED, ids=lambda part: shown(part)[:40])
 def test_converted(type_info: TypeInformation, values: list[Any], expected: list[Any]) -> None:
     before = repr(values)
     result = coerce(type_info, values)
@@ -200,7 +201,7 @@ WRONG: list[tuple[TypeInformation, Any, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("type_info", "value", "path", "message"), WRONG, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("type_info", "value", "path", "message"), WRONG, ids=lambda part: shown(part)[:40])
 def test_mismatches(type_info: TypeInformation, value: Any, path: str, message: str) -> None:
     with pytest.raises(TypeMismatchError) as caught:
         coerce(type_info, [value])

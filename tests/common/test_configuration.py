@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+from tests.ids import shown
 
 from millrace.common.config_options import ConfigOption, ConfigOptions
 from millrace.common.configuration import Configuration
@@ -139,7 +140,7 @@ OPTIONS: list[tuple[ConfigOption[Any], str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("option", "text", "value"), OPTIONS, ids=lambda part: str(part)[:20])
+@pytest.mark.parametrize(("option", "text", "value"), OPTIONS, ids=lambda part: shown(part)[:20])
 def test_options(option: ConfigOption[Any], text: str, value: Any) -> None:
     assert Configuration().get(option) is None
     assert Configuration().set_string("k", text).get(option) == value
@@ -152,7 +153,7 @@ def test_options(option: ConfigOption[Any], text: str, value: Any) -> None:
     ("builder", "wrong"),
     [(key().int_type(), 2**31), (key().int_type(), "x"), (key().boolean_type(), 1), (key().duration_type(), "5 apples"),
      (key().memory_type(), "-1"), (key().map_type(), "a"), (key().double_type(), True), (key().duration_type(), "P")],
-    ids=lambda part: str(part)[-10:],
+    ids=lambda part: shown(part)[-10:],
 )  # fmt: skip
 def test_wrong_values(builder: Any, wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"wrong default .* for key 'k'"):

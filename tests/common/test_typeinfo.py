@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ids import shown
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import (
@@ -158,7 +159,7 @@ BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
         (None, PICKLED),
         (object(), PICKLED),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_infer_type(value: Any, expected: TypeInformation) -> None:
     assert str(infer_type(value)) == str(expected)
@@ -193,7 +194,7 @@ def test_rows_with_other_names_have_no_common_type() -> None:
         (Name, None),
         ("int", None),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_type_from_hint(hint: Any, expected: TypeInformation | None) -> None:
     if expected is None and typing.get_origin(hint) is tuple and Ellipsis not in typing.get_args(hint):

@@ -74,6 +74,10 @@ class Program:
         branch._next = branch._begin = self._next
         return branch
 
+    def added(self) -> list[Node]:
+        """What was added since the program began, in order."""
+        return [node for node in self._nodes.values() if node.id >= self._begin]
+
     def graph(self, settings: Settings) -> Graph:
         """The program as it is now: what was added since it began, and all that this reads, be it older.
 

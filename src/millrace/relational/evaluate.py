@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Column, Scalar, Surroundings, find_scalar
 from millrace.relational.rex import Call, FieldAccess, Literal, Ref, Rex, UdfCall, refs
 from millrace.relational.types import DataType
@@ -128,8 +127,3 @@ def scatter(pieces: Sequence[pa.Array], rows: Sequence[Any], length: int, wanted
     order = np.empty(length, np.int64)
     order[np.concatenate(rows)] = np.arange(length)
     return pa.concat_arrays(list(pieces)).take(pa.array(order))
-
-
-def empty_columns(types: Sequence[Any]) -> list[pa.Array]:
-    """Columns of these data types without rows."""
-    return [pa.array([], arrow_type(each)) for each in types]

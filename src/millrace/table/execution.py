@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from millrace.common.types import Row, row_of
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Sink
-from millrace.relational.values import to_python
+from millrace.relational.python_rows import python_rows
+from millrace.relational.rows import Rows
 from millrace.table.not_yet import not_yet
 from millrace.table.table_config import COLUMN_WIDTH
 from millrace.table.table_result import MAX_WIDTH, TableResult
@@ -103,8 +104,5 @@ def sink_result(plans: Sequence[Rel], counts: Sequence[int], **more: Any) -> Tab
 
 def rows_of(table: Any, plan: Rel) -> Iterator[Row]:
     """The rows of an Arrow table with the columns of a plan."""
-    names = plan.names
     for batch in table.to_batches():
-        columns = [to_python(column, field.type) for column, field in zip(batch.columns, plan.schema)]
-        for values in zip(*columns):
-            yield row_of(list(values), names)
+        yield from python_rows(Rows(batch), plan.schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.ids import shown
 
 from millrace.relational import types as t
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar, scalar_names
@@ -62,7 +63,7 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize("case", TAKEN, ids=str)
+@pytest.mark.parametrize("case", TAKEN, ids=shown)
 def test_types_of_results(case: tuple[object, list[object], t.DataType]) -> None:
     infer, args, wanted = case
     assert infer(args, {}).result == wanted  # type: ignore[operator]
@@ -78,7 +79,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=str)
+@pytest.mark.parametrize("case", REFUSED, ids=shown)
 def test_arguments_that_are_refused(case: tuple[object, list[object], str]) -> None:
     infer, args, message = case
     with pytest.raises(SignatureError) as raised:

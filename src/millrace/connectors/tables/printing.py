@@ -8,8 +8,8 @@ from typing import Any
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.tables.row_text import row_text
-from millrace.connectors.tables.values import python_rows
 from millrace.relational.nodes import Schema
+from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
 from millrace.relational.sources import ALL_KINDS, TableContext, TableFactory, TableSink
 

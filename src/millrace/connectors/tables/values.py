@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.source import Source
-from millrace.common.types import Row, RowKind, row_of
+from millrace.common.types import Row, RowKind
 from millrace.connectors.collection import CollectionSource
 from millrace.relational.nodes import Schema
+from millrace.relational.python_rows import python_rows
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import (
@@ -24,7 +25,7 @@ from millrace.relational.sources import (
     TableSink,
     TableSource,
 )
-from millrace.relational.values import to_arrow, to_python
+from millrace.relational.values import to_arrow
 
 _MODES = {"I": INSERT_ONLY, "I,UA,D": UPSERT, "I,UB,UA,D": ALL_KINDS}
 _lock = threading.Lock()
@@ -76,14 +77,6 @@ def rows_of(rows: Sequence[Row], columns: Schema) -> Rows:
     import numpy as np
 
     return Rows(batch, np.array([row.get_row_kind().value for row in rows], np.uint8))
-
-
-def python_rows(rows: Rows, columns: Schema) -> list[Row]:
-    """Columns as rows of Python values, with their kinds."""
-    names = [column.name for column in columns]
-    values = [to_python(array, column.type) for array, column in zip(rows.columns, columns)]
-    kinds = [RowKind(int(kind)) for kind in rows.kind_values()]
-    return [row_of(list(each), names, kind) for each, kind in zip(zip(*values), kinds)]
 
 
 class _Writer(SinkWriter[Rows]):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from millrace.relational.evaluate import Evaluator
@@ -150,8 +149,3 @@ class KeyedTableOperator(TableOperator[C]):
     def keyed_map(self, name: str, ttl: int | None = None) -> KeyedMap:
         """A state with a dict at an address, read and written entry by entry."""
         return keyed_map(self.backend, name, self.config.state_ttl if ttl is None else ttl)
-
-
-def kinds_of(kind: int, length: int) -> Kinds | None:
-    """The kinds of rows that all have one."""
-    return np.full(length, kind, np.uint8) if kind else None

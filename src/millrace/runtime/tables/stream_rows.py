@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.common.time import Instant
-from millrace.common.types import Row, RowKind, row_of
+from millrace.common.types import Row, RowKind
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
+from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType, LocalZonedTimestampType
-from millrace.relational.values import to_arrow, to_python
+from millrace.relational.values import to_arrow
 from millrace.runtime.elements import Chunk
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.event_time import millis
 
-_KINDS = list(RowKind)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -116,10 +116,7 @@ class ToElementsOperator(TableOperator[ToElements]):
         config = self.config
         if config.append_only and rows.kinds is not None and rows.kinds.any():
             raise ValueError("the table has changes, not only insertions: use to_changelog_stream()")
-        names = [column.name for column in config.columns]
-        columns = [to_python(column, each.type) for column, each in zip(rows.columns, config.columns)]
-        kinds = [_KINDS[kind] for kind in rows.kind_values().tolist()]
-        elements: list[Any] = [row_of(list(values), names, kind) for values, kind in zip(zip(*columns), kinds)]
+        elements: list[Any] = python_rows(rows, config.columns)
         if config.pairs:
             for row in elements:
                 row.set_row_kind(RowKind.INSERT)

@@ -25,12 +25,6 @@ def types_of(schema: Schema) -> list[DataType]:
     return [column.type for column in schema]
 
 
-def numbered(frame: DataFrame, start: int = 0) -> DataFrame:
-    """The same columns with the names c<start>, ..."""
-    wanted = names(len(frame.columns), start)
-    return frame if frame.columns == wanted else frame.toDF(*wanted)
-
-
 def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
     """These expressions as columns c0, c1, ..."""
     return frame.select(*(F.expr(text).alias(f"c{index}") for index, text in enumerate(texts)))

@@ -10,7 +10,6 @@ from millrace.runtime.tables.group_aggregate import GroupAggregate
 from millrace.runtime.tables.local_aggregate import LocalAggregate, supports_two_phases
 from millrace.runtime.tables.split_distinct import BucketColumn, DistinctAggregate, shared_values, without_distinct
 from millrace.runtime.tables.table_aggregate import TableAggregate
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
 
 
@@ -30,7 +29,7 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
     hinted = hinted_ttl(node.input)
     if hinted is not None:
         whole = replace(whole, state_ttl=hinted)
-    changes = changes_of(node)
+    changes = plan.changes(node)
     names = ", ".join([*(node.schema[place].name for place in range(len(node.keys)))]) or "all rows"
     values = shared_values(node.aggregates, below.retracts) if plan.options.split_distinct else None
     if values is not None:
@@ -62,7 +61,7 @@ def _split(plan: Plan, node: n.Aggregate, below: Planned, whole: GroupAggregate,
     partial = plan.step("PartialDistinctAggregate", first, spread, (), below.changes)
     merged = replace(whole, calls=without_distinct(node.aggregates), partial=True)
     inputs = [(partial, by(range(len(node.keys))))]
-    return plan.step("GlobalDistinctAggregate", merged, inputs, node.schema, changes_of(node))
+    return plan.step("GlobalDistinctAggregate", merged, inputs, node.schema, plan.changes(node))
 
 
 @rule(n.TableAggregate)
@@ -75,4 +74,4 @@ def table_aggregate(plan: Plan, node: n.TableAggregate, before: bool) -> Planned
         types=tuple(field.type for field in node.schema[len(node.keys) :]),
         **plan.options.common,
     )
-    return plan.step("GroupTableAggregate", config, [(below, by(node.keys))], node.schema, changes_of(node))
+    return plan.step("GroupTableAggregate", config, [(below, by(node.keys))], node.schema, plan.changes(node))

@@ -3,7 +3,7 @@ columns a row is known again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,15 +39,16 @@ class Changes:
 APPEND = Changes()
 
 
-def changes_of(node: n.Rel) -> Changes:
+def changes_of(node: n.Rel, inputs: Sequence[Changes] | None = None) -> Changes:
     """The changes of a node's result.
 
+    :param inputs: those of its inputs, if they are known.
     :raises NotImplementedError: this kind of node has no streaming form.
     """
     rule = _RULES.get(type(node))
     if rule is None:
         raise NotImplementedError(f"{type(node).__name__} has no streaming form")
-    return rule(node, [changes_of(each) for each in node.inputs])
+    return rule(node, list(map(changes_of, node.inputs)) if inputs is None else list(inputs))
 
 
 def _scan(node: Any, inputs: list[Changes]) -> Changes:
@@ -151,12 +152,8 @@ def _join_keys(node: Any, left: Changes, right: Changes) -> frozenset[Key]:
 
 
 def _timed_join(node: Any, inputs: list[Changes]) -> Changes:
-    return Changes(keys=left_keys(node, inputs))
-
-
-def left_keys(node: Any, inputs: list[Changes]) -> frozenset[Key]:
-    """Keys of a join that stay keys: those of a semi or anti join's left side."""
-    return inputs[0].keys if node.kind in ("SEMI", "ANTI") else frozenset()
+    # Keys that stay keys: those of a semi or anti join's left side.
+    return Changes(keys=inputs[0].keys if node.kind in ("SEMI", "ANTI") else frozenset())
 
 
 def _temporal_join(node: Any, inputs: list[Changes]) -> Changes:

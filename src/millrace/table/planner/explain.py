@@ -33,18 +33,17 @@ def _lines(plan: Rel, with_changes: bool, indent: int) -> list[str]:
 def operators_text(plans: Sequence[Rel], environment: TableEnvironment) -> str:
     """The operators in their order, each with what it reads and how rows travel there."""
     program = environment._stream_environment._program.branch()
-    first = program._next
     surroundings = surroundings_of(environment)
     add_to_program([optimise(plan, surroundings) for plan in plans], program, options_of(environment))
-    nodes = [node for id, node in sorted(program._nodes.items()) if id >= first]
-    return "\n".join(f"{node.id - first + 1}: {node.kind}{node.name}{_inputs(node, first)}" for node in nodes)
+    nodes = program.added()
+    numbers = {node.id: number for number, node in enumerate(nodes, 1)}
+    return "\n".join(f"{numbers[node.id]}: {node.kind}{node.name}{_inputs(node, numbers)}" for node in nodes)
 
 
-def _inputs(node: Node, first: int) -> str:
-    return " <- " + ", ".join(_input(edge, first) for edge in node.edges) if node.edges else ""
+def _inputs(node: Node, numbers: dict[int, int]) -> str:
+    return " <- " + ", ".join(_input(edge, numbers) for edge in node.edges) if node.edges else ""
 
 
-def _input(edge: Edge, first: int) -> str:
+def _input(edge: Edge, numbers: dict[int, int]) -> str:
     way = "FORWARD" if edge.partitioner is None else edge.partitioner.ship_strategy
-    source = edge.source - first + 1
-    return f"{source if source > 0 else f'DataStream {edge.source}'} [{way}]"
+    return f"{numbers.get(edge.source, f'DataStream {edge.source}')} [{way}]"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational import nodes as n
-from millrace.relational.types import LocalZonedTimestampType
 from millrace.runtime.tables.interval_join import IntervalJoin
 from millrace.runtime.tables.join_config import JoinConfig
 from millrace.runtime.tables.regular_join import RegularJoin
 from millrace.runtime.tables.temporal_config import TemporalJoin
 from millrace.runtime.tables.window_join import WindowJoin
-from millrace.table.planner.changes import Changes, changes_of
+from millrace.table.planner.changes import Changes
 from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
-from millrace.table.planner.windows import time_attribute
+from millrace.table.planner.windows import is_zoned
 
 
 @rule(n.Join)
@@ -33,12 +32,11 @@ def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
 
 @rule(n.WindowJoin)
 def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
-    zoned = isinstance(time_attribute(node.left).type, LocalZonedTimestampType)
     config = WindowJoin(
         **_common(plan, node),
         left_window=node.left_window,
         right_window=node.right_window,
-        zone=plan.options.environment.zone if zoned else None,
+        zone=plan.options.environment.zone if is_zoned(node.left) else None,
     )
     return _joined(plan, "WindowJoin", node, config, plan.add(node.left), plan.add(node.right))
 
@@ -80,7 +78,7 @@ def _joined(
     equal = config.equal
     exchanges = (by(equal.left), by(equal.right)) if partitioned else (by(()), by(()))
     inputs = [(left, exchanges[0]), (right, exchanges[1])]
-    return plan.step(f"{name}({node.kind})", config, inputs, node.schema, changes_of(node))
+    return plan.step(f"{name}({node.kind})", config, inputs, node.schema, plan.changes(node))
 
 
 def _unique(changes: Changes) -> tuple[int, ...] | None:

@@ -14,7 +14,6 @@ from millrace.relational.types import RowType
 from millrace.relational.values import to_arrow
 from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.runtime.tables.stream_rows import FromElements
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
 from millrace.table.stream_types import data_type_of_info
 
@@ -27,7 +26,7 @@ def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
     read = plan.source(f"TableSourceScan({'.'.join(node.path)})", node.source.stream(columns, node.filters), node)
     if node.source.kinds != UPSERT:
         return read
-    changes = changes_of(node)
+    changes = plan.changes(node)
     if not changes.keys:
         raise ValueError(
             f"table {'.'.join(node.path)} gives rows by their key without the old ones: declare its PRIMARY KEY"
@@ -51,7 +50,7 @@ def stream_scan(plan: Plan, node: n.StreamScan, before: bool) -> Planned:
     )
     edges = node.stream._edges()
     added = plan.program.add("DataStreamScan", specs.TableStep(config), edges)
-    return Planned((added.id,), node.schema, changes_of(node))
+    return Planned((added.id,), node.schema, plan.changes(node))
 
 
 @rule(n.Values)

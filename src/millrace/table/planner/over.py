@@ -5,7 +5,6 @@ from __future__ import annotations
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
 from millrace.runtime.tables.over import Over
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
@@ -26,4 +25,4 @@ def over(plan: Plan, node: n.Over, before: bool) -> Planned:
         event_time=time == n.ROWTIME,
         **plan.options.common,
     )
-    return plan.step("OverAggregate", config, [(below, by(node.partition))], node.schema, changes_of(node))
+    return plan.step("OverAggregate", config, [(below, by(node.partition))], node.schema, plan.changes(node))

@@ -76,6 +76,7 @@ class Plan:
         self.program = program
         self.options = options
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
+        self._changes: dict[int, tuple[n.Rel, Changes]] = {}
 
     def add(self, node: n.Rel, before: bool = True) -> Planned:
         """The operators of a node and all below it.
@@ -93,11 +94,18 @@ class Plan:
             self._known[id(node), before] = known
         return known[1]
 
+    def changes(self, node: n.Rel) -> Changes:
+        """The changes of a node's result, worked out once."""
+        known = self._changes.get(id(node))
+        if known is None:
+            known = self._changes[id(node)] = node, changes_of(node, list(map(self.changes, node.inputs)))
+        return known[1]
+
     def source(self, name: str, source: Any, node: n.Rel) -> Planned:
         """A source that gives the rows of a leaf."""
         spec = specs.Source(source, WatermarkStrategy.no_watermarks())
         added = self.program.add(name, spec, parallelism=getattr(source, "parallelism", None))
-        return Planned((added.id,), node.schema, changes_of(node))
+        return Planned((added.id,), node.schema, self.changes(node))
 
     def step(
         self,

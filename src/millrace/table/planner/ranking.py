@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from millrace.relational import nodes as n
-from millrace.relational.types import LocalZonedTimestampType
 from millrace.runtime.tables.deduplicate import Deduplicate
 from millrace.runtime.tables.rank import Rank
 from millrace.runtime.tables.window_rank import WindowDeduplicate, WindowRank
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
-from millrace.table.planner.windows import time_attribute
+from millrace.table.planner.windows import is_zoned
 
 
 @rule(n.Rank)
@@ -29,7 +27,7 @@ def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
         before=before,
         **plan.options.common,
     )
-    return plan.step("Rank", config, [(below, by(node.partition))], node.schema, changes_of(node))
+    return plan.step("Rank", config, [(below, by(node.partition))], node.schema, plan.changes(node))
 
 
 def _window_rank(plan: Plan, node: n.Rank) -> Planned:
@@ -43,15 +41,11 @@ def _window_rank(plan: Plan, node: n.Rank) -> Planned:
         last=node.last,
         number=node.number is not None,
         window_end=node.window[1],
-        zoned=_zoned(node),
+        zoned=is_zoned(node),
         **plan.options.common,
     )
     below = plan.add(node.input)
-    return plan.step("WindowRank", config, [(below, by(node.partition))], node.schema, changes_of(node))
-
-
-def _zoned(node: n.Rel) -> bool:
-    return isinstance(time_attribute(node).type, LocalZonedTimestampType)
+    return plan.step("WindowRank", config, [(below, by(node.partition))], node.schema, plan.changes(node))
 
 
 @rule(n.Deduplicate)
@@ -69,7 +63,7 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
         **plan.options.common,
     )
     below = plan.add(node.input)
-    return plan.step("Deduplicate", config, [(below, by(node.keys))], node.schema, changes_of(node))
+    return plan.step("Deduplicate", config, [(below, by(node.keys))], node.schema, plan.changes(node))
 
 
 def _window_deduplicate(plan: Plan, node: n.Deduplicate) -> Planned:
@@ -80,9 +74,9 @@ def _window_deduplicate(plan: Plan, node: n.Deduplicate) -> Planned:
         last=node.last,
         time=node.time,
         window_end=node.window[1],
-        zoned=_zoned(node),
+        zoned=is_zoned(node),
         number=node.number is not None,
         **plan.options.common,
     )
     below = plan.add(node.input)
-    return plan.step("WindowDeduplicate", config, [(below, by(node.keys))], node.schema, changes_of(node))
+    return plan.step("WindowDeduplicate", config, [(below, by(node.keys))], node.schema, plan.changes(node))

@@ -14,7 +14,6 @@ from millrace.runtime.tables.lookup_cache import CacheSettings
 from millrace.runtime.tables.lookup_join import LookupJoin
 from millrace.runtime.tables.udf_calls import UdfProject, calls_functions
 from millrace.runtime.tables.watermark import WatermarkAssigner
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, rule
 
 
@@ -46,7 +45,7 @@ def _calc(
     else:
         config = Calc(condition=condition, expressions=expressions, **plan.options.common)
         name = "Calc"
-    return plan.step(name, config, [(below, None)], node.schema, changes_of(node))
+    return plan.step(name, config, [(below, None)], node.schema, plan.changes(node))
 
 
 @rule(n.Hinted)
@@ -60,13 +59,13 @@ def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
         column=node.column, expression=node.expression, idle_timeout=plan.options.idle_timeout, **plan.options.common
     )
     below = plan.add(node.input, before)
-    return plan.step("WatermarkAssigner", config, [(below, None)], node.schema, changes_of(node))
+    return plan.step("WatermarkAssigner", config, [(below, None)], node.schema, plan.changes(node))
 
 
 @rule(n.Expand)
 def expand(plan: Plan, node: n.Expand, before: bool) -> Planned:
     config = Expand(projections=node.projections, **plan.options.common)
-    return plan.step("Expand", config, [(plan.add(node.input, before), None)], node.schema, changes_of(node))
+    return plan.step("Expand", config, [(plan.add(node.input, before), None)], node.schema, plan.changes(node))
 
 
 @rule(n.Correlate)
@@ -83,7 +82,7 @@ def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
         **plan.options.common,
     )
     below = plan.add(node.input)
-    return plan.step(f"Correlate({node.function})", config, [(below, None)], node.schema, changes_of(node))
+    return plan.step(f"Correlate({node.function})", config, [(below, None)], node.schema, plan.changes(node))
 
 
 @rule(n.LookupJoin)
@@ -101,4 +100,4 @@ def lookup_join(plan: Plan, node: n.LookupJoin, before: bool) -> Planned:
         **plan.options.common,
     )
     below = plan.add(node.input)
-    return plan.step(f"LookupJoin({'.'.join(node.path)})", config, [(below, None)], node.schema, changes_of(node))
+    return plan.step(f"LookupJoin({'.'.join(node.path)})", config, [(below, None)], node.schema, plan.changes(node))

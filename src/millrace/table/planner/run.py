@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.config_values import to_duration
 from millrace.common.typeinfo import TypeInformation, Types
-from millrace.common.types import Row, RowKind, row_of
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import ROWTIME, Rel, Sink
+from millrace.relational.python_rows import python_rows
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import RowField, RowType
-from millrace.relational.values import to_python
 from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table import execution
@@ -22,6 +21,7 @@ from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.sinks import ChangelogError
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.stream_types import info_of_data_type
+from millrace.table.table_config import STATE_TTL
 from millrace.table.table_result import TableResult
 
 if TYPE_CHECKING:
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     from millrace.table.schema import Schema
     from millrace.table.table_environment import TableEnvironment
 
-STATE_TTL = "table.exec.state.ttl"
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 PHASES = "table.optimizer.agg-phase-strategy"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 JOB_NAME = "pipeline.name"
 
-_KINDS = list(RowKind)
 
 
 def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
@@ -58,7 +56,8 @@ def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str |
     if isinstance(plans[0], Sink):
         counts = [-1] * len(plans)
         return execution.sink_result(plans, counts, job_client=client, wait=lambda timeout: _wait(client, timeout))
-    rows = rows_of(client.collected(), plans[0])
+    columns = plans[0].schema
+    rows = (row for batch in client.collected() for row in python_rows(batch, columns))
     return execution.query_result(plans[0], rows, environment, job_client=client, close=client.discard)
 
 
@@ -140,12 +139,3 @@ def _name(plans: Sequence[Rel]) -> str:
 def _wait(client: Any, timeout: float | None) -> None:
     client.get_job_execution_result().result(timeout)
 
-
-def rows_of(batches: Iterator[Any], plan: Rel) -> Iterator[Row]:
-    """The rows of collected batches, with their kinds."""
-    names = plan.names
-    types = [column.type for column in plan.schema]
-    for rows in batches:
-        columns = [to_python(column, each) for column, each in zip(rows.columns, types)]
-        for kind, values in zip(rows.kind_values().tolist(), zip(*columns)):
-            yield row_of(list(values), names, _KINDS[kind])

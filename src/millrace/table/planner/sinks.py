@@ -8,7 +8,7 @@ from millrace.graph.nodes import Edge
 from millrace.relational import nodes as n
 from millrace.relational.sources import TableSink
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
-from millrace.table.planner.changes import Changes, Key, changes_of
+from millrace.table.planner.changes import Changes, Key
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
@@ -18,7 +18,7 @@ class ChangelogError(ValueError):
 
 @rule(n.Sink)
 def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
-    table, changes = ".".join(node.path), changes_of(node.input)
+    table, changes = ".".join(node.path), plan.changes(node.input)
     _check(table, node.sink, changes)
     wants_before = RowKind.UPDATE_BEFORE in node.sink.kinds
     key = _primary_key(node)

@@ -9,7 +9,6 @@ from millrace.runtime.tables.bounded_sort import BoundedSort
 from millrace.runtime.tables.limit import Limit
 from millrace.runtime.tables.rank import Rank
 from millrace.runtime.tables.temporal_sort import TemporalSort
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
@@ -17,7 +16,7 @@ from millrace.table.planner.plan import Plan, Planned, by, rule
 def sort(plan: Plan, node: n.Sort, before: bool) -> Planned:
     below = plan.add(node.input)
     name, config = _choice(plan, node, below, before)
-    return plan.step(name, config, [(below, by(()))], node.schema, changes_of(node))
+    return plan.step(name, config, [(below, by(()))], node.schema, plan.changes(node))
 
 
 def _choice(plan: Plan, node: n.Sort, below: Planned, before: bool) -> tuple[str, TableConfig]:

@@ -7,7 +7,6 @@ from millrace.relational.types import LocalZonedTimestampType
 from millrace.runtime.tables.session_table import SessionTable
 from millrace.runtime.tables.window_config import WindowAggregate
 from millrace.runtime.tables.window_table import WindowTable
-from millrace.table.planner.changes import changes_of
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
@@ -23,10 +22,10 @@ def window_table(plan: Plan, node: n.WindowTable, before: bool) -> Planned:
     below = plan.add(node.input, before)
     name = f"WindowTableFunction({node.window.kind})"
     if node.window.kind != "SESSION":
-        return plan.step(name, WindowTable(**timed), [(below, None)], node.schema, changes_of(node))
+        return plan.step(name, WindowTable(**timed), [(below, None)], node.schema, plan.changes(node))
     types = tuple(field.type for field in node.input.schema)
     sessions = SessionTable(partition=node.partition, types=types, **timed)
-    return plan.step(name, sessions, [(below, by(node.partition))], node.schema, changes_of(node))
+    return plan.step(name, sessions, [(below, by(node.partition))], node.schema, plan.changes(node))
 
 
 @rule(n.WindowAggregate)
@@ -48,7 +47,12 @@ def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Plann
     # Rows that are in a window already are partitioned by it, too: more tasks have work.
     keys = (*node.keys, *(node.attached or ()))
     name = f"WindowAggregate({node.window.kind})"
-    return plan.step(name, config, [(below, by(keys))], node.schema, changes_of(node))
+    return plan.step(name, config, [(below, by(keys))], node.schema, plan.changes(node))
+
+
+def is_zoned(node: n.Rel) -> bool:
+    """Whether the windows below a node are those of a TIMESTAMP_LTZ."""
+    return isinstance(time_attribute(node).type, LocalZonedTimestampType)
 
 
 def time_attribute(node: n.Rel) -> n.Field:
