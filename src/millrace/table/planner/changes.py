@@ -39,6 +39,10 @@ class Changes:
 APPEND = Changes()
 
 
+class ChangelogError(ValueError):
+    """An operator or a sink would get changes that it can't take."""
+
+
 def changes_of(node: n.Rel, inputs: Sequence[Changes] | None = None) -> Changes:
     """The changes of a node's result.
 
@@ -129,9 +133,10 @@ def _deduplicate(node: Any, inputs: list[Changes]) -> Changes:
     if node.window is not None:
         return Changes(keys=keys)
     proctime_first = not node.last and node.input.schema[node.time].time == n.PROCTIME
-    if proctime_first:
+    if proctime_first and inputs[0].append_only:
         return Changes(keys=keys)
-    return Changes(True, False, keys, inputs[0].cause or "a deduplication that may find a better row")
+    cause = inputs[0].cause or "a deduplication that may find a better row"
+    return Changes(True, not inputs[0].append_only, keys, cause)
 
 
 def _join(node: Any, inputs: list[Changes]) -> Changes:

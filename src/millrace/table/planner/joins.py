@@ -38,7 +38,8 @@ def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
         right_window=node.right_window,
         zone=plan.options.environment.zone if is_zoned(node.left) else None,
     )
-    return _joined(plan, "WindowJoin", node, config, plan.add(node.left), plan.add(node.right))
+    left, right = (plan.add_insertions(each, "a window join") for each in node.inputs)
+    return _joined(plan, "WindowJoin", node, config, left, right)
 
 
 @rule(n.IntervalJoin)
@@ -51,7 +52,8 @@ def interval_join(plan: Plan, node: n.IntervalJoin, before: bool) -> Planned:
         upper=node.upper,
         event_time=node.left.schema[node.left_time].time != n.PROCTIME,
     )
-    return _joined(plan, "IntervalJoin", node, config, plan.add(node.left), plan.add(node.right))
+    left, right = (plan.add_insertions(each, "an interval join") for each in node.inputs)
+    return _joined(plan, "IntervalJoin", node, config, left, right)
 
 
 @rule(n.TemporalJoin)

@@ -15,7 +15,7 @@ from millrace.relational import nodes as n
 from millrace.runtime.partitioners import Partitioner
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single
-from millrace.table.planner.changes import Changes, changes_of
+from millrace.table.planner.changes import ChangelogError, Changes, changes_of
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,19 @@ class Plan:
             known = node, found(self, node, before)
             self._known[id(node), before] = known
         return known[1]
+
+    def add_insertions(self, node: n.Rel, consumer: str) -> Planned:
+        """The operators of a node whose consumer takes insertions only.
+
+        :raises ChangelogError: there would be others.
+        """
+        changes = self.changes(node)
+        if not changes.append_only:
+            raise ChangelogError(
+                f"{consumer} takes no updates and no deletions, but {changes.cause} makes them: put it before that, "
+                "or aggregate and join without windows and times, which take changes"
+            )
+        return self.add(node)
 
     def changes(self, node: n.Rel) -> Changes:
         """The changes of a node's result, worked out once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.relational import nodes as n
+from millrace.relational.rex import Ref, SortKey
 from millrace.runtime.tables.deduplicate import Deduplicate
 from millrace.runtime.tables.rank import Rank
 from millrace.runtime.tables.window_rank import WindowDeduplicate, WindowRank
@@ -44,7 +45,7 @@ def _window_rank(plan: Plan, node: n.Rank) -> Planned:
         zoned=is_zoned(node),
         **plan.options.common,
     )
-    below = plan.add(node.input)
+    below = plan.add_insertions(node.input, "the first rows of a window")
     return plan.step("WindowRank", config, [(below, by(node.partition))], node.schema, plan.changes(node))
 
 
@@ -53,6 +54,9 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
     if node.window is not None:
         return _window_deduplicate(plan, node)
     arrival = node.input.schema[node.time].time == n.PROCTIME
+    if not arrival and not plan.changes(node.input).append_only:
+        return _best_of_changes(plan, node, before)
+    below = plan.add_insertions(node.input, "a deduplication in the order of arrival")
     config = Deduplicate(
         keys=node.keys,
         types=tuple(column.type for column in node.input.schema),
@@ -62,8 +66,25 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
         before=before,
         **plan.options.common,
     )
-    below = plan.add(node.input)
     return plan.step("Deduplicate", config, [(below, by(node.keys))], node.schema, plan.changes(node))
+
+
+def _best_of_changes(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
+    """A row that is taken back makes room for the next best one, so all are kept."""
+    time = Ref(node.input.schema[node.time].type, node.time)
+    config = Rank(
+        partition=node.keys,
+        order=(SortKey(time, node.last, nulls_first=not node.last),),
+        types=tuple(column.type for column in node.input.schema),
+        first=1,
+        last=1,
+        number=node.number is not None,
+        retracts=True,
+        before=before,
+        **plan.options.common,
+    )
+    below = plan.add(node.input)
+    return plan.step("Rank", config, [(below, by(node.keys))], node.schema, plan.changes(node))
 
 
 def _window_deduplicate(plan: Plan, node: n.Deduplicate) -> Planned:
@@ -78,5 +99,5 @@ def _window_deduplicate(plan: Plan, node: n.Deduplicate) -> Planned:
         number=node.number is not None,
         **plan.options.common,
     )
-    below = plan.add(node.input)
+    below = plan.add_insertions(node.input, "the deduplication of a window")
     return plan.step("WindowDeduplicate", config, [(below, by(node.keys))], node.schema, plan.changes(node))

@@ -16,9 +16,8 @@ from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table import execution
 from millrace.table.changelog_mode import ChangelogMode
-from millrace.table.planner.changes import changes_of
+from millrace.table.planner.changes import ChangelogError, changes_of
 from millrace.table.planner.plan import Options, Plan
-from millrace.table.planner.sinks import ChangelogError
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.stream_types import info_of_data_type
 from millrace.table.table_config import STATE_TTL
@@ -33,7 +32,6 @@ IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 PHASES = "table.optimizer.agg-phase-strategy"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 JOB_NAME = "pipeline.name"
-
 
 
 def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:

@@ -8,12 +8,8 @@ from millrace.graph.nodes import Edge
 from millrace.relational import nodes as n
 from millrace.relational.sources import TableSink
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
-from millrace.table.planner.changes import Changes, Key
+from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.plan import Plan, Planned, by, rule
-
-
-class ChangelogError(ValueError):
-    """A sink would get changes that it can't take."""
 
 
 @rule(n.Sink)

@@ -1,0 +1,87 @@
+"""What a format of messages gives to a table connector: bytes to rows and rows to bytes, a column of messages at a
+time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.common.types import RowKind
+from millrace.relational.nodes import Schema
+from millrace.relational.rows import Rows
+from millrace.relational.sources import INSERT_ONLY
+from millrace.relational.types import DataType
+
+
+@dataclass(frozen=True)
+class FormatContext:
+    """What a format has to know of a table. Options come without the prefix of the connector: ``'json.fail-on-...'``
+    of the table is ``'fail-on-...'`` here."""
+
+    table: str
+    """for errors"""
+    columns: Schema
+    """physical columns that the format reads or writes, in their order"""
+    options: Mapping[str, str] = field(default_factory=dict)
+    metadata: tuple[str, ...] = ()
+    """keys of ``DecodingFormat.readable_metadata`` that are wanted, as columns after the physical ones"""
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """of the session"""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What messages gave."""
+
+    rows: Rows
+    messages: Any
+    """for every row the number of the message that it came from (a numpy array of integers), so that a connector can
+    add its own metadata; None: row n came from message n"""
+    skipped: int = 0
+    """messages that were malformed and that the user chose to skip"""
+
+
+class DecodingFormat(ABC):
+    """Bytes to rows. Pickled into the tasks."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """kinds of change that its rows can have"""
+
+    @abstractmethod
+    def decode(self, messages: pa.Array) -> Decoded:
+        """Rows of messages (an Arrow array of binary; NULL is a message without a value: no row).
+
+        :raises ValueError: for a malformed message; says which of the messages, and what is wrong.
+        """
+
+
+class EncodingFormat(ABC):
+    """Rows to bytes. Pickled into the tasks."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """kinds of change that it can write"""
+
+    @abstractmethod
+    def encode(self, rows: Rows) -> pa.Array:
+        """A message (binary) for every row."""
+
+
+class FormatFactory(ABC):
+    """A format by its name in WITH ('format' = ...)."""
+
+    identifier: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    """names of options, without prefix; others are refused by name"""
+    readable_metadata: Mapping[str, DataType] = {}
+    """what METADATA FROM 'value.<key>' can name"""
+
+    def decoding(self, table: FormatContext) -> DecodingFormat:
+        raise NotImplementedError(f"format '{self.identifier}' cannot be read")
+
+    def encoding(self, table: FormatContext) -> EncodingFormat:
+        raise NotImplementedError(f"format '{self.identifier}' cannot be written")
