@@ -63,8 +63,9 @@ bench: ## list the benchmarks
 		printf '%s %s\n    %s\n' '$(BIN)/python' "$$file" "$$(sed -n '/^"""/{s/"""//g;p;q;}' "$$file")"; \
 	done
 
-compatibility: venv ## write docs/pyflink-compatibility.md anew
+compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-functions.md anew
 	$(BIN)/python scripts/pyflink_compatibility.py
+	$(BIN)/python scripts/sql_functions.py
 
 tables: venv ## write the tables of docs/guide/time-and-watermarks.md anew
 	$(BIN)/python scripts/what_fires_when.py

@@ -2,10 +2,12 @@
 
 A block ```` ```python ```` stands behind a comment that says how to run it:
 
-    <!-- run: local -->            execute() and execute_and_collect() run without Spark
+    <!-- run: local -->            jobs run without Spark
     <!-- run: spark -->            on the Spark session of the tests
     <!-- run: local, spark -->     both, one after the other
     <!-- run: no, REASON -->       not at all
+
+A block ```` ```sql ```` behind <!-- run: sql --> is given to ``millrace sql``, each to a client of its own.
 
 A block ```` ```text ```` right after it, with prose between them at most, is what it prints.
 """
@@ -22,12 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
+from tests.local_jobs import run_jobs_locally
 
 from millrace import deactivate
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
-from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.testing import run_locally
+from millrace.cli.main import main
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,19 +93,20 @@ def _name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def _programs() -> list[tuple[Block, str | None]]:
-    """Every Python block, with the output that the page shows for it."""
+def _programs(language: str) -> list[tuple[Block, str | None]]:
+    """Every block of a language, with the output that the page shows for it."""
     programs: list[tuple[Block, str | None]] = []
     for page in PROGRAM_PAGES:
         blocks = blocks_of(_name(page), page.read_text("utf-8"))
         for block, after in zip(blocks, [*blocks[1:], None]):
-            if block.language == "python":
+            if block.language == language:
                 output = after.text if after is not None and after.language == "text" else None
                 programs.append((block, output))
     return programs
 
 
-PROGRAMS = _programs()
+PROGRAMS = _programs("python")
+SCRIPTS = [(block, output) for block, output in _programs("sql") if block.how == "sql"]
 
 
 def _to_run(way: str) -> Any:
@@ -129,8 +131,7 @@ def test_program_without_spark(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(StreamExecutionEnvironment, "execute", _execute_locally)
-    monkeypatch.setattr(DataStream, "execute_and_collect", _collect_locally)
+    run_jobs_locally(monkeypatch)
     _run(block, output, tmp_path, monkeypatch, capsys)
 
 
@@ -163,6 +164,19 @@ def _run(
         assert capsys.readouterr().out == output
 
 
+@pytest.mark.parametrize(("block", "output"), SCRIPTS, ids=[str(block) for block, _ in SCRIPTS])
+def test_sql(
+    block: Block, output: str | None, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    options = ["-p", "1", "-D", "sql-client.display.print-time-cost=false"]
+    ended = CliRunner().invoke(main, ["sql", *options, "-e", block.text])
+    assert ended.exit_code == 0, ended.stderr
+    if output is not None:
+        assert ended.stdout == output
+
+
 @contextlib.contextmanager
 def _pyflink_as_before() -> Iterator[None]:
     before = list(sys.meta_path)
@@ -171,18 +185,6 @@ def _pyflink_as_before() -> Iterator[None]:
     finally:
         if sys.meta_path != before:
             deactivate()
-
-
-def _execute_locally(env: StreamExecutionEnvironment, job_name: str | None = None) -> JobExecutionResult:
-    run = run_locally(env)
-    for line in run.printed:
-        print(line)
-    return JobExecutionResult(JobID.generate(), 0, run.accumulators, run.metrics)
-
-
-def _collect_locally(stream: DataStream, name: str | None = None, limit: int | None = None) -> Any:
-    collected = run_locally(stream).collected
-    return iter(collected) if limit is None else collected[:limit]
 
 
 # -- links --------------------------------------------------------------------------------------------------------

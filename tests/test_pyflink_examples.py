@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from scripts import run_pyflink_examples
-from scripts.run_pyflink_examples import Example, Outcome, examples, find_examples, run, verdict
+from scripts.run_pyflink_examples import Example, Outcome, comparable, examples, find_examples, run, verdict
 
 FOLDER = os.environ.get("MILLRACE_PYFLINK_EXAMPLES")
 PROGRAMS = [example for example in examples(Path(FOLDER)) if not example.needs] if FOLDER else []
@@ -48,26 +48,28 @@ def test_what_a_program_needs(tmp_path: Path) -> None:
     sources = {
         "a/nothing.py": "from pyflink.common import Types",
         "a/table.py": "from pyflink.table import StreamTableEnvironment",
-        "a/below.py": "import pyflink.table.expressions",
-        "b/broker.py": "from pyflink.datastream.connectors.kafka import KafkaSource\nimport pyflink.table",
+        "b/broker.py": "from pyflink.datastream.connectors.kafka import KafkaSource",
+        "b/two.py": "import pyflink.datastream.connectors.kafka.x, pyflink.datastream.connectors.elasticsearch",
         "b/module.py": "def f():\n    from pyflink.datastream.connectors import pulsar",
-        "b/similar.py": "import pyflink.tables",
+        "b/similar.py": "import pyflink.datastream.connectors.kafkas",
         "b/options.py": "print('--input', '--output')",
-        "b/table_options.py": "import pyflink.table\nprint('--output')",
+        "b/kafka_options.py": "import pyflink.datastream.connectors.kafka\nprint('--output')",
+        "table/streaming_word_count.py": "print('--output')",
     }
     for name, source in sources.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(source)
     assert [(found.title, found.needs) for found in examples(tmp_path)] == [
-        ("a/below.py", "Table API"),
         ("a/nothing.py", ""),
-        ("a/table.py", "Table API"),
-        ("b/broker.py", "Kafka, Table API"),
+        ("a/table.py", ""),
+        ("b/broker.py", "Kafka"),
+        ("b/kafka_options.py", "Kafka"),
         ("b/module.py", "Pulsar"),
         ("b/options.py", ""),
         ("b/options.py --input --output", ""),
         ("b/similar.py", ""),
-        ("b/table_options.py", "Table API"),
+        ("b/two.py", "Elasticsearch, Kafka"),
+        ("table/streaming_word_count.py", ""),
     ]
 
 
@@ -102,6 +104,35 @@ def test_a_program_without_end_is_stopped(tmp_path: Path) -> None:
     outcome = run(program(tmp_path, "import time\nprint('a', flush=True)\ntime.sleep(1000)"), PYTHON, limit=2)
     assert outcome == Outcome(Counter({"a": 1}), False)
     assert outcome.good
+
+
+def test_the_cause_that_millrace_names_is_the_failure(tmp_path: Path) -> None:
+    source = (
+        "import sys; print('failed in f()\\n  cause:   KeyError: 1\\ndetails: a.log', file=sys.stderr); sys.exit(1)"
+    )
+    assert run(program(tmp_path, source), PYTHON).error == "KeyError: 1"
+
+
+CHANGES = [
+    (["+I[a, 1]", "-U[a, 1]", "+U[a, 2]"], ["+I[a, 2]"]),
+    (["| +I | a |", "| -D | a |", "| +I | b |"], ["| +I | b |"]),
+    (["x 0.1000000001 1.5"], ["x 0.1 1.5"]),
+    (["+I[a]", "+I[a]"], ["+I[a]", "+U[a]"]),
+    (["+I[a]", "+I[b]", "2 rows in set"], ["+I[a]", "+U[b]", "1 row in set"]),
+    (
+        ['{"data":[1],"type":"INSERT"}', '{"data":[1],"type":"DELETE"}', '{"data":[2],"type":"INSERT"}'],
+        ['{"data":[2],"type":"INSERT"}'],
+    ),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), CHANGES)
+def test_lines_are_compared_by_what_they_mean(ours: list[str], theirs: list[str]) -> None:
+    assert comparable(Counter(ours)) == comparable(Counter(theirs))
+
+
+def test_lines_that_differ_stay_different() -> None:
+    assert comparable(Counter(["+I[a, 1]", "-D[a, 1]", "+I[b, 1]"])) != comparable(Counter(["+I[a, 1]"]))
 
 
 VERDICTS = [

@@ -126,11 +126,8 @@ REASONS = (
         REFUSED,
         "there is no JVM to call the function in; nearest: functions in Python",
     ),
-    Reason(
-        "table.compiled_plan.*",
-        ABSENT,
-        "plans cannot be written to files; nearest: execute_sql() with the statement itself",
-    ),
+    Reason("table.compiled_plan.CompiledPlan", "`document` instead of*", _MADE_ELSEWHERE),
+    Reason("table.compiled_plan.CompiledPlan.as_smile_bytes", REFUSED, "Smile is a format of the JVM; nearest: JSON"),
     # later
     Reason("datastream.connectors.file_system.FileCompact*", ABSENT, _COMPACTION),
     Reason("datastream.connectors.file_system.*.enable_compact", REFUSED, _COMPACTION),

@@ -135,6 +135,8 @@ OPTIONS: list[tuple[ConfigOption[Any], str, Any]] = [
     (key().memory_type().no_default_value(), "64 mb", 64 * 1024 * 1024),
     (key().memory_type().no_default_value(), "7", 7),
     (key().map_type().no_default_value(), "a:1, b:x:y", {"a": "1", "b": "x:y"}),
+    (key().map_type().no_default_value(), "a:'1, 2', b:\"x\"", {"a": "1, 2", "b": "x"}),
+    (key().map_type().no_default_value(), "a:'it''s'", {"a": "it's"}),
     (key().int_type().as_list().no_default_value(), "1;2", [1, 2]),
     (key().string_type().as_list().no_default_value(), "[a, b]", ["a", "b"]),
 ]

@@ -240,9 +240,8 @@ class Driver:
             raise DriverDied
 
     def commit(self) -> None:
-        if self.to_commit:
-            self.committer.commit(tuple(self.pending[: self.to_commit]))
-        del self.pending[: self.to_commit]
+        left = self.committer.commit(tuple(self.pending[: self.to_commit])) if self.to_commit else None
+        self.pending[: self.to_commit] = left or ()
         self.to_commit = 0
 
     def close(self) -> None:

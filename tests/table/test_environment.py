@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from millrace.common import Configuration, Row, RowKind, Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.nodes import PROCTIME, ROWTIME
+from millrace.relational.rows import Rows, record_batch
 from millrace.table import (
     ChangelogMode,
     DataTypes,
@@ -110,15 +113,22 @@ def test_pipelines(t_env: TableEnvironment, people: Table) -> None:
 
 
 def test_to_pandas(people: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [Row(1, "Ann", 1.5), Row.of_kind(RowKind.DELETE, 1, "Ann", 1.5), Row(2, "Bob", None)]
+    first = record_batch([pa.array([1, 2]), pa.array(["Ann", "Bob"]), pa.array([1.5, None])], 2)
+    second = record_batch([pa.array([1]), pa.array(["Ann"]), pa.array([1.5])], 1)
+    batches = [Rows(first), Rows(second, np.array([RowKind.DELETE.value], np.uint8))]
 
-    def execute(plans: Any, environment: TableEnvironment, job_name: str | None = None) -> Any:
-        return execution.query_result(plans[0], iter(rows), environment)
+    def frame_of(number: int) -> Any:
+        def execute(plans: Any, environment: TableEnvironment, job_name: str | None = None) -> Any:
+            return execution.query_result(plans[0], iter(batches[:number]), environment)
 
-    monkeypatch.setattr(execution, "execute", execute)
-    frame = people.to_pandas()
-    assert list(frame.columns) == ["id", "name", "paid"]
-    assert frame["name"].tolist() == ["Bob"]
+        monkeypatch.setattr(execution, "execute", execute)
+        return people.to_pandas()
+
+    assert list(frame_of(0).columns) == ["id", "name", "paid"]
+    assert frame_of(0).empty
+    assert frame_of(1)["name"].tolist() == ["Ann", "Bob"]
+    assert frame_of(1)["paid"].isna().tolist() == [False, True]
+    assert frame_of(2).to_dict("list")["name"] == ["Bob"]
 
 
 @pytest.fixture

@@ -183,6 +183,19 @@ def test_final_result(clicks: Table, program: Callable[[Table], Table], rows: li
     assert final(changelog(program(clicks)._plan)) == Counter(rows)
 
 
+def test_windows_of_rows(t_env: TableEnvironment, clicks: Table) -> None:
+    """What is not full at the end gives no row."""
+    t_env.execute_sql(
+        "CREATE TABLE arriving (name STRING, n INT, at AS PROCTIME()) "
+        "WITH ('connector' = 'values', 'data-id' = 'clicks')"
+    )
+    arriving = t_env.from_path("arriving")
+    pairs = arriving.window(Tumble.over(row_interval(2)).on(col("at")).alias("w"))
+    assert final(changelog(pairs.group_by(w, name).select(name, n.sum)._plan)) == Counter([("Ann", 4)])
+    overlapping = arriving.window(Slide.over(row_interval(3)).every(row_interval(1)).on(col("at")).alias("w"))
+    assert final(changelog(overlapping.group_by(w).select(n.count, n.min)._plan)) == Counter([(3, 1), (3, 2)])
+
+
 def test_from_a_source_into_a_sink(t_env: TableEnvironment) -> None:
     t_env.execute_sql(
         "CREATE TABLE numbers (n INT, text STRING) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "

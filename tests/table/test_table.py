@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ from millrace.table.expressions import (
     without_columns,
 )
 from millrace.table.udf import udaf, udf, udtf
-from millrace.table.window import Over, Session, Slide, Tumble
+from millrace.table.window import GroupWindow, Over, Session, Slide, Tumble
 from millrace.util.exceptions import TableException
 
 VALUES = "Values((1, 'Ann', 1.0E1), (2, 'Bob', 2.0E1))"
@@ -94,21 +95,21 @@ PLANS: list[tuple[str, Callable[[Table], Table], list[str], list[str]]] = [
     (
         "group",
         lambda t: t.group_by(col("name")).select(col("name"), col("paid").sum),
-        ["name", "_c1"],
-        ["Project(name, agg0 AS _c1)", "Aggregate(keys=[name], SUM(paid))"],
+        ["name", "EXPR$0"],
+        ["Project(name, agg0 AS EXPR$0)", "Aggregate(keys=[name], SUM(paid))"],
     ),
     (
         "all rows",
         lambda t: t.select(col("id").count, col("id").max + 1),
-        ["_c0", "_c1"],
-        ["Project(agg0 AS _c0, (agg1 + CAST(1 AS BIGINT NOT NULL)) AS _c1)", "Aggregate(COUNT(id), MAX(id))"],
+        ["EXPR$0", "_c1"],
+        ["Project(agg0 AS EXPR$0, (agg1 + CAST(1 AS BIGINT NOT NULL)) AS _c1)", "Aggregate(COUNT(id), MAX(id))"],
     ),
     (
         "computed key",
         lambda t: t.group_by((col("id") % 2).alias("k")).select(col("k"), call("COUNT", col("id"))),
-        ["k", "_c1"],
+        ["k", "EXPR$0"],
         [
-            "Project(k, agg0 AS _c1)",
+            "Project(k, agg0 AS EXPR$0)",
             "Aggregate(keys=[$key0], COUNT(id))",
             "Project(id, name, paid, (id % CAST(2 AS BIGINT NOT NULL)) AS $key0)",
         ],
@@ -131,14 +132,14 @@ PLANS: list[tuple[str, Callable[[Table], Table], list[str], list[str]]] = [
         ["name", "m"],
         ["Project(name, agg0 AS m)", "Aggregate(keys=[name], mean(paid))"],
     ),
-    ("map", lambda t: t.map(both(col("id"))), ["_c0", "_c1"], ["Project(both(id).x AS _c0, both(id).y AS _c1)"]),
+    ("map", lambda t: t.map(both(col("id"))), ["x", "y"], ["Project(both(id).x AS x, both(id).y AS y)"]),
     (
         "map of a row",
         lambda t: t.map(both).alias("a", "b"),
         ["a", "b"],
         [
-            "Project(_c0 AS a, _c1 AS b)",
-            "Project(both(ROW(id, name, paid)).x AS _c0, both(ROW(id, name, paid)).y AS _c1)",
+            "Project(x AS a, y AS b)",
+            "Project(both(ROW(id, name, paid)).x AS x, both(ROW(id, name, paid)).y AS y)",
         ],
     ),
     (
@@ -230,6 +231,24 @@ def test_group_windows(clicks: Table, window: Any, kind: str, size: int, slide: 
     )
 
 
+ROW_WINDOWS: list[tuple[GroupWindow, str]] = [
+    (Tumble.over(row_interval(2)).on(col("ts")).alias("w"), "is over PROCTIME() in streaming mode"),
+    (Tumble.over(row_interval(0)).on(col("pt")).alias("w"), "a window of 0 rows: its size and slide"),
+    (
+        Slide.over(row_interval(2)).every(lit(1).minutes).on(col("pt")).alias("w"),
+        "begins again every so many rows, as in row_interval(5)",
+    ),
+    (Session.with_gap(row_interval(2)).on(col("pt")).alias("w"), "the gap of a session is a span of time"),
+    (Tumble.over(row_interval(2)).on(col("pt")).alias("w"), "a window of rows has no start, end or time"),
+]
+
+
+@pytest.mark.parametrize(("window", "message"), ROW_WINDOWS, ids=[message for _, message in ROW_WINDOWS])
+def test_windows_of_rows_that_cannot_be(clicks: Table, window: GroupWindow, message: str) -> None:
+    with pytest.raises(TableException, match=re.escape(message)):
+        clicks.window(window).group_by(col("w")).select(col("w").start)
+
+
 def test_over_windows(clicks: Table) -> None:
     partitioned = Over.partition_by(col("user")).order_by(col("ts"))
     rows = partitioned.preceding(row_interval(2)).following(CURRENT_ROW).alias("rows")
@@ -282,3 +301,20 @@ def test_errors_name_the_line(people: Table, program: Callable[[Table], Any], me
         program(people)
     assert message in str(raised.value)
     assert str(raised.value).startswith(f"{__file__}:")
+
+
+id_, name = col("id"), col("name")
+PYFLINK_NAMES: list[tuple[Callable[[Table], Table], list[str]]] = [
+    (lambda t: t.group_by(name).select(name, id_.sum + 1, id_.max), ["name", "_c1", "EXPR$1"]),
+    (lambda t: t.group_by(name).select(id_.max + id_.sum, id_.sum, id_.max.alias("m")), ["_c0", "EXPR$1", "m"]),
+    (lambda t: t.group_by(name).select(name.upper_case, id_.sum.alias("x"), id_.max), ["_c0", "x", "EXPR$1"]),
+    (lambda t: t.group_by(name).select(id_.sum.cast(DataTypes.INT()), id_.min), ["EXPR$0-INT", "EXPR$1"]),
+    (lambda t: t.map(udf(lambda row: 1, result_type="INT")), ["f0"]),
+]
+
+
+@pytest.mark.parametrize(("method", "names"), PYFLINK_NAMES, ids=[", ".join(names) for _, names in PYFLINK_NAMES])
+def test_columns_without_name_are_called_as_in_pyflink(
+    people: Table, method: Callable[[Table], Table], names: list[str]
+) -> None:
+    assert method(people).get_schema().get_field_names() == names

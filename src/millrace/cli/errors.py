@@ -45,10 +45,10 @@ def report(error: BaseException, log_file: str | None = None, verbose: bool = Fa
         return Report(_with_log(text, log_file))
     if verbose:
         return Report(full_traceback(error).rstrip())
-    if _raised_by_millrace(error):
+    if raised_by_millrace(error):
         return Report(_short(describe(error), error))
     if type(error).__module__.startswith(_ENGINE) and _below_millrace(error):
-        text = _short(f"Spark: {_first_line(error)}", error)
+        text = _short(f"Spark: {spark_line(error)}", error)
         return Report(_with_log(f"{text}\n(--verbose shows all of it)", log_file))
     return Report(_user_traceback(error))
 
@@ -57,7 +57,7 @@ def _with_log(text: str, log_file: str | None) -> str:
     return text if log_file is None or log_file in text else f"{text}\ndetails: {log_file}"
 
 
-def _first_line(error: BaseException) -> str:
+def spark_line(error: BaseException) -> str:
     """What Spark has to say, without the pages of Java behind it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
@@ -70,7 +70,7 @@ def _short(message: str, error: BaseException) -> str:
     return message if where is None else f"{message}\n  at {where}"
 
 
-def _raised_by_millrace(error: BaseException) -> bool:
+def raised_by_millrace(error: BaseException) -> bool:
     """Whether Millrace raised the error on purpose; a slip inside Millrace deserves its traceback."""
     frames = _frames(error)
     if not frames or not _ours(frames[-1][0]):

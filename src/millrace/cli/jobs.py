@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,12 @@ class Jobs:
     def cancel(self) -> None:
         """Stop all jobs that still run, and wait for their end."""
         _cancel([*self._detached, *self._collecting])
+
+
+def spark_runs() -> bool:
+    """Whether this process has a Spark session already."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def _ended(client: SparkJobClient) -> bool:

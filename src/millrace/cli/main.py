@@ -8,6 +8,7 @@ from millrace.cli.info import info
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run
 from millrace.cli.savepoint import savepoint
+from millrace.cli.sql.command import sql
 from millrace.cli.state import state
 from millrace.cli.versions import show_versions
 
@@ -27,6 +28,7 @@ def main() -> None:
 
 
 main.add_command(run)
+main.add_command(sql)
 main.add_command(info)
 main.add_command(savepoint)
 main.add_command(state)

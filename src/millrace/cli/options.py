@@ -18,18 +18,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 class ProgramOptions:
     """What a command line says about a program and its surroundings."""
 
-    words: tuple[str, ...]
-    python: str | None
-    module: str | None
-    parallelism: int | None
-    properties: tuple[tuple[str, str], ...]
-    master: str | None
-    files: tuple[str, ...]
-    archives: tuple[str, ...]
-    requirements: str | None
-    executable: str | None
-    pyflink: bool
-    ship_folder: bool
+    words: tuple[str, ...] = ()
+    python: str | None = None
+    module: str | None = None
+    parallelism: int | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+    master: str | None = None
+    files: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    requirements: str | None = None
+    executable: str | None = None
+    pyflink: bool = False
+    ship_folder: bool = True
 
 
 def _property(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -46,8 +46,15 @@ def _comma_list(_: click.Context, __: click.Parameter, value: str | None) -> tup
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
-_OPTIONS: tuple[Callable[[F], F], ...] = (
+_PROGRAM: tuple[Callable[[F], F], ...] = (
     click.argument("words", metavar="PROGRAM [ARGS]...", nargs=-1, type=click.UNPROCESSED),
+    click.option("-py", "--python", metavar="FILE", help="The program, if not given as an argument."),
+    click.option("-pym", "--pyModule", "module", metavar="NAME", help="A module to run as the program."),
+    click.option("--pyflink", is_flag=True, help="Let `import pyflink` in the program mean Millrace."),
+    # Taken without effect: the job always ends with this command, which is what it asks for.
+    click.option("-sae", "--shutdownOnAttachedExit", is_flag=True, hidden=True, expose_value=False),
+)
+_SURROUNDINGS: tuple[Callable[[F], F], ...] = (
     click.option("-p", "--parallelism", type=click.IntRange(1), metavar="N", help="Subtasks of each operator."),
     click.option(
         "-D",
@@ -62,8 +69,6 @@ _OPTIONS: tuple[Callable[[F], F], ...] = (
         metavar="URL",
         help="Spark to run on: local[*], spark://..., yarn, k8s://...  [default: local[parallelism]]",
     ),
-    click.option("-py", "--python", metavar="FILE", help="The program, if not given as an argument."),
-    click.option("-pym", "--pyModule", "module", metavar="NAME", help="A module to run as the program."),
     click.option(
         "-pyfs",
         "--pyFiles",
@@ -88,21 +93,29 @@ _OPTIONS: tuple[Callable[[F], F], ...] = (
         help="requirements.txt whose packages the workers import; from DIR, if given, and not from the network.",
     ),
     click.option("-pyexec", "--pyExecutable", "executable", metavar="PATH", help="Python of the workers."),
-    click.option("--pyflink", is_flag=True, help="Let `import pyflink` in the program mean Millrace."),
     click.option(
         "--ship-folder/--no-ship-folder",
         default=True,
         help="Send the Python files beside the program to the workers of a cluster.  [default: yes]",
     ),
-    # Taken without effect: the job always ends with this command, which is what it asks for.
-    click.option("-sae", "--shutdownOnAttachedExit", is_flag=True, hidden=True, expose_value=False),
+)
+_SURROUNDING_NAMES = (
+    *("parallelism", "properties", "master"),
+    *("files", "archives", "requirements", "executable", "ship_folder"),
 )
 
 
 def program_options(command: F) -> F:
     """Add the options; they arrive as one ``ProgramOptions`` in the argument ``program``."""
-    names = tuple(ProgramOptions.__dataclass_fields__)
+    return _with(command, (*_PROGRAM, *_SURROUNDINGS), tuple(ProgramOptions.__dataclass_fields__))
 
+
+def surroundings_options(command: F) -> F:
+    """Add those options that say where and with what something runs; they arrive as ``program_options`` gives them."""
+    return _with(command, _SURROUNDINGS, _SURROUNDING_NAMES)
+
+
+def _with(command: F, options: tuple[Callable[[F], F], ...], names: tuple[str, ...]) -> F:
     def collected(**values: Any) -> Any:
         chosen = ProgramOptions(**{name: values.pop(name) for name in names})
         return command(program=chosen, **values)
@@ -112,7 +125,7 @@ def program_options(command: F) -> F:
     # Options that the command itself added below this decorator.
     collected.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
     decorated: Any = collected
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         decorated = option(decorated)
     result: F = decorated
     return result

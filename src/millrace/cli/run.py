@@ -121,18 +121,15 @@ def _screen() -> Screen | None:
 
 
 def _starter(stopper: Stopper, screen: Screen | None) -> Callable[[Submission], SparkJobClient]:
+    from millrace.cli.jobs import spark_runs
+
     def start(submission: Submission) -> SparkJobClient:
-        if screen is not None and not _spark_runs():
+        if screen is not None and not spark_runs():
             screen.show("starting Spark")
         with stopper.deferred():
             return submission.start()
 
     return start
-
-
-def _spark_runs() -> bool:
-    pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def _reader_has_gone() -> NoReturn:

@@ -52,7 +52,7 @@ def to_text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ";".join(map(to_text, value))
     if isinstance(value, dict):
-        return ",".join(f"{key}:{to_text(part)}" for key, part in value.items())
+        return ",".join(f"{_quoted(str(key))}:{_quoted(to_text(part))}" for key, part in value.items())
     return str(value)
 
 
@@ -125,12 +125,23 @@ def to_map(value: Any) -> dict[str, str]:
     if isinstance(value, dict):
         return {str(key): to_text(part) for key, part in value.items()}
     result = {}
-    for entry in filter(None, str(value).split(",")):
+    for entry in filter(None, _ENTRY.findall(str(value))):
         key, colon, part = entry.partition(":")
         if not colon:
             raise ValueError(f"not a map of key:value pairs: {value!r}")
-        result[key.strip()] = part.strip()
+        result[_unquoted(key.strip())] = _unquoted(part.strip()).replace("''", "'")
     return result
+
+
+def _quoted(text: str) -> str:
+    """A key or value of a map as it stands in text."""
+    plain = text == text.strip() and not _SPECIAL.search(text)
+    return text if plain else "'" + text.replace("'", "''") + "'"
+
+
+_SPECIAL = re.compile(r"""[,'"]""")
+_ENTRY = re.compile(r"""(?:'[^']*'|"[^"]*"|[^,])+""")
+"""a part of a list; a quoted comma does not end it"""
 
 
 def split_list(value: str) -> list[str]:

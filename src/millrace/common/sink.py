@@ -46,6 +46,14 @@ class WriterInitContext(ABC):
     def current_processing_time(self) -> int:
         """The task's clock, ms since the epoch."""
 
+    def current_watermark(self) -> int:
+        """The watermark (ms) at the moment of the call; a writer may keep this object to ask at the end of an epoch."""
+        return -(2**63)
+
+    def is_idle(self) -> bool:
+        """Whether all inputs are idle at the moment of the call: then nobody waits for this subtask's watermark."""
+        return False
+
     def get_runtime_context(self) -> RuntimeContext:
         """Metrics, accumulators, cached files and the rest of what functions can know."""
         raise NotImplementedError(f"{type(self).__name__} has no runtime context")
@@ -91,7 +99,12 @@ class Committer(ABC, Generic[CommT]):
     """
 
     @abstractmethod
-    def commit(self, committables: Sequence[CommT]) -> None: ...
+    def commit(self, committables: Sequence[CommT]) -> Sequence[CommT] | None:
+        """Make them visible.
+
+        :returns: what has to wait for a later call, and comes again then, with what is new; None for nothing. It is
+            kept in checkpoints and savepoints.
+        """
 
     def abort(self, committables: Sequence[CommT]) -> None:
         """Forget committables of an epoch that failed before it was recorded."""
@@ -110,6 +123,10 @@ class Committer(ABC, Generic[CommT]):
 
 class Sink(ABC, Generic[T]):
     """A sink of elements; see the module docstring. Instances are pickled into every task."""
+
+    reports_each_epoch: bool = False
+    """whether every subtask opens its writer in every epoch, also without elements: for sinks whose committer has to
+    hear of watermarks"""
 
     def for_input_type(self, type_info: TypeInformation) -> Sink[T]:
         """This sink for a stream of that element type, for sinks that write typed values in another form."""

@@ -64,6 +64,7 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
 
     :param generator_function: a function of the index, or a ``GeneratorFunction``.
     :param rate_limiter_strategy: the limit over all subtasks; with one, a reader emits per epoch what is due.
+    :param at_once: elements that are made before any of them goes on; less where an element is large.
     :raises ValueError: if ``count`` is negative.
     """
 
@@ -73,6 +74,7 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
         count: int | None = None,
         rate_limiter_strategy: RateLimiterStrategy | None = None,
         type_info: Any = None,
+        at_once: int = BATCH,
     ) -> None:
         if count is not None and count < 0:
             raise ValueError(f"count must not be negative, got {count}")
@@ -80,6 +82,7 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
         self._count = count
         self._rate = rate_limiter_strategy or RateLimiterStrategy.no_op()
         self._type_info = type_info
+        self._at_once = at_once
 
     def get_boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED if self._count is not None else Boundedness.CONTINUOUS_UNBOUNDED
@@ -109,7 +112,7 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
         return splits
 
     def create_reader(self, context: SourceReaderContext) -> GeneratorReader[T]:
-        return GeneratorReader(self._function, context)
+        return GeneratorReader(self._function, context, self._at_once)
 
     def get_produced_type(self) -> Any:
         return self._type_info
@@ -118,11 +121,13 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
 class GeneratorReader(SourceReader[T, GeneratorSplit]):
     """Emits what is due of its splits, in turn."""
 
-    def __init__(self, function: Callable[[int], T] | GeneratorFunction[T], context: SourceReaderContext) -> None:
+    def __init__(
+        self, function: Callable[[int], T] | GeneratorFunction[T], context: SourceReaderContext, at_once: int = BATCH
+    ) -> None:
         self._function = function
         self._make: Callable[[int], T] = function.map if isinstance(function, GeneratorFunction) else function
         self._context = context
-        self._batch = min(BATCH, context.max_records() or BATCH)
+        self._batch = min(at_once, context.max_records() or at_once)
         self._splits: deque[GeneratorSplit] = deque()
         self._emitted: dict[str, int] = {}
         self._no_more_splits = False

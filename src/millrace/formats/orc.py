@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from millrace.common.serialization import BulkWriterFactory
 from millrace.formats.arrow_writer import ArrowWriterFactory
 from millrace.formats.types import arrow_schema
 
-__all__ = ["OrcBulkWriters"]
+__all__ = ["OrcBulkWriters", "orc_options"]
 
 ROWS = 1 << 15
 """Rows that a writer holds back."""
@@ -40,8 +41,13 @@ class OrcBulkWriters:
         :raises ValueError: for a type that ORC does not have (times of the day, for example).
         """
         given = {} if writer_properties is None else writer_properties.to_dict()
-        options = {ours: _value(given[theirs]) for theirs, ours in _PROPERTIES.items() if theirs in given}
-        return _OrcWriterFactory(arrow_schema(row_type), options)
+        return _OrcWriterFactory(arrow_schema(row_type), orc_options(given))
+
+
+def orc_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """What pyarrow's writer takes for ORC's writer properties; compressed with ZLIB if they say nothing."""
+    given = {ours: _value(properties[theirs]) for theirs, ours in _PROPERTIES.items() if theirs in properties}
+    return {"compression": "zlib", **given}
 
 
 def _value(text: str) -> int | str:
@@ -53,7 +59,7 @@ def _value(text: str) -> int | str:
 class _OrcWriterFactory(ArrowWriterFactory):
     def __init__(self, schema: Any, options: dict[str, Any]) -> None:
         super().__init__(schema)
-        self._options = {"compression": "zlib", **options}
+        self._options = options
         # What ORC refuses shows here, in the program, and not in a task.
         try:
             file = self.open(pa.BufferOutputStream())

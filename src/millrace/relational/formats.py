@@ -53,7 +53,7 @@ class DecodingFormat(ABC):
 
     @abstractmethod
     def decode(self, messages: pa.Array) -> Decoded:
-        """Rows of messages (an Arrow array of binary; NULL is a message without a value: no row).
+        """Rows of messages (an Arrow array of binary; NULL is a message without a value: no row, for ``raw`` a NULL).
 
         :raises ValueError: for a malformed message; says which of the messages, and what is wrong.
         """
@@ -67,7 +67,10 @@ class EncodingFormat(ABC):
 
     @abstractmethod
     def encode(self, rows: Rows) -> pa.Array:
-        """A message (binary) for every row."""
+        """A message (binary) for every row; NULL is a message without a value (``raw`` writes it for NULL).
+
+        :raises ValueError: for a row that the format cannot hold.
+        """
 
 
 class FormatFactory(ABC):

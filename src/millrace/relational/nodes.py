@@ -91,6 +91,8 @@ class Scan(Rel):
     """the columns of the source that are read, None for all; ``columns`` has only these"""
     filters: tuple[Rex, ...] = ()
     """conditions that the source may use to read less; they are checked again above"""
+    versions: bool = False
+    """whether every version of a row counts, not only the one that is there at the end of a batch"""
 
     @property
     def schema(self) -> Schema:
@@ -161,7 +163,7 @@ class Correlate(_Single):
     """LEFT JOIN ... ON TRUE: a row without any result stays, with NULLs"""
     condition: Rex | None = None
     """over input and produced columns"""
-    udf: Any = field(default=None, compare=False)
+    udf: Any = None
     options: tuple[tuple[str, Any], ...] = ()
 
     @property
@@ -250,7 +252,7 @@ class TableAggregate(_Single):
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """TUMBLE, HOP, CUMULATE or SESSION. Times in ms."""
+    """TUMBLE, HOP, CUMULATE or SESSION. Times in ms. ROWS for windows of the Table API over so many rows."""
 
     kind: str
     size: int
@@ -349,6 +351,45 @@ class Deduplicate(_Single):
     @property
     def schema(self) -> Schema:
         return self.input.schema if self.number is None else (*self.input.schema, self.number)
+
+
+@dataclass(frozen=True)
+class ToChangelog(_Single):
+    """TO_CHANGELOG: each change of the input as an insertion, with the code of its kind as first column."""
+
+    codes: tuple[tuple[str, str], ...]
+    """(name of a ``RowKind``, its code); changes of other kinds are left out"""
+    partition: tuple[int, ...]
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+@dataclass(frozen=True)
+class FromChangelog(_Single):
+    """FROM_CHANGELOG: rows that say which change they are as the table that they make, without that column."""
+
+    op: int
+    """the column with the code"""
+    codes: tuple[tuple[str, str], ...]
+    """(code, name of its ``RowKind``)"""
+    partition: tuple[int, ...]
+    """columns of the result"""
+    skip: bool
+    """whether rows with other codes are left out; else they are errors"""
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+    @property
+    def by_key(self) -> bool:
+        """Whether updates come without the old rows: then ``partition`` is the key."""
+        kinds = {name for _, name in self.codes}
+        return "UPDATE_AFTER" in kinds and "UPDATE_BEFORE" not in kinds
 
 
 # -- joins ------------------------------------------------------------------------------------------------------------
@@ -462,6 +503,8 @@ class Sink(_Single):
     overwrite: bool = False
     partition: tuple[tuple[str, Any], ...] = ()
     """static PARTITION (name = value, ...)"""
+    columns: Schema = ()
+    """as the table declares them: what it demands of the input's values; empty if nothing is demanded"""
 
     @property
     def schema(self) -> Schema:

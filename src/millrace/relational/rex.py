@@ -7,7 +7,7 @@ of the right input follow those of the left one. Every expression has its type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import BooleanType, DataType
@@ -95,8 +95,9 @@ class Call(Rex):
 class UdfCall(Rex):
     """A scalar function of the user."""
 
-    function: Any = field(compare=False)
-    """a ``UserDefinedScalarFunctionWrapper`` (``table.udf``)"""
+    function: Any
+    """a ``UserDefinedScalarFunctionWrapper`` (``table.udf``). Functions are equal if they are one object, whatever
+    their names"""
     name: str = ""
     args: tuple[Rex, ...] = ()
     vectorized: bool = False
@@ -145,7 +146,7 @@ class AggCall:
     order: tuple[SortKey, ...] = ()
     """WITHIN GROUP (ORDER BY ...)"""
     options: tuple[tuple[str, Any], ...] = ()
-    udf: Any = field(default=None, compare=False)
+    udf: Any = None
     """a ``UserDefinedAggregateFunctionWrapper`` in place of a built-in function"""
 
     def option(self, name: str, default: Any = None) -> Any:

@@ -52,6 +52,10 @@ class TableSource(ABC):
     bounded = True
     primary_key: tuple[int, ...] = ()
     """the columns of the PRIMARY KEY; whoever makes the source of a table fills it in"""
+    table: TableContext | None = None
+    """the table that is read, filled in likewise: one reading serves all who read equal tables in one job"""
+    uses_filters = False
+    """whether it reads less for the filters of ``stream``"""
 
     @abstractmethod
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
@@ -67,6 +71,9 @@ class TableSource(ABC):
 
 class LookupTableSource(ABC):
     """Finds rows of an external table by key. Lives in the tasks: opened there, closed there."""
+
+    table: TableContext | None = None
+    """the table that is looked up; whoever makes the source of a table fills it in"""
 
     def open(self) -> None: ...
 
@@ -85,10 +92,24 @@ class TableSink(ABC):
     """kinds of change that it can take; the planner turns updates into what it takes, or refuses"""
     keys: tuple[str, ...] = ()
     """of an upsert sink: its primary key"""
+    table: TableContext | None = None
+    """the table that is written; whoever makes the sink of a table fills it in"""
+    together: tuple[str, ...] = ()
+    """columns: rows that have the same values there go to one subtask"""
+    parallelism: int | None = None
+    """subtasks that write; None: as many as the plan has"""
 
     @abstractmethod
     def stream(self) -> Sink[Rows]:
         """A sink (FLIP-143) for ``Rows`` with the columns of the table."""
+
+    def overwriting(self, partition: Mapping[str, Any]) -> TableSink | None:
+        """This sink for INSERT OVERWRITE in batch mode: what its rows replace goes when they are visible. None: it can
+        only append.
+
+        :param partition: static PARTITION (name = value, ...).
+        """
+        return None
 
     def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> bool:
         """Write a Spark DataFrame with columns named c0, c1, ... in batch mode. False: ``stream`` writes it."""
@@ -102,12 +123,14 @@ class TableFactory(ABC):
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     """names of options; one that ends with a dot stands for all that begin with it. Others are refused by name."""
+    hands_on = False
+    """whether other options are allowed: they are somebody else's"""
 
     def source(self, table: TableContext) -> TableSource:
-        raise NotImplementedError(f"connector '{self.identifier}' cannot be read from")
+        raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be read from")
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
-        raise NotImplementedError(f"connector '{self.identifier}' cannot be looked up")
+        raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be looked up")
 
     def sink(self, table: TableContext) -> TableSink:
-        raise NotImplementedError(f"connector '{self.identifier}' cannot be written to")
+        raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be written to")

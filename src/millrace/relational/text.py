@@ -159,9 +159,10 @@ def _aggregate(node: n.Aggregate) -> list[str]:
 
 
 def _window(window: n.WindowSpec) -> str:
-    parts = [f"{window.size} ms"]
+    unit = "" if window.kind == "ROWS" else " ms"
+    parts = [f"{window.size}{unit}"]
     if window.slide is not None:
-        parts.append(f"slide {window.slide} ms")
+        parts.append(f"slide {window.slide}{unit}")
     if window.offset:
         parts.append(f"offset {window.offset} ms")
     return f"{window.kind}({', '.join(parts)})"
@@ -308,6 +309,8 @@ _NODES: dict[type[n.Rel], Callable[[Any], list[str]]] = {
     n.Over: _over,
     n.Rank: _rank,
     n.Deduplicate: _deduplicate,
+    n.ToChangelog: lambda node: [f"{name}={code}" for name, code in node.codes],
+    n.FromChangelog: lambda node: [node.input.names[node.op], *(f"{code}={name}" for code, name in node.codes)],
     n.Join: _join,
     n.IntervalJoin: _interval_join,
     n.WindowJoin: _window_join,

@@ -43,10 +43,10 @@ class Commits:
         for id, (info, committer) in self._committers.items():
             if self._pending[id]:
                 try:
-                    committer.commit(tuple(self._pending[id]))
+                    left = committer.commit(tuple(self._pending[id]))
                 except Exception as error:
                     raise failed_on_driver(info, error, " to commit") from error
-                self._pending[id] = []
+                self._pending[id] = list(left or ())
 
     def abort(self, acks: Iterable[TaskAck]) -> None:
         """An epoch failed: take back what its tasks prepared, as far as they could tell."""

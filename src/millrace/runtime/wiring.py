@@ -47,6 +47,7 @@ class Gate:
         if advanced is not None:
             self.operator.process_watermark(advanced)
         if valve.idle != was_idle:
+            self.operator.idle = valve.idle
             self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
 
     def _finish(self, channel: Channel) -> None:
@@ -78,7 +79,7 @@ class Gate:
     def restore(self, snapshot: Any) -> None:
         valve, self._open = snapshot
         self._valve.restore(valve)
-        self.operator.watermark = self._valve.current
+        self.operator.watermark, self.operator.idle = self._valve.current, self._valve.idle
 
 
 class Fork:

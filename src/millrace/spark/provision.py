@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millrace.datastream.dependencies import Dependencies
+from millrace.spark.requirements import install
 from millrace.spark.session import Workplace
 from millrace.spark.shipping import SPARK, Shipping
 from millrace.spark.surroundings import Surroundings
@@ -25,6 +26,12 @@ class Provision:
     surroundings: Surroundings
     python: str | None = None
     """their interpreter; None: the one of the session"""
+
+
+def provide(place: Workplace, needs: Dependencies, paths: tuple[str, ...]) -> Provision:
+    """Install the required packages and bring everything to the workers. Errors as ``install`` and ``ship``."""
+    packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
+    return ship(place, needs, packages, paths)
 
 
 def ship(place: Workplace, needs: Dependencies, packages: str | None, paths: tuple[str, ...]) -> Provision:

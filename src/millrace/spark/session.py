@@ -19,6 +19,7 @@ from millrace.datastream import options
 from millrace.spark import recovery_file
 from millrace.spark.archives import zip_modules
 from millrace.spark.class_archive import archive_options
+from millrace.spark.families import new_session
 from millrace.spark.java import require_java
 from millrace.spark.logs import log4j_configuration, new_log_file, quiet_about_lost_jvm, stderr_to
 
@@ -61,7 +62,7 @@ def local_session(parallelism: int = 2) -> SparkSession:
 def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
     parent = given or SparkSession.getActiveSession() or make_session(wishes)
-    session = parent.newSession()
+    session = new_session(parent)
     for key, value in _query_settings(session).items():
         session.conf.set(key, value)
     context = session.sparkContext

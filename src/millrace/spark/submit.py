@@ -28,6 +28,7 @@ from millrace.graph.serialize import serialize
 from millrace.runtime.checkpoints import CheckpointStats
 from millrace.runtime.coordinator import Coordinator
 from millrace.runtime.job import JobGraph
+from millrace.runtime.operators.collect import CollectOperator
 from millrace.runtime.restart import RestartPolicy
 from millrace.spark import recovery_file
 from millrace.spark.provision import ship
@@ -95,13 +96,18 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
         if lost is None:
             home.close(JobStatus.FAILED)
         raise
-    if checkpoints is None and not settings.bounded:
+    if checkpoints is None and not settings.bounded and not _is_read_here(job):
         logger.warning(
             "job %r runs without checkpoints: if its driver dies, it has to begin anew (enable_checkpointing)", job.name
         )
     client = SparkJobClient(runner)
     client.start()
     return client
+
+
+def _is_read_here(job: JobGraph) -> bool:
+    """Whether this process reads the results: they end with it in any case."""
+    return any(info.factory is CollectOperator for info in job.operators)
 
 
 def _restore(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from millrace.common.text import double_text, float_text
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.types import DataType
+from millrace.relational.zones import zone_of
 from millrace.table.tableau import NULL
 
 Text = Callable[[Any], str]
@@ -21,7 +21,7 @@ def row_texts(types: Sequence[DataType], zone: str) -> Callable[[Sequence[Any]],
 
     :param zone: in which TIMESTAMP_LTZ is shown.
     """
-    texts = [_nullable(_text(each, ZoneInfo(zone)), NULL) for each in types]
+    texts = [_nullable(_text(each, zone_of(zone)), NULL) for each in types]
     return lambda row: [text(value) for text, value in zip(texts, row)]
 
 
@@ -29,7 +29,7 @@ def _nullable(text: Text, null: str) -> Text:
     return lambda value: null if value is None else text(value)
 
 
-def _text(data_type: DataType, zone: ZoneInfo) -> Text:
+def _text(data_type: DataType, zone: datetime.tzinfo) -> Text:
     if isinstance(data_type, t.BooleanType):
         return lambda value: "TRUE" if value else "FALSE"
     if isinstance(data_type, t.FloatType):
@@ -50,7 +50,7 @@ def _text(data_type: DataType, zone: ZoneInfo) -> Text:
     return _parts(data_type, zone)
 
 
-def _time(data_type: DataType, zone: ZoneInfo) -> Text:
+def _time(data_type: DataType, zone: datetime.tzinfo) -> Text:
     digits: int = data_type.precision  # type: ignore[attr-defined]
 
     def text(moment: Any) -> str:
@@ -74,7 +74,7 @@ def _span(value: datetime.timedelta) -> str:
     return f"{sign}{days} {hours:02d}:{minutes:02d}:{seconds:02d}.{millis:03d}"
 
 
-def _parts(data_type: DataType, zone: ZoneInfo) -> Text:
+def _parts(data_type: DataType, zone: datetime.tzinfo) -> Text:
     if isinstance(data_type, t.ArrayType):
         each = _nullable(_text(data_type.element_type, zone), "NULL")
         return lambda values: f"[{', '.join(map(each, values))}]"

@@ -16,7 +16,7 @@ from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDescriptor, CatalogFunction, CatalogModel
 from millrace.table.catalogs.paths import ObjectIdentifier, split_path
-from millrace.table.compiled_plan import CompiledPlan
+from millrace.table.compiled_plan import CompiledPlan, compiled, loaded
 from millrace.table.created_catalogs import create_catalog
 from millrace.table.elements import values_of
 from millrace.table.environment_settings import EnvironmentSettings
@@ -26,7 +26,8 @@ from millrace.table.functions_by_name import Functions
 from millrace.table.model_descriptor import ModelDescriptor
 from millrace.table.module import Module, ModuleEntry
 from millrace.table.not_yet import not_yet
-from millrace.table.pandas_frames import frame_of_rows, scan_of_pandas
+from millrace.table.old_names import instead
+from millrace.table.pandas_frames import frame_of, scan_of_pandas
 from millrace.table.plan_reference import PlanReference
 from millrace.table.problems import did_you_mean, problem
 from millrace.table.projection import renamed
@@ -43,7 +44,7 @@ from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from millrace.datastream import DataStream, StreamExecutionEnvironment
     from millrace.table.expression import Expression
@@ -74,8 +75,18 @@ class TableEnvironment:
         if isinstance(environment_settings, Configuration):
             builder = EnvironmentSettings.new_instance().with_configuration(environment_settings)
             environment_settings = builder.build()
+        if not isinstance(environment_settings, EnvironmentSettings):
+            raise TypeError(
+                f"TableEnvironment.create takes EnvironmentSettings.in_streaming_mode() or in_batch_mode(), not "
+                f"{environment_settings!r}; over a StreamExecutionEnvironment it is StreamTableEnvironment.create(env)"
+            )
         configuration = environment_settings.get_configuration()
         return TableEnvironment(environment_settings, StreamExecutionEnvironment(configuration))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{instead(name)}")
 
     def get_config(self) -> TableConfig:
         return self._config
@@ -99,6 +110,10 @@ class TableEnvironment:
         :param splits_num: in how many parts it is read.
         """
         return Table(scan_of_pandas(pdf, schema, splits_num, self), self)
+
+    def from_spark(self, frame: DataFrame) -> Table:
+        """A table of a Spark DataFrame, in batch mode. PyFlink has nothing like it."""
+        return Table(execution.from_spark(frame, self), self)
 
     # -- tables by name -----------------------------------------------------------------------------------------
 
@@ -342,13 +357,15 @@ class TableEnvironment:
         return StatementSet(self)
 
     def compile_plan_sql(self, stmt: str) -> CompiledPlan:
-        raise not_yet("TableEnvironment.compile_plan_sql", "TableEnvironment.execute_sql")
+        """The plan of an INSERT or of a statement set, as it would run now."""
+        return compiled(insert_plans(stmt, self), self)
 
     def load_plan(self, plan_reference: PlanReference) -> CompiledPlan:
-        raise not_yet("TableEnvironment.load_plan", "TableEnvironment.execute_sql")
+        """A plan that was compiled before."""
+        return loaded(plan_reference, self)
 
     def execute_plan(self, plan_reference: PlanReference) -> TableResult:
-        raise not_yet("TableEnvironment.execute_plan", "TableEnvironment.execute_sql")
+        return self.load_plan(plan_reference).execute()
 
     # -- what the workers need ----------------------------------------------------------------------------------
 
@@ -384,7 +401,9 @@ class TableEnvironment:
         return explain(plans, self, details)
 
     def _to_pandas(self, table: Table) -> pd.DataFrame:
-        return frame_of_rows(table._plan.schema, self._execute_query(table).collect(), self)
+        result = self._execute_query(table)
+        with result.collect():
+            return frame_of(table._plan.schema, result._batches, self._config.get_local_timezone())
 
     def _bind_sql_expression(self, text: str, columns: Schema) -> Rex:
         from millrace.table.sql.binding import bind_expression

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from millrace.common.types import Row, row_of
+from millrace.common.types import row_of
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Sink
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
 from millrace.table.not_yet import not_yet
+from millrace.table.problems import problem
 from millrace.table.table_config import COLUMN_WIDTH
 from millrace.table.table_result import MAX_WIDTH, TableResult
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment
 
 _BATCH = "millrace.spark.tables.execute"
+_CONVERSIONS = "millrace.spark.tables.conversions"
 _STREAMING = "millrace.table.planner.run"
 
 
@@ -35,6 +37,19 @@ def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str |
     if not environment._is_streaming:
         return _batch(plans, environment)
     result = _engine(_STREAMING, "a streaming query").execute(plans, environment, job_name)
+    assert isinstance(result, TableResult)
+    return result
+
+
+def optimised(plans: Sequence[Rel], environment: TableEnvironment) -> list[Rel]:
+    """Streaming plans after the rules."""
+    found: list[Rel] = _engine(_STREAMING, "a streaming query").optimised(plans, environment)
+    return found
+
+
+def execute_optimised(plans: Sequence[Rel], environment: TableEnvironment) -> TableResult:
+    """Run streaming plans that have been through the rules."""
+    result = _engine(_STREAMING, "a streaming query").submit(plans, environment)
     assert isinstance(result, TableResult)
     return result
 
@@ -62,7 +77,38 @@ def batch_context(environment: TableEnvironment) -> Any:
         config.get_local_timezone(),
         config.to_map(),
         environment.get_current_database(),
+        needs=environment._stream_environment._dependencies,
     )
+
+
+def spark_plan(plan: Rel, environment: TableEnvironment, mode: str) -> str:
+    """How Spark runs a plan in batch mode.
+
+    :param mode: simple, or cost: with the sizes that Spark expects.
+    """
+    text: str = _engine(_BATCH, "a batch query").explain(plan, batch_context(environment), mode)
+    return text
+
+
+def from_spark(frame: Any, environment: TableEnvironment) -> Rel:
+    """The rows of a DataFrame of Spark as a plan."""
+    if environment._is_streaming:
+        raise problem(
+            "from_spark() needs batch mode, EnvironmentSettings.in_batch_mode(): in streaming mode read the data "
+            "source itself, with connector 'spark' or 'filesystem'"
+        )
+    plan: Rel = _engine(_CONVERSIONS, "a table of a DataFrame").scan_of_frame(frame)
+    return plan
+
+
+def to_spark(plan: Rel, environment: TableEnvironment) -> Any:
+    """The rows of a plan as a DataFrame of Spark."""
+    if environment._is_streaming:
+        raise problem(
+            "to_spark() needs batch mode, EnvironmentSettings.in_batch_mode(): in streaming mode write into a table of "
+            "connector 'filesystem', which Spark can read"
+        )
+    return _engine(_CONVERSIONS, "a DataFrame of a table").frame_of_table(plan, batch_context(environment))
 
 
 def spark_session(stream_environment: StreamExecutionEnvironment) -> Any:
@@ -78,15 +124,19 @@ def _batch(plans: Sequence[Rel], environment: TableEnvironment) -> TableResult:
     if isinstance(plans[0], Sink):
         written = engine.write_all(plans, context)
         return sink_result(plans, [-1 if count is None else count for count in written])
-    return query_result(plans[0], rows_of(engine.collect(plans[0], context), plans[0]), environment)
+    return query_result(plans[0], map(Rows, engine.collect(plans[0], context).to_batches()), environment)
 
 
-def query_result(plan: Rel, rows: Iterator[Row], environment: TableEnvironment, **more: Any) -> TableResult:
-    """The result of a query, printed as its types and the session's settings say."""
+def query_result(plan: Rel, batches: Iterator[Rows], environment: TableEnvironment, **more: Any) -> TableResult:
+    """The result of a query, printed as its types and the session's settings say.
+
+    :param batches: may be made while they are read. They are read once: as rows, or as they are (``to_pandas``).
+    """
     config = environment.get_config()
     return TableResult(
         plan.schema,
-        rows,
+        (row for batch in batches for row in python_rows(batch, plan.schema)),
+        batches=batches,
         layout="types",
         with_kinds=environment._is_streaming,
         zone=config.get_local_timezone(),
@@ -100,9 +150,3 @@ def sink_result(plans: Sequence[Rel], counts: Sequence[int], **more: Any) -> Tab
     names = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
     columns = tuple(Field(name, t.BigIntType()) for name in names)
     return TableResult(columns, [row_of(list(counts), names)], **more)
-
-
-def rows_of(table: Any, plan: Rel) -> Iterator[Row]:
-    """The rows of an Arrow table with the columns of a plan."""
-    for batch in table.to_batches():
-        yield from python_rows(Rows(batch), plan.schema)

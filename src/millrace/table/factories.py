@@ -14,7 +14,9 @@ ENTRY_POINTS = "millrace.tables"
 _BUILT_IN = {
     "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
+    "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
+    "spark": "millrace.spark.tables.passthrough:SparkFactory",
     "values": "millrace.connectors.tables.values:ValuesFactory",
 }
 _registered: dict[str, type[TableFactory]] = {}
@@ -67,6 +69,8 @@ def _check(factory: TableFactory, options: Mapping[str, str], table: str) -> Non
     missing = [name for name in factory.required if name not in options]
     if missing:
         raise problem(f"table {table}: connector '{factory.identifier}' needs {', '.join(missing)}")
+    if factory.hands_on:
+        return
     known = (*factory.required, *factory.optional)
     for name in options:
         if name in _NOT_TABLES or name in known or any(each.endswith(".") and name.startswith(each) for each in known):

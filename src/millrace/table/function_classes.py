@@ -147,6 +147,8 @@ class DelegatingScalarFunction(ScalarFunction):
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
+        # It is called for every row: no step in between.
+        self.eval = func  # type: ignore[method-assign]
 
     def eval(self, *args: Any) -> Any:
         return self.func(*args)
@@ -167,6 +169,8 @@ class DelegationTableFunction(TableFunction):
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
+        # It is called for every row: no step in between.
+        self.eval = func  # type: ignore[method-assign]
 
     def eval(self, *args: Any) -> Any:
         return self.func(*args)

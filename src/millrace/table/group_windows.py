@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 
 from millrace.relational import types as t
-from millrace.relational.nodes import WindowSpec
+from millrace.relational.nodes import PROCTIME, WindowSpec
 from millrace.relational.rex import Ref
+from millrace.runtime.tables.count_windows import ROWS
 from millrace.table import unbound as u
 from millrace.table.binding import Binder
 from millrace.table.expression_text import text
 from millrace.table.grouping import BoundWindow
-from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
 from millrace.table.window import GroupWindow
 
@@ -25,8 +25,6 @@ def bound_window(window: GroupWindow, binder: Binder, streaming: bool) -> BoundW
     """
     parts = window._parts
     assert parts.time is not None
-    slide = None if parts.slide is None else _millis(parts.slide)
-    spec = WindowSpec(parts.kind, _millis(parts.size), slide)
     time = binder.bind(parts.time)
     if not isinstance(time, Ref):
         raise problem(f"on({text(parts.time)}): a window is over a column")
@@ -36,7 +34,33 @@ def bound_window(window: GroupWindow, binder: Binder, streaming: bool) -> BoundW
         raise problem(f"a window is over {what}: declare WATERMARK FOR it, or use PROCTIME()")
     if any(each.name == window.name for each in binder.schema):
         raise problem(f"the window is called '{window.name}', as a column of the table is: give it another alias")
-    return BoundWindow(spec, time.index, window.name)
+    if isinstance(parts.size, u.RowCount):
+        return BoundWindow(_rows(window, streaming and column.time == PROCTIME), time.index, window.name)
+    slide = None if parts.slide is None else _millis(parts.slide)
+    return BoundWindow(WindowSpec(parts.kind, _millis(parts.size), slide), time.index, window.name)
+
+
+def _rows(window: GroupWindow, processing_time: bool) -> WindowSpec:
+    """A window of a number of rows, in the order of their arrival."""
+    parts = window._parts
+    if parts.kind == "SESSION":
+        raise problem(f"the gap of a session is a span of time, as in lit(10).minutes, not {text(parts.size)}")
+    if not processing_time:
+        raise problem(
+            f"the window '{window.name}' of a number of rows is over PROCTIME() in streaming mode: rows have no other "
+            f"order that is settled when they come"
+        )
+    slide = parts.slide
+    if slide is not None and not isinstance(slide, u.RowCount):
+        raise problem(f"a window of rows begins again every so many rows, as in row_interval(5), not {text(slide)}")
+    return WindowSpec(ROWS, _count(parts.size), None if slide is None else _count(slide))
+
+
+def _count(node: u.Node) -> int:
+    assert isinstance(node, u.RowCount)
+    if node.rows < 1:
+        raise problem(f"a window of {node.rows} rows: its size and slide are greater than 0")
+    return node.rows
 
 
 def _millis(node: u.Node) -> int:
@@ -45,6 +69,4 @@ def _millis(node: u.Node) -> int:
         if millis > 0:
             return millis
         raise problem(f"a window of {millis} ms: its size and slide are greater than 0")
-    if isinstance(node, u.RowCount):
-        raise not_yet("a group window of a number of rows", "an over window with row_interval(n), or count_window")
     raise problem(f"the size of a window is a span of time, as in lit(10).minutes, not {text(node)}")

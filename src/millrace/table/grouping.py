@@ -68,7 +68,8 @@ class Grouping:
                 plan, window.spec, window.time, positions, tuple(calls.calls), tuple(calls.properties), tuple(columns)
             )
         result = Binder(grouped.schema, self.binder.environment)
-        return project(grouped, [result.bind(calls.placed(node)) for node in replaced], named(items))
+        names = named(calls.with_names(items))
+        return project(grouped, [result.bind(calls.placed(node)) for node in replaced], names)
 
     def flat(self, node: u.Node) -> Rel:
         """The rows that a table aggregate function makes of every group, behind the keys."""
@@ -128,6 +129,8 @@ class _Calls:
         self._known: dict[str, int] = {}
         self.calls: list[AggCall] = []
         self.properties: list[str] = []
+        self._found: list[str] = []
+        """aggregates and properties in the order of the select"""
 
     def columns_of(self, flat: u.Node) -> dict[str, u.Node]:
         """The columns that ``aggregate(...)`` makes."""
@@ -171,6 +174,7 @@ class _Calls:
             found = self._known[repr(node)] = len(self.calls)
             empty = not self._grouping.keys and self._grouping.window is None
             self.calls.append(self._binder.aggregate(node, may_be_empty=empty))
+            self._found.append(repr(node))
         return u.Bound(len(self._grouping.keys) + found, text(node))
 
     def _checked(self, node: u.WindowProperty) -> u.WindowProperty:
@@ -178,9 +182,27 @@ class _Calls:
         alias = node.child.name if isinstance(node.child, u.Column) else None
         if window is None or alias != window.alias:
             raise problem(f"{text(node)}: no group window has the alias {text(node.child)}")
+        if window.spec.kind == "ROWS":
+            raise problem(f"{text(node)}: a window of rows has no start, end or time")
         if node.property not in self.properties:
             self.properties.append(node.property)
+            self._found.append(repr(node))
         return node
+
+    def with_names(self, items: Sequence[Item]) -> list[Item]:
+        """Aggregates and window properties that nobody gave a name are called ``EXPR$0``, ``EXPR$1``, ..."""
+        found: list[Item] = []
+        for item in items:
+            name = item.name if item.name is not None else self._own_name(item.node)
+            known = name in (each.name for each in found)
+            found.append(item if known else Item(item.node, name))
+        return found
+
+    def _own_name(self, node: u.Node) -> str | None:
+        if isinstance(node, u.Cast) and not node.safe:
+            base = self._own_name(node.child)
+            return None if base is None else f"{base}-{node.type}"
+        return f"EXPR${self._found.index(repr(node))}" if repr(node) in self._found else None
 
     def placed(self, node: u.Node) -> u.Node:
         """The node with window properties as columns, which lie behind the keys and all aggregates."""

@@ -27,7 +27,8 @@ class CoreModule(Module):
         from millrace.relational.functions.aggregates import aggregate_names
         from millrace.relational.functions.registry import scalar_names
 
-        return sorted({*scalar_names(), *aggregate_names()})
+        names = {*scalar_names(), *aggregate_names()}
+        return sorted(name for name in names if name.isidentifier())  # the others are operators, and forms in plans
 
 
 class HiveModule(Module):

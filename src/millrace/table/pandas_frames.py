@@ -11,7 +11,10 @@ from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Field, Scan, Schema
+from millrace.relational.python_rows import python_rows
+from millrace.relational.rows import Rows
 from millrace.relational.values import to_arrow
+from millrace.relational.zones import standard_name
 from millrace.table.arrow_types import from_arrow_type
 from millrace.table.problems import problem
 
@@ -80,41 +83,51 @@ def _timestamps(array: pa.Array, wanted: pa.DataType, zone: str) -> pa.Array:
 
     micros = array.cast(pa.timestamp("us", array.type.tz), safe=False)
     if wanted.tz is not None and array.type.tz is None:
-        return pc.assume_timezone(micros, zone).cast(wanted)
+        return pc.assume_timezone(micros, standard_name(zone)).cast(wanted)
     if wanted.tz is None and array.type.tz is not None:
         return pc.local_timestamp(micros)
     return micros.cast(wanted)
 
 
-def frame_of_rows(schema: Schema, rows: Iterable[Row], environment: TableEnvironment) -> pd.DataFrame:
-    """What is left of a changing table, as a frame."""
+def frame_of(schema: Schema, batches: Iterable[Rows], zone: str) -> pd.DataFrame:
+    """What is left of a table after all changes, as a frame; TIMESTAMP_LTZ as times in the zone."""
     import pandas as pd
 
-    left = remaining(rows)
-    columns = [to_arrow([row[index] for row in left], field.type) for index, field in enumerate(schema)]
-    zone = environment.get_config().get_local_timezone()
+    found = list(batches)
+    length = sum(map(len, found))
+    if all(batch.adds().all() for batch in found):
+        parts = [batch.columns for batch in found]
+        columns = [
+            pa.chunked_array([part[index] for part in parts], arrow_type(field.type))
+            for index, field in enumerate(schema)
+        ]
+    else:
+        left = remaining(row for batch in found for row in python_rows(batch, schema))
+        length = len(left)
+        columns = [to_arrow([row[index] for row in left], field.type) for index, field in enumerate(schema)]
     series = [_series(column, field, zone) for column, field in zip(columns, schema)]
-    frame = pd.concat(series, axis=1) if series else pd.DataFrame(index=range(len(left)))
+    frame = pd.concat(series, axis=1) if series else pd.DataFrame(index=range(length))
     frame.columns = pd.Index([field.name for field in schema])
     return frame
 
 
-def _series(column: pa.Array, field: Field, zone: str) -> pd.Series[Any]:
+def _series(column: pa.Array | pa.ChunkedArray, field: Field, zone: str) -> pd.Series[Any]:
     found = column.to_pandas()
     if isinstance(field.type, t.LocalZonedTimestampType):
-        found = found.dt.tz_convert(zone).dt.tz_localize(None)
+        found = found.dt.tz_convert(standard_name(zone)).dt.tz_localize(None)
     return found  # type: ignore[no-any-return]
 
 
 def remaining(rows: Iterable[Row]) -> Sequence[Row]:
     """The rows that a changelog leaves."""
-    kept: list[Row] = []
-    for row in rows:
-        kind = row.get_row_kind()
-        if kind in (RowKind.INSERT, RowKind.UPDATE_AFTER):
-            kept.append(row)
+    kept: dict[int, Row] = {}
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        # By their text, since values may be lists and dicts.
+        same = places.setdefault(repr(list(row)), [])
+        if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER):
+            kept[place] = row
+            same.append(place)
         else:
-            values = list(row)
-            place = next(index for index in reversed(range(len(kept))) if list(kept[index]) == values)
-            del kept[place]
-    return kept
+            del kept[same.pop()]
+    return list(kept.values())

@@ -146,8 +146,10 @@ def mapped(plan: Rel, node: u.Node, binder: Binder) -> Rel:
         names, node = node.names, node.child
     value = binder.bind(node)
     parts: list[Rex] = [value]
+    own = ["f0"]
     if isinstance(value.type, t.RowType):
-        parts = [field_of(value, name) for name in value.type.names]
+        own = value.type.names
+        parts = [field_of(value, name) for name in own]
     if names and len(names) != len(parts):
         raise problem(f"{text(node)} makes {len(parts)} columns, and alias gives {len(names)} names")
-    return project(plan, parts, names or [f"_c{index}" for index in range(len(parts))])
+    return project(plan, parts, names or own)

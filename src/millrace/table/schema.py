@@ -51,6 +51,20 @@ class DeclaredKey:
     columns: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class DeclaredDistribution:
+    """Buckets that a connector spreads the rows over by some columns. ``kind``: HASH, RANGE or None."""
+
+    columns: tuple[str, ...] = ()
+    kind: str | None = None
+    buckets: int | None = None
+
+    def __str__(self) -> str:
+        names = ", ".join(f"`{name}`" for name in self.columns)
+        by = f" BY {self.kind or ''}({names})" if names else ""
+        return f"DISTRIBUTED{by}" + (f" INTO {self.buckets} BUCKETS" if self.buckets is not None else "")
+
+
 class Schema:
     """Columns, watermark and primary key; nothing is looked up or checked before the table is used."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Field, Rel, Schema
 from millrace.table.catalogs.manager import FoundTable
+from millrace.table.problems import problem
 from millrace.table.projection import renamed
 from millrace.table.sql.binding.resolver import (
     AGGREGATE,
@@ -28,6 +29,8 @@ from millrace.table.udf import (
 if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment
 
+DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
+
 
 class Session:
     """A ``Resolver`` over a table environment."""
@@ -44,6 +47,7 @@ class Session:
         return self._environment._is_streaming
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
+        self._check_hint(options)
         found = self._environment._catalogs.find_table(path)
         if found is None:
             return None
@@ -64,8 +68,13 @@ class Session:
         return renamed(plan, names) if len(names) == len(plan.schema) else plan
 
     def sink(self, path: tuple[str, ...], options: Mapping[str, str]) -> SinkInfo | None:
+        self._check_hint(options)
         found = self._environment._catalogs.find_table(path)
         return None if found is None else sink_info(found.identifier, found.table, options, self._environment)
+
+    def _check_hint(self, options: Mapping[str, str]) -> None:
+        if options and self._environment.get_config().get(DYNAMIC_OPTIONS, "true").lower() != "true":
+            raise problem(f"the hint OPTIONS is switched off: {DYNAMIC_OPTIONS} is false")
 
     def function(self, path: tuple[str, ...]) -> UserFunction | None:
         found = self._environment._functions.find(path)

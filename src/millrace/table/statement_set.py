@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
-from millrace.table.compiled_plan import CompiledPlan
+from millrace.table.compiled_plan import CompiledPlan, compiled
 from millrace.table.explain_detail import ExplainDetail
-from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
 from millrace.table.table import Table
 from millrace.table.table_descriptor import TableDescriptor
@@ -66,4 +65,5 @@ class StatementSet:
         print(self.explain(*extra_details))
 
     def compile_plan(self) -> CompiledPlan:
-        raise not_yet("StatementSet.compile_plan", "StatementSet.execute")
+        """The inserts as they would run now; the set stays as it is."""
+        return compiled(self._plans, self._t_env)

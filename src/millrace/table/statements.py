@@ -11,7 +11,7 @@ from millrace.table.problems import problem
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
 from millrace.table.sql.parser import parse_statement
-from millrace.table.statement_runners import alter, create, describe, drop, settings, show
+from millrace.table.statement_runners import alter_objects, create, describe, drop, plans, settings, show
 from millrace.table.statement_runners.queries import create_table_as
 from millrace.table.table_result import TableResult, plain
 
@@ -33,7 +33,7 @@ def execute_statement(text: str, environment: TableEnvironment) -> TableResult:
 def run(statement: s.Statement, environment: TableEnvironment) -> TableResult:
     runner = _RUNNERS.get(type(statement))
     if runner is None:
-        raise not_yet(f"{type(statement).__name__}: {statement.text[:60]}", _NEAREST.get(type(statement), "INSERT"))
+        raise not_yet(*_NEAREST.get(type(statement), (_kind(statement), "another statement")))
     return runner(statement, environment)
 
 
@@ -108,7 +108,7 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.CreateCatalog: create.catalog,
     s.CreateModel: create.model,
     s.Drop: drop.drop,
-    s.Alter: alter.alter,
+    s.Alter: alter_objects.alter,
     s.Show: show.show,
     s.Describe: describe.describe,
     s.UseCatalog: settings.use_catalog,
@@ -118,17 +118,19 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.UnloadModule: settings.unload_module,
     s.Set: settings.set_option,
     s.Reset: settings.reset_option,
+    s.CompilePlan: plans.compile_plan,
+    s.ExecutePlan: plans.execute_plan,
 }
-_NEAREST: dict[type[s.Statement], str] = {
-    s.CreateMaterializedTable: "CREATE TABLE and a job that INSERTs into it",
-    s.Delete: "INSERT OVERWRITE of the rows that stay",
-    s.Update: "INSERT INTO a table with a PRIMARY KEY",
-    s.Truncate: "INSERT OVERWRITE of no rows",
-    s.Call: "a function of the catalog's class, called from Python",
-    s.Jar: "add_python_file()",
-    s.Analyze: "nothing: statistics are not used",
-    s.CompilePlan: "EXECUTE STATEMENT SET",
-    s.ExecutePlan: "EXECUTE STATEMENT SET",
-    s.StopJob: "millrace savepoint, or the job client's stop_with_savepoint()",
-    s.DescribeJob: "millrace info",
+_NEAREST: dict[type[s.Statement], tuple[str, str]] = {
+    s.CreateMaterializedTable: ("CREATE MATERIALIZED TABLE", "CREATE TABLE and a job that INSERTs into it"),
+    s.Delete: ("DELETE", "INSERT OVERWRITE of the rows that stay"),
+    s.Update: ("UPDATE", "INSERT INTO a table with a PRIMARY KEY"),
+    s.Truncate: ("TRUNCATE TABLE", "INSERT OVERWRITE of no rows"),
+    s.Call: ("CALL", "a function of the catalog's class, called from Python"),
+    s.Jar: ("ADD JAR", "add_python_file()"),
+    s.Analyze: ("ANALYZE TABLE", "nothing, for no plan depends on statistics"),
+    s.StopJob: ("STOP JOB", "millrace savepoint, or the job client's stop_with_savepoint()"),
+    s.DescribeJob: ("DESCRIBE JOB", "millrace info"),
+    s.ClientCommand: ("a command of the SQL client", "millrace sql"),
 }
+"""What is read and cannot be done: its words, and what comes nearest."""

@@ -110,6 +110,12 @@ def _with_schema(scan: StreamScan, schema: Schema, environment: TableEnvironment
         rex = _cast(ref, column.type)
         rexes.append(rex)
         columns.append(Field(column.name, rex.type))
+    # Computed columns may use fields that the schema leaves out.
+    taken = {column.name for column in declared}
+    for index, field in enumerate(scan.schema[:-1]):
+        if field.name not in taken:
+            rexes.append(Ref(field.type, index))
+            columns.append(field)
     below = Project(scan, tuple(rexes), tuple(columns))
     return with_declared(below, Schema(declared, schema.watermark, schema.primary_key), environment)
 

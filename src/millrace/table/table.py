@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Filter, Rel, Sort
 from millrace.relational.rex import Ref, SortKey
 from millrace.relational.rules.subqueries import unnest
+from millrace.table import execution
 from millrace.table import unbound as u
 from millrace.table.binding import Binder, contains_aggregate
 from millrace.table.catalogs.schemas import resolved_schema
+from millrace.table.changelog_arguments import with_codes, without_codes
 from millrace.table.column_changes import added, dropped, replaced_or_added, with_new_names
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.expression import Expression
-from millrace.table.expression_methods.base import node_of
+from millrace.table.expression_methods.base import expression_of, node_of
 from millrace.table.group_windows import bound_window
 from millrace.table.grouping import Grouping
-from millrace.table.not_yet import not_yet
+from millrace.table.old_names import instead
 from millrace.table.over import over_select
 from millrace.table.problems import problem
 from millrace.table.projection import Item, expand, mapped, named, project, renamed, select
@@ -29,6 +31,7 @@ from millrace.table.window import GroupWindow, OverWindow
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame
 
     from millrace.table.catalogs.schemas import ResolvedSchema
     from millrace.table.table_descriptor import TableDescriptor
@@ -75,14 +78,14 @@ class Table(_Query):
     def __getattr__(self, name: str) -> Expression[Any]:
         """``table.a`` is ``col("a")`` for a column that is no method."""
         if name.startswith("_") or name not in self._plan.names:
-            raise AttributeError(f"{type(self).__name__} has no method and no column {name!r}")
+            raise AttributeError(f"Table has no method and no column {name!r}{instead(name)}")
         return Expression(u.Column(name))
 
     # -- columns ------------------------------------------------------------------------------------------------
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Compute columns. With aggregates: one row over all rows."""
-        nodes = [node_of(field) for field in fields]
+        nodes = [expression_of(field) for field in fields]
         if any(contains_aggregate(node, self._binder) for node in nodes):
             return self._table(Grouping(self._plan, self._binder, ()).select(nodes))
         return self._table(select(self._plan, nodes, self._binder))
@@ -97,35 +100,39 @@ class Table(_Query):
 
     def add_columns(self, *fields: Expression[Any]) -> Table:
         """Columns behind those that are there; their names are new."""
-        return self._table(added(self._plan, [node_of(field) for field in fields], self._binder))
+        return self._table(added(self._plan, [expression_of(field) for field in fields], self._binder))
 
     def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
         """Columns in place of those with the same name, or behind."""
-        return self._table(replaced_or_added(self._plan, [node_of(field) for field in fields], self._binder))
+        return self._table(replaced_or_added(self._plan, [expression_of(field) for field in fields], self._binder))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
         """``rename_columns(col("a").alias("b"))``"""
-        return self._table(with_new_names(self._plan, [node_of(field) for field in fields], self._binder))
+        return self._table(with_new_names(self._plan, [expression_of(field) for field in fields], self._binder))
 
     def drop_columns(self, *fields: Expression[Any]) -> Table:
-        return self._table(dropped(self._plan, [node_of(field) for field in fields], self._binder))
+        return self._table(dropped(self._plan, [expression_of(field) for field in fields], self._binder))
 
     def map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
         """The result of a scalar function as all columns. A function without arguments is given the whole row."""
         return self._table(mapped(self._plan, self._row_call(func), self._binder))
 
     def flat_map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
-        """The rows that a table function makes of each row."""
-        produced = correlated(self._plan, self._row_call(func), False, self._binder)
+        """The rows that a table function makes of each row: columns ``f0``, ``f1``, ... unless ``alias`` names them."""
+        node = self._row_call(func)
+        produced = correlated(self._plan, node, False, self._binder)
         width = len(self._plan.schema)
         rexes = [Ref(column.type, width + index) for index, column in enumerate(produced.produced)]
-        return self._table(project(produced, rexes, [column.name for column in produced.produced]))
+        names = [column.name for column in produced.produced]
+        if not isinstance(node, u.Alias) and not getattr(func, "_alias_names", ()):
+            names = [f"f{index}" for index in range(len(names))]
+        return self._table(project(produced, rexes, names))
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
     def filter(self, predicate: Expression[bool]) -> Table:
         """The rows for which the condition is TRUE."""
-        return self._table(unnest(Filter(self._plan, self._binder.condition(node_of(predicate)))))
+        return self._table(unnest(Filter(self._plan, self._binder.condition(expression_of(predicate)))))
 
     def where(self, predicate: Expression[bool]) -> Table:
         """As ``filter``."""
@@ -140,7 +147,7 @@ class Table(_Query):
         """In order: ``order_by(col("a").desc)``. NULL counts as smallest."""
         keys = []
         for field in fields:
-            node = node_of(field)
+            node = expression_of(field)
             descending = isinstance(node, u.Ordered) and node.descending
             rex = self._binder.bind(node.child if isinstance(node, u.Ordered) else node)
             keys.append(SortKey(rex, descending, not descending))
@@ -218,11 +225,11 @@ class Table(_Query):
 
     def _join(self, right: Table, kind: str, predicate: Expression[bool] | None) -> Table:
         self._same_environment(right)
-        condition = None if predicate is None else node_of(predicate)
+        condition = None if predicate is None else expression_of(predicate)
         return self._table(joined(self._plan, right._plan, kind, condition, self._binder))
 
     def _lateral(self, call: Any, left: bool, predicate: Expression[bool] | None) -> Table:
-        condition = None if predicate is None else node_of(predicate)
+        condition = None if predicate is None else expression_of(predicate)
         return self._table(lateral(self._plan, self._row_call(call), left, condition, self._binder))
 
     def _combine(self, kind: str, keep_duplicates: bool, right: Table) -> Table:
@@ -237,11 +244,15 @@ class Table(_Query):
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
         """Rows with equal keys together; ``select`` or ``aggregate`` comes next."""
-        keys = expand([node_of(field) for field in fields], self._binder)
+        keys = expand([expression_of(field) for field in fields], self._binder)
         return GroupedTable(Grouping(self._plan, self._binder, tuple(keys)), self._t_env)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Rows of equal times together; ``group_by`` with the alias of the window comes next."""
+        if not isinstance(window, GroupWindow):
+            raise problem(
+                "a group window needs a size, a time attribute and a name: Tumble.over(...).on(...).alias('w')"
+            )
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
@@ -258,12 +269,13 @@ class Table(_Query):
         return FlatAggregateTable(grouping.flat(self._row_call(func)), self._t_env)
 
     def from_changelog(self, *arguments: Expression[Any]) -> Table:
-        """A stream of changes, with the kind in a column, as a changing table."""
-        raise not_yet("Table.from_changelog", "StreamTableEnvironment.from_changelog_stream")
+        """The table that changes make whose kind is in a column, given by ``descriptor("op").as_argument("op")``;
+        ``map_("c", "INSERT", ...).as_argument("op_mapping")`` says what its codes mean."""
+        return self._table(without_codes(self._plan, list(map(node_of, arguments))))
 
     def to_changelog(self, *arguments: Expression[Any]) -> Table:
-        """A changing table as a stream of changes, with the kind in a column."""
-        raise not_yet("Table.to_changelog", "StreamTableEnvironment.to_changelog_stream")
+        """Every change as an insertion, with its kind in a column ``op``; arguments as of ``from_changelog``."""
+        return self._table(with_codes(self._plan, list(map(node_of, arguments))))
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -283,6 +295,11 @@ class Table(_Query):
         """All rows; of a changing table what is left at the end."""
         return self._t_env._to_pandas(self)
 
+    def to_spark(self) -> DataFrame:
+        """The table as a Spark DataFrame, in batch mode. PyFlink has nothing like it."""
+        frame: DataFrame = execution.to_spark(self._plan, self._t_env)
+        return frame
+
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan as text."""
         return self._t_env._explain([self._plan], extra_details)
@@ -301,7 +318,17 @@ class Table(_Query):
         print(self.get_resolved_schema())
 
 
-class GroupedTable:
+class _Unfinished:
+    """What becomes a table by one more method."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            methods = [each for each in vars(type(self)) if not each.startswith("_")]
+            raise AttributeError(f"{type(self).__name__} has no {name!r}: it becomes a table by {' or '.join(methods)}")
+
+
+class GroupedTable(_Unfinished):
     """A table grouped by keys."""
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
@@ -311,7 +338,7 @@ class GroupedTable:
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys and aggregates."""
-        return Table(self._grouping.select([node_of(field) for field in fields]), self._t_env)
+        return Table(self._grouping.select([expression_of(field) for field in fields]), self._t_env)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
         """One aggregate of each group; its fields and the keys are columns of the next ``select``."""
@@ -322,7 +349,7 @@ class GroupedTable:
         return FlatAggregateTable(self._grouping.flat(self._input._row_call(func)), self._t_env)
 
 
-class GroupWindowedTable:
+class GroupWindowedTable(_Unfinished):
     """A table with a group window."""
 
     def __init__(self, table: Table, window: GroupWindow) -> None:
@@ -331,7 +358,7 @@ class GroupWindowedTable:
 
     def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
         """The alias of the window, and other keys."""
-        nodes = [node_of(field) for field in fields]
+        nodes = [expression_of(field) for field in fields]
         alias = u.Column(self._window.name)
         if alias not in nodes:
             raise problem(f"group_by must name the window '{self._window.name}': group_by(col('{alias.name}'), ...)")
@@ -342,7 +369,7 @@ class GroupWindowedTable:
         return WindowGroupedTable(grouping, self._table._t_env)
 
 
-class WindowGroupedTable:
+class WindowGroupedTable(_Unfinished):
     """A table grouped by a window and keys."""
 
     def __init__(self, grouping: Grouping, t_env: TableEnvironment) -> None:
@@ -351,14 +378,14 @@ class WindowGroupedTable:
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys, aggregates, and start, end, rowtime and proctime of the window: ``col("w").start``."""
-        return Table(self._grouping.select([node_of(field) for field in fields]), self._t_env)
+        return Table(self._grouping.select([expression_of(field) for field in fields]), self._t_env)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
         call = _Query(self._grouping.plan, self._t_env)._row_call(func)
         return AggregatedTable(self._grouping, call, self._t_env)
 
 
-class OverWindowedTable:
+class OverWindowedTable(_Unfinished):
     """A table with over windows."""
 
     def __init__(self, table: Table, windows: tuple[OverWindow, ...]) -> None:
@@ -368,11 +395,11 @@ class OverWindowedTable:
     def select(self, *fields: Expression[Any]) -> Table:
         """Columns, and aggregates over a window: ``col("a").sum.over(col("w"))``."""
         table = self._table
-        nodes = [node_of(field) for field in fields]
+        nodes = [expression_of(field) for field in fields]
         return table._table(over_select(table._plan, self._windows, nodes, table._binder))
 
 
-class AggregatedTable:
+class AggregatedTable(_Unfinished):
     """A table with one aggregate of each group."""
 
     def __init__(self, grouping: Grouping, call: u.Node, t_env: TableEnvironment) -> None:
@@ -382,10 +409,10 @@ class AggregatedTable:
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys, and the fields of the aggregate by name."""
-        return Table(self._grouping.select([node_of(field) for field in fields], self._call), self._t_env)
+        return Table(self._grouping.select([expression_of(field) for field in fields], self._call), self._t_env)
 
 
-class FlatAggregateTable:
+class FlatAggregateTable(_Unfinished):
     """The keys of groups, with the rows that a function made of them."""
 
     def __init__(self, plan: Rel, t_env: TableEnvironment) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import sys
-from zoneinfo import ZoneInfo
 
 from millrace.common import config_values
 from millrace.common.configuration import Configuration
 from millrace.common.time import Duration
 from millrace.datastream.dependencies import EXECUTABLE
+from millrace.relational.zones import zone_of
 from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
 from millrace.table.sql_dialect import SqlDialect
@@ -101,9 +101,9 @@ def _check(key: str, value: str) -> None:
         raise not_yet(f"SQL dialect {value}", "the default dialect, Flink SQL")
     if key == ZONE and value != "default":
         try:
-            ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            raise problem(f"{ZONE}: there is no time zone {value!r}; e.g. 'Europe/Berlin', 'UTC'") from None
+            zone_of(value)
+        except ValueError as error:
+            raise problem(f"{ZONE}: {error}") from None
     if key == STATE_TTL:
         try:
             found = config_values.to_duration(value)

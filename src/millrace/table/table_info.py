@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from millrace.relational.nodes import Field, Project, Rel, Scan, Watermark
-from millrace.relational.rex import Rex
-from millrace.relational.sources import TableContext, TableFactory, TableSource
+from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
+from millrace.relational.rex import Call, Ref, Rex
+from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSource
+from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table import unbound as u
 from millrace.table.binding import Binder
 from millrace.table.catalogs.objects import CatalogBaseTable
@@ -70,18 +72,34 @@ def source_info(
     context = table_context(identifier, table, options, environment)
     factory = factory_of(context.options, context.summary)
     schema = table.get_unresolved_schema()
-    columns = (*context.columns, *(Field(name, kind) for name, _, kind in context.metadata))
     lookup = None
     if type(factory).lookup_source is not TableFactory.lookup_source:
-        lookup = lambda key: factory.lookup_source(context, key)
-    scan = Scan(context.path, columns, _source(factory, context, lookup is not None))
+        lookup = lambda key: _looked_up(factory, context, key)
+    scan = Scan(context.path, _read_columns(context), _source(factory, context, lookup is not None))
     return TableInfo(context.path, with_declared(scan, schema, environment), (), {}, None, context.primary_key, lookup)
+
+
+def described(identifier: ObjectIdentifier, table: CatalogBaseTable, environment: TableEnvironment) -> Rel:
+    """The columns of a table as a plan that nobody runs: it need not be one that can be read."""
+    context = table_context(identifier, table, {}, environment)
+    return with_declared(Scan(context.path, _read_columns(context), None), table.get_unresolved_schema(), environment)
+
+
+def _read_columns(context: TableContext) -> tuple[Field, ...]:
+    return (*context.columns, *(Field(name, kind) for name, _, kind in context.metadata))
+
+
+def _looked_up(factory: TableFactory, context: TableContext, key: Sequence[int]) -> LookupTableSource:
+    source = factory.lookup_source(context, key)
+    source.table = context
+    return source
 
 
 def _source(factory: TableFactory, context: TableContext, optional: bool) -> TableSource | None:
     if optional and type(factory).source is TableFactory.source:
         return None  # it can only be looked up
     source = factory.source(context)
+    source.table = context
     names = [column.name for column in context.columns]
     source.primary_key = tuple(names.index(name) for name in context.primary_key)
     return source
@@ -98,7 +116,32 @@ def with_declared(scan: Rel, schema: Schema, environment: TableEnvironment) -> R
     if schema.watermark is None:
         return plan
     binder = Binder(plan.schema, environment)
-    return Watermark(plan, binder.index(schema.watermark.column), binder.bind(_node(schema.watermark.expression)))
+    column, expression = binder.index(schema.watermark.column), binder.bind(_node(schema.watermark.expression))
+    if isinstance(expression, Call) and expression.function == "SOURCE_WATERMARK":
+        return _with_watermarks_of(scan, plan, column)
+    for what, kind in (("the column", plan.schema[column].type), ("the expression", expression.type)):
+        if not isinstance(kind, (TimestampType, LocalZonedTimestampType)):
+            raise problem(
+                f"WATERMARK FOR {plan.names[column]}: {what} is a {kind}, and event time is a TIMESTAMP or "
+                "TIMESTAMP_LTZ: compute a column, with TO_TIMESTAMP, e.g."
+            )
+    return Watermark(plan, column, expression)
+
+
+def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:
+    """The column becomes the event time attribute of watermarks that are there already."""
+    below = scan
+    while isinstance(below, Project):
+        below = below.input
+    name = plan.names[column]
+    if not isinstance(below, StreamScan):
+        raise problem(
+            f"column '{name}': SOURCE_WATERMARK() is for DataStreams, which have watermarks; write an expression, as "
+            f"in WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND"
+        )
+    refs = tuple(Ref(field.type, index) for index, field in enumerate(plan.schema))
+    fields = (replace(each, time=ROWTIME) if index == column else each for index, each in enumerate(plan.schema))
+    return Project(plan, refs, tuple(fields))
 
 
 def _bound(column: Declared, binder: Binder) -> Rex:
@@ -137,7 +180,13 @@ def sink_info(
     if table.is_view:
         raise problem(f"{identifier} is a view: it cannot be written to")
     context = table_context(identifier, table, options, environment)
+    if table.distribution is not None:
+        raise problem(
+            f"{identifier} is {table.distribution}, and the connector '{context.options.get('connector')}' has no "
+            "buckets: ALTER TABLE ... DROP DISTRIBUTION"
+        )
     sink = factory_of(context.options, context.summary).sink(context)
+    sink.table = context
     schema = table.get_unresolved_schema()
     written = [column for column in schema.columns if column.expression is None and not column.virtual]
     physical = {column.name: column for column in context.columns}

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
 from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.compiled_plan import CompiledPlan
+from millrace.table.compiled_plan import CompiledPlan, compiled
 from millrace.table.explain_detail import ExplainDetail
-from millrace.table.not_yet import not_yet
 
 if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment
@@ -43,4 +42,5 @@ class TablePipeline:
         return None if name.startswith("*anonymous") else ObjectIdentifier(*self._plan.path)
 
     def compile_plan(self) -> CompiledPlan:
-        raise not_yet("TablePipeline.compile_plan", "TablePipeline.execute")
+        """The plan as it would run now."""
+        return compiled([self._plan], self._t_env)

@@ -10,6 +10,7 @@ from millrace.common.job_client import JobClient
 from millrace.common.types import Row, row_of
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Schema
+from millrace.relational.rows import Rows
 from millrace.table import tableau
 from millrace.table.catalogs.schemas import ResolvedSchema, resolved_schema
 from millrace.table.cells import row_texts
@@ -75,8 +76,11 @@ class TableResult:
         max_width: int = MAX_WIDTH,
         close: Callable[[], None] | None = None,
         wait: Callable[[float | None], None] | None = None,
+        batches: Iterable[Rows] = (),
     ) -> None:
         self._columns = columns
+        self._batches = batches
+        """of a query: what its rows are made of"""
         self._rows = CloseableIterator(iter(rows), close)
         self._kind = kind
         self._job_client = job_client

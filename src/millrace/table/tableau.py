@@ -49,21 +49,30 @@ def widths_by_content(names: Sequence[str], rows: Sequence[Sequence[str]], most:
 
 def lines(names: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
     """The lines of a table, one after the other as rows come; ``Empty set`` without rows."""
-    border = "+" + "".join("-" * (width + 2) + "+" for width in widths)
     count = 0
     for row in rows:
         if count == 0:
-            yield from (border, _line(names, widths), border)
-        yield _line(row, widths)
+            yield from header(names, widths)
+        yield line(row, widths)
         count += 1
     if count == 0:
         yield "Empty set"
         return
-    yield border
+    yield border(widths)
     yield f"{count} {'rows' if count > 1 else 'row'} in set"
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def header(names: Sequence[str], widths: Sequence[int]) -> tuple[str, str, str]:
+    """The lines above the rows."""
+    return border(widths), line(names, widths), border(widths)
+
+
+def border(widths: Sequence[int]) -> str:
+    return "+" + "".join("-" * (width + 2) + "+" for width in widths)
+
+
+def line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """One row; what is too wide ends in dots."""
     return "|" + "".join(f" {_fitted(cell, width)} |" for cell, width in zip(cells, widths))
 
 

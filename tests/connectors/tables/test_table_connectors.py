@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,19 @@ def test_print(capsys: pytest.CaptureFixture[str]) -> None:
     committer.commit(writer.prepare_commit())
     assert capsys.readouterr().out == "me:2> +I[1, x]\nme:2> -D[null, y]\n"
     assert writer.prepare_commit() == []
+
+
+@pytest.mark.parametrize(
+    ("identifier", "subtasks", "prefix"),
+    [("", 1, ""), ("", 3, "2> "), ("out", 1, "out> "), ("out", 3, "out:2> ")],
+)
+def test_print_names_sink_and_subtask(identifier: str, subtasks: int, prefix: str) -> None:
+    where: Any = SimpleNamespace(
+        get_number_of_parallel_subtasks=lambda: subtasks, get_index_of_subtask=lambda: 1 if subtasks > 1 else 0
+    )
+    writer = PrintFactory().sink(context({"print-identifier": identifier})).stream().create_writer(where)
+    writer.write(batch(), None)  # type: ignore[arg-type]
+    assert writer.prepare_commit() == [[f"{prefix}+I[1, x]", f"{prefix}-D[null, y]"]]
 
 
 def test_blackhole() -> None:

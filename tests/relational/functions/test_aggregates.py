@@ -77,6 +77,8 @@ REFUSED: list[tuple[str, list[DataType]]] = [
     ("PERCENTILE", [INT, DOUBLE, DOUBLE]),
     ("BITMAP_BUILD_AGG", [BIGINT]),
     ("BITMAP_OR_AGG", [INT]),
+    ("JSON_ARRAYAGG", [t.MapType(INT, INT)]),
+    ("JSON_OBJECTAGG", [TEXT, t.RawType()]),
 ]
 
 

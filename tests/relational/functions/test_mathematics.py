@@ -55,6 +55,7 @@ EXAMPLES = [
     Example("ATAN2", [1, 1], math.pi / 4, SOURCE, close=True),
     Example("ATAN2", [-1.0, 0.0], -math.pi / 2, SOURCE, close=True),
     Example("ATAN2", [0.0, -1.0], math.pi, SOURCE, close=True),
+    Example("ATAN2", [-0.0, -1.0], -math.pi, JAVA, close=True),
     Example("PI", [], math.pi, DOCS),
     Example("E", [], math.e, DOCS),
 ]

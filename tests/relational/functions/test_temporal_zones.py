@@ -14,40 +14,10 @@ from millrace.relational.functions.temporal_zones import (
     local_of,
     local_times,
     micros_of,
-    zone_of,
-    zone_or_gmt,
 )
+from millrace.relational.zones import zone_of
 
-WINTER = dt.datetime(2024, 1, 1)
 BERLIN = "Europe/Berlin"
-
-
-@pytest.mark.parametrize(
-    ("name", "hours"),
-    [
-        ("UTC", 0),
-        ("Z", 0),
-        ("GMT", 0),
-        ("GMT+8", 8),
-        ("GMT-08:00", -8),
-        ("UTC+05:30", 5.5),
-        ("+0530", 5.5),
-        ("-03:00", -3),
-        ("PST", -8),
-        ("EST", -5),
-        ("CTT", 8),
-        (BERLIN, 1),
-    ],
-)
-def test_names_of_zones_are_those_of_java(name: str, hours: float) -> None:
-    assert WINTER.replace(tzinfo=zone_of(name)).utcoffset() == dt.timedelta(hours=hours)
-
-
-@pytest.mark.parametrize("name", ["Mars/Base", "", "GMT+19", "../etc", "GMT*"])
-def test_unknown_zones(name: str) -> None:
-    with pytest.raises(ValueError, match="time zone"):
-        zone_of(name)
-    assert zone_or_gmt(name) is dt.timezone.utc
 
 
 @pytest.mark.parametrize(

@@ -52,19 +52,26 @@ DUCKDB = {
 }  # fmt: skip
 
 
+def by_duckdb(query: str) -> tuple[Any, ...]:
+    """The only row of a query, on a connection of its own: a result of others may be open on the common one."""
+    with duckdb.connect() as connection:
+        [row] = connection.sql(query).fetchall()
+    return tuple(row)
+
+
 @pytest.mark.parametrize("name", DUCKDB)
 @pytest.mark.parametrize("distinct", [False, True])
 def test_numbers_as_duckdb(name: str, distinct: bool) -> None:
     rows = ", ".join(f"({'NULL' if each is None else each}::DOUBLE)" for each in NUMBERS)
     query = f"SELECT {DUCKDB[name]}({'DISTINCT' if distinct else ''} x) FROM (VALUES {rows}) AS t(x)"
-    (expected,) = duckdb.sql(query).fetchall()[0]
+    (expected,) = by_duckdb(query)
     assert aggregated(name, DOUBLE, NUMBERS, distinct=distinct) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.99, 1.0])
 def test_percentile_as_duckdb(share: float) -> None:
     rows = ", ".join(f"({'NULL' if each is None else each}::DOUBLE)" for each in NUMBERS)
-    (expected,) = duckdb.sql(f"SELECT quantile_cont(x, {share}) FROM (VALUES {rows}) AS t(x)").fetchall()[0]
+    (expected,) = by_duckdb(f"SELECT quantile_cont(x, {share}) FROM (VALUES {rows}) AS t(x)")
     call = aggregate_call("PERCENTILE", (Ref(DOUBLE, 0), Literal(t.DoubleType(False), share)))
     assert value_of(call, [DOUBLE], [(each,) for each in NUMBERS]) == pytest.approx(expected)
 
@@ -140,6 +147,28 @@ JSON: list[tuple[str, list[int], dict[str, Any], Any]] = [
 def test_json(name: str, columns: list[int], options: dict[str, Any], expected: Any) -> None:
     call = aggregate_call(name, [Ref(JSON_TYPES[index], index) for index in columns], options)
     assert json.loads(value_of(call, JSON_TYPES, JSON_ROWS)) == expected
+
+
+JSON_TEXTS: list[tuple[DataType, Any, str]] = [
+    (DOUBLE, 1e20, "1.0E20"),
+    (DOUBLE, math.nan, '"NaN"'),
+    (t.DecimalType(38, 2), Decimal("12345678901234567890.10"), "12345678901234567890.1"),
+    (t.VarBinaryType(9), b"ab", '"YWI="'),
+    (t.TimestampType(6), datetime(2020, 1, 2, 3, 4, 5, 600000), '"2020-01-02T03:04:05.6"'),
+    (t.ArrayType(t.BooleanType()), [True, None], "[true,null]"),
+]
+
+
+@pytest.mark.parametrize(("data_type", "value", "expected"), JSON_TEXTS)
+def test_json_is_written_as_json_string_writes_it(data_type: DataType, value: Any, expected: str) -> None:
+    """What Jackson writes for the values of Java."""
+    call = aggregate_call("JSON_ARRAYAGG", [Ref(data_type, 0)])
+    assert value_of(call, [data_type], [(value,)]) == f"[{expected}]"
+
+
+def test_json_keys_are_in_order() -> None:
+    call = aggregate_call("JSON_OBJECTAGG", [Ref(JSON_TYPES[0], 0), Ref(JSON_TYPES[0], 0)])
+    assert value_of(call, JSON_TYPES[:1], [("b",), ("a",)]) == '{"a":"a","b":"b"}'
 
 
 def test_json_keys_are_not_null() -> None:

@@ -49,6 +49,25 @@ def test_a_deletion_brings_the_whole_row() -> None:
     assert found == [(INSERT, ("a", 1)), (DELETE, ("a", 1))]
 
 
+def test_every_version() -> None:
+    """For a temporal join: no version is left out, however many a batch has. A deletion that is more than its key has
+    the time when it was."""
+    changes = [
+        (INSERT, 1),
+        (UPDATE_AFTER, 2),
+        (UPDATE_BEFORE, 2),
+        (UPDATE_AFTER, 3),
+        (DELETE, 4),
+        (DELETE, 4),
+        (INSERT, 5),
+    ]
+    script = [element(("a", number), TYPES, kind) for kind, number in changes]
+    script += [element(("a", None), TYPES, DELETE), EndInput()]
+    config = ChangelogNormalize(keys=(0,), types=TYPES, before=False, every=True)
+    wanted = [(INSERT, 1), (UPDATE_AFTER, 2), (UPDATE_AFTER, 3), (DELETE, 4), (INSERT, 5), (DELETE, 5)]
+    assert run(config, script) == [(kind, ("a", number)) for kind, number in wanted]
+
+
 def test_drop_old_rows() -> None:
     kinds = [INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE]
     script = [*(element(("a", kind), TYPES, kind) for kind in kinds), EndInput()]

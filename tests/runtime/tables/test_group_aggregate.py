@@ -193,6 +193,18 @@ def test_global_before_the_end() -> None:
     assert run(config(FOLDING[:1], keys=(), key_types=()), script) == [(INSERT, (1,)), (DELETE, (1,))]
 
 
+def test_the_row_of_nothing_comes_once() -> None:
+    """Also if a savepoint is taken behind the end of the input: who is restored from it meets the end again."""
+    with harness(config(FOLDING[:1], keys=(), key_types=())) as first:
+        first.end_input()
+        first.end_epoch()
+        assert changes_of(first.values) == [(INSERT, (0,))]
+        with first.restored() as second:
+            second.end_input()
+            second.end_epoch()
+            assert second.values == []
+
+
 def test_state_on_disk() -> None:
     rows = [("a", n % 3, n / 2, Decimal(n), "xyz"[n % 3], n % 2 == 0) for n in range(8)]
     script = [*(element(row, TYPES) for row in rows), element(rows[2], TYPES, DELETE), EndInput()]

@@ -214,7 +214,7 @@ def test_an_error_names_the_function_and_the_arguments() -> None:
 def test_a_result_of_another_type_is_shown() -> None:
     wrapper = udf(lambda value: "x" if value == 2 else value, result_type="BIGINT", name="wrong")
     text = fail_with(UdfProject(input=ROW, expressions=(call(wrapper, NUMBER),)), (1, "a"), (2, "b"))
-    assert "BIGINT returned 'x'" in text
+    assert "wrong() is declared as BIGINT and returned 'x'" in text
 
 
 def test_a_pandas_function_must_keep_the_length() -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from millrace.connectors.tables.values import results_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
 from millrace.relational import types as t
@@ -14,7 +15,9 @@ from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import INSERT, UPDATE_AFTER, Rows
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.values import to_python
+from millrace.table.pandas_frames import remaining
 from millrace.table.planner.plan import Options
+from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.testing.local import run_locally
 
@@ -35,6 +38,24 @@ def project(plan: n.Rel, **columns: Rex) -> n.Project:
     return n.Project(plan, tuple(columns.values()), fields)
 
 
+def insert(t_env: Any, *statements: str) -> list[str]:
+    """Run INSERTs as one job; the names of its operators."""
+    plans = [plan for statement in statements for plan in t_env._insert_plans(statement)]
+    environment = StreamExecutionEnvironment()
+    environment.set_parallelism(2)
+    surroundings = surroundings_of(t_env)
+    add_to_program([optimise(plan, surroundings) for plan in plans], environment._program, options_of(t_env))
+    names = [node.name for node in environment._program.added()]
+    run_locally(environment)
+    return names
+
+
+def rows_of(table: str) -> list[tuple[Any, ...]]:
+    """What a table of the connector ``values`` holds after all changes."""
+    rows = remaining(results_of(f"default_catalog.default_database.{table}"))
+    return sorted((tuple(row) for row in rows), key=repr)
+
+
 def changelog(plan: n.Rel, parallelism: int = 2, epoch_records: int | None = None) -> list[tuple[int, tuple[Any, ...]]]:
     """The changes that a program of this plan gives: (kind, row)."""
     env = StreamExecutionEnvironment()
@@ -43,9 +64,7 @@ def changelog(plan: n.Rel, parallelism: int = 2, epoch_records: int | None = Non
     add_to_program([plan], env._program, Options())
     types = [column.type for column in plan.schema]
     return [
-        change
-        for rows in run_locally(env, epoch_records=epoch_records).collected
-        for change in _changes(rows, types)
+        change for rows in run_locally(env, epoch_records=epoch_records).collected for change in _changes(rows, types)
     ]
 
 

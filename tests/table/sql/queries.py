@@ -268,6 +268,15 @@ OVERS = _group(
     "AS big FROM orders",
     "SELECT id, FIRST_VALUE(item) OVER (PARTITION BY emp ORDER BY id) AS f FROM orders",
     "SELECT id, DENSE_RANK() OVER (PARTITION BY id % 2 ORDER BY dept + 1, id) AS r FROM emp WHERE dept > 0",
+    "SELECT id, SUM(salary) OVER (PARTITION BY dept ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s "
+    "FROM emp",
+    "SELECT id, COUNT(*) OVER (ORDER BY id RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS n FROM emp",
+    "SELECT id, NTILE(3) OVER (ORDER BY id) AS b, PERCENT_RANK() OVER (ORDER BY id) AS p, "
+    "CUME_DIST() OVER (ORDER BY id DESC) AS c FROM emp",
+    "SELECT dept, MAX(s) OVER (ORDER BY dept ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS m "
+    "FROM (SELECT dept, SUM(salary) AS s FROM emp WHERE dept > 0 GROUP BY dept) AS t",
+    "SELECT item, SUM(price) OVER (PARTITION BY emp ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM "
+    "(SELECT *, ROW_NUMBER() OVER (PARTITION BY item ORDER BY price DESC, id) AS n FROM orders) AS t WHERE n <= 1",
 )
 SORTS = _sorted(
     "sort",

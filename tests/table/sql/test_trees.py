@@ -75,6 +75,7 @@ EXPRESSIONS: dict[str, exp.Expr] = {
     "a SIMILAR TO b": exp.SimilarTo(this=A, expression=B),
     "(a, b) OVERLAPS (c, d)": call("OVERLAPS", A, B, C, D),
     "CASE a WHEN b THEN c ELSE d END": exp.Case(this=A, ifs=[exp.If(this=B, true=C)], default=D),
+    "CASE a WHEN b, d THEN c END": exp.Case(this=A, ifs=[exp.If(this=B, true=C), exp.If(this=D, true=C)]),
     "CAST(a AS INT NOT NULL)": exp.Cast(this=A, to=n.TypeName(this=types.IntType(False))),
     "try_cast(a AS STRING)": exp.TryCast(this=A, to=n.TypeName(this=types.string())),
     "(a, b)": exp.Tuple(expressions=[A, B]),

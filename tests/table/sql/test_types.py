@@ -91,6 +91,8 @@ def test_comments_of_fields_are_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "column"),
     [
+        ("CHAR(0)", "a length is from 1 to 2147483647, not 0", 5),
+        ("VARBINARY(0)", "a length is from 1 to 2147483647, not 0", 10),
         ("DECIMAL(39)", "the precision of a DECIMAL is from 1 to 38, not 39", 1),
         ("ROW<a DECIMAL(5, 6)>", "the scale of a DECIMAL(5, ..) is from 0 to 5, not 6", 7),
         ("TIMESTAMP(10)", "the precision of TIMESTAMP is from 0 to 9, not 10", 1),

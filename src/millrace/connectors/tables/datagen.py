@@ -16,6 +16,8 @@ from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import TableContext, TableFactory, TableSource
 
 BATCH = 8192
+AT_ONCE = 16
+"""batches"""
 DEFAULT_RATE = 10_000
 """rows a second of a streaming query"""
 
@@ -55,7 +57,7 @@ class DatagenSource(TableSource):
         chosen = tuple((index, self._generators[index]) for index in columns)
         batches = None if self._count is None else -(-self._count // size)
         limit = None if self._rate is None else RateLimiterStrategy.per_second(self._rate / size)
-        return DataGeneratorSource(Batches(chosen, size, self._count, self._seed), batches, limit)
+        return DataGeneratorSource(Batches(chosen, size, self._count, self._seed), batches, limit, at_once=AT_ONCE)
 
 
 class DatagenFactory(TableFactory):

@@ -37,6 +37,12 @@ def _text(data_type: DataType) -> Text:
         return lambda value: f"{_moment(value.astimezone(datetime.timezone.utc), always_seconds=True)}Z"
     if isinstance(data_type, (t.TimestampType, t.TimeType)):
         return _moment
+    if isinstance(data_type, t.DecimalType):
+        return lambda value: f"{value:.{data_type.scale}f}"
+    if isinstance(data_type, t.DayTimeIntervalType):
+        return _duration
+    if isinstance(data_type, t.YearMonthIntervalType):
+        return _period
     return _parts(data_type)
 
 
@@ -49,11 +55,36 @@ def _moment(value: Any, always_seconds: bool = False) -> str:
     return whole if value.second or always_seconds else whole[:-3]
 
 
+def _duration(span: datetime.timedelta) -> str:
+    """As ``java.time.Duration`` shows it: ``PT25H3M4.5S``."""
+    micros = span // datetime.timedelta(microseconds=1)
+    if not micros:
+        return "PT0S"
+    sign = "-" if micros < 0 else ""
+    seconds, fraction = divmod(abs(micros), 1_000_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{sign}{hours}H" if hours else ""
+    text += f"{sign}{minutes}M" if minutes else ""
+    if seconds or fraction:
+        digits = f".{fraction:06d}".rstrip("0") if fraction else ""
+        text += f"{sign}{seconds}{digits}S"
+    return f"PT{text}"
+
+
+def _period(months: int) -> str:
+    """As ``java.time.Period`` shows it: ``P1Y2M``."""
+    years, rest = divmod(abs(months), 12)
+    sign = "-" if months < 0 else ""
+    text = (f"{sign}{years}Y" if years else "") + (f"{sign}{rest}M" if rest else "")
+    return f"P{text}" if text else "P0D"
+
+
 def _parts(data_type: DataType) -> Text:
-    if isinstance(data_type, t.ArrayType):
+    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
         each = _nullable(_text(data_type.element_type))
         return lambda values: f"[{', '.join(map(each, values))}]"
-    if isinstance(data_type, (t.MapType, t.MultisetType)):
+    if isinstance(data_type, (t.MapType, t.MapViewType, t.MultisetType)):
         multiset = isinstance(data_type, t.MultisetType)
         key = _nullable(_text(data_type.element_type if multiset else data_type.key_type))  # type: ignore[union-attr]
         item = str if multiset else _nullable(_text(data_type.value_type))  # type: ignore[union-attr]

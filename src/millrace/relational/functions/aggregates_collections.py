@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.functions.aggregate_json import as_json, as_json_array, as_json_object
 from millrace.relational.functions.aggregate_parts import Accumulation, Entry, Keeping
 from millrace.relational.functions.aggregates import aggregate
+from millrace.relational.functions.json_text import IN_JSON, json_array, json_object, nullable_writer
 from millrace.relational.functions.registry import Signature, SignatureError
 from millrace.relational.functions.signatures import ANY, DOUBLE_TYPE, STRING, TEXT, takes
 from millrace.relational.rex import AggCall, Literal, Rex
@@ -68,16 +68,17 @@ class JsonObjectAgg(Keeping):
     value_type: DataType
 
     def result(self, entries: Sequence[Entry]) -> Any:
-        found: dict[str, str] = {}
+        write = nullable_writer(self.value_type)
+        found: list[tuple[str, str]] = []
         for key, value in in_sequence(entries):
             if key is None:
                 raise ValueError("JSON_OBJECTAGG: a key is NULL; leave such rows out: FILTER (WHERE key IS NOT NULL)")
             if value is not None or not self.absent:
-                found[key] = as_json(value, self.value_type)
-        return as_json_object(found)
+                found.append((key, write(value)))
+        return json_object(found)
 
     def empty(self) -> Any:
-        return as_json_object({})
+        return json_object(())
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,12 @@ class JsonArrayAgg(Keeping):
     item_type: DataType
 
     def result(self, entries: Sequence[Entry]) -> Any:
+        write = nullable_writer(self.item_type)
         items = (args[0] for args in in_sequence(entries))
-        return as_json_array([as_json(item, self.item_type) for item in items if item is not None or not self.absent])
+        return json_array(write(item) for item in items if item is not None or not self.absent)
 
     def empty(self) -> Any:
-        return as_json_array([])
+        return json_array(())
 
 
 @dataclass(frozen=True)
@@ -178,12 +180,12 @@ def array_agg(call: AggCall, retracts: bool) -> Accumulation:
     return ArrayAggWithoutNulls() if call.option("nulls") == "IGNORE" else ArrayAgg()
 
 
-@aggregate("JSON_OBJECTAGG", takes(TEXT, ANY, result=STRING, nullable=False))
+@aggregate("JSON_OBJECTAGG", takes(TEXT, IN_JSON, result=STRING, nullable=False))
 def json_objectagg(call: AggCall, retracts: bool) -> Accumulation:
     return JsonObjectAgg(call.option("on_null", "NULL") == "ABSENT", call.args[1].type)
 
 
-@aggregate("JSON_ARRAYAGG", takes(ANY, result=STRING, nullable=False))
+@aggregate("JSON_ARRAYAGG", takes(IN_JSON, result=STRING, nullable=False))
 def json_arrayagg(call: AggCall, retracts: bool) -> Accumulation:
     return JsonArrayAgg(call.option("on_null", "ABSENT") == "ABSENT", call.args[0].type)
 

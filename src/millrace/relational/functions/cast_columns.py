@@ -16,7 +16,9 @@ from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.casting import as_decimal, is_bytes, is_text
 from millrace.relational.functions.registry import Column
+from millrace.relational.functions.temporal_zones import local_times
 from millrace.relational.types import DataType
+from millrace.relational.zones import standard_name
 
 Kernel: TypeAlias = "Callable[[Any], Column | None]"
 
@@ -73,7 +75,7 @@ def _to_text(source: DataType, target: DataType, zone: str) -> Kernel | None:
 def _local(source: DataType, zone: str) -> Callable[[Any], Any]:
     """Date and time in the zone of the session."""
     if isinstance(source, t.LocalZonedTimestampType):
-        return lambda column: pc.local_timestamp(column.cast(pa.timestamp("us", zone)))
+        return lambda column: local_times(column, zone)
     return lambda column: column
 
 
@@ -156,7 +158,7 @@ def _timestamp(source: DataType, target: DataType, wanted: pa.DataType, zone: st
         moved = column if same else local(column).cast(pa.timestamp("us"))
         if zoned and not same:
             try:
-                moved = pc.assume_timezone(moved, zone, ambiguous="earliest").cast(wanted)
+                moved = pc.assume_timezone(moved, standard_name(zone), ambiguous="earliest").cast(wanted)
             except pa.ArrowInvalid:
                 return None  # a time that the zone skips
         if coarser:

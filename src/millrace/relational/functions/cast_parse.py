@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from millrace.relational import types as t
 from millrace.relational.functions import decimals
 from millrace.relational.types import DataType
+from millrace.relational.zones import zone_of
 
 Parse = Callable[[str], Any]
 
@@ -68,7 +68,7 @@ def _reader(target: DataType, zone: str) -> Parse | None:
     if isinstance(target, t.TimestampType):
         return lambda text: _timestamp(text, target.precision)
     if isinstance(target, t.LocalZonedTimestampType):
-        local = ZoneInfo(zone)
+        local = zone_of(zone)
         return lambda text: _timestamp(text, target.precision).replace(tzinfo=local).astimezone(dt.timezone.utc)
     if isinstance(target, t.YearMonthIntervalType):
         return _months

@@ -7,12 +7,12 @@ import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from millrace.relational import types as t
 from millrace.relational.types import DataType
+from millrace.relational.zones import zone_of
 
 Format = Callable[[Any], str]
 _NULL = "NULL"
@@ -31,7 +31,7 @@ def formatter(source: DataType, zone: str) -> Format | None:
     if isinstance(source, t.TimestampType):
         return lambda value: timestamp_text(value, source.precision)
     if isinstance(source, t.LocalZonedTimestampType):
-        local = ZoneInfo(zone)
+        local = zone_of(zone)
         return lambda value: timestamp_text(value.astimezone(local), source.precision)
     if isinstance(source, (t.ArrayType, t.MapType, t.MultisetType, t.RowType)):
         return _nested(source, zone)

@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from millrace.relational import types as t
 from millrace.relational.casting import as_decimal, is_bytes, is_number, is_text
@@ -21,6 +20,7 @@ from millrace.relational.functions.cast_parse import CastError, parser
 from millrace.relational.functions.cast_text import formatter
 from millrace.relational.functions.cast_variants import from_variant, to_variant
 from millrace.relational.types import DataType
+from millrace.relational.zones import zone_of
 
 Convert = Callable[[Any], Any]
 
@@ -180,7 +180,7 @@ def _to_interval(source: DataType, target: DataType) -> Convert | None:
 
 def _to_time(source: DataType, target: DataType, zone: str) -> Convert | None:
     """By way of a date and time in the zone of the session."""
-    local = ZoneInfo(zone)
+    local = zone_of(zone)
     into: dict[type[DataType], Convert] = {
         t.DateType: lambda value: dt.datetime(value.year, value.month, value.day),
         t.TimeType: lambda value: dt.datetime.combine(_EPOCH, value),

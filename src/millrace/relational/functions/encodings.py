@@ -52,10 +52,10 @@ def _charset(name: str) -> str:
 @scalar("DECODE", takes(BYTES, TEXT, result=STRING))
 def _decode(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """What cannot be decoded becomes U+FFFD."""
-    return by_row(call, args, _decoded, prepare={1: _charset})
+    return by_row(call, args, decoded_text, prepare={1: _charset})
 
 
-def _decoded(value: bytes, charset: str) -> str:
+def decoded_text(value: bytes, charset: str) -> str:
     if charset == "utf-16" and value[:2] not in (b"\xff\xfe", _BIG_ENDIAN_MARK):
         charset = "utf-16-be"
     return value.decode(charset, "replace")
@@ -64,10 +64,10 @@ def _decoded(value: bytes, charset: str) -> str:
 @scalar("ENCODE", takes(TEXT, TEXT, result=BYTES_TYPE))
 def _encode(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """What the character set lacks becomes ``?``."""
-    return by_row(call, args, _encoded, prepare={1: _charset})
+    return by_row(call, args, encoded_text, prepare={1: _charset})
 
 
-def _encoded(text: str, charset: str) -> bytes:
+def encoded_text(text: str, charset: str) -> bytes:
     if charset == "utf-16":
         return (_BIG_ENDIAN_MARK if text else b"") + text.encode("utf-16-be", "replace")
     return text.encode(charset, "replace")

@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.json_text import (
+    IN_JSON,
     Write,
     json_array,
     json_object,
@@ -27,7 +28,7 @@ _ON_NULL = ("NULL", "ABSENT")
 def _writable(args: Sequence[Rex]) -> None:
     for arg in args:
         if writer(arg.type) is None:
-            raise SignatureError(f"it takes values that JSON can hold (keys of maps are STRINGs), not {arg.type}")
+            raise SignatureError(f"it takes {IN_JSON.name}, not {arg.type}")
 
 
 def _on_null(options: dict[str, Any]) -> None:
@@ -88,14 +89,7 @@ def make_array(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
     return by_row(call, args, text, nulls=True)
 
 
-def _infer_string(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    if len(args) != 1:
-        raise SignatureError("it takes (value)")
-    _writable(args)
-    return signature([args[0].type], STRING)
-
-
-@scalar("JSON_STRING", _infer_string)
+@scalar("JSON_STRING", takes(IN_JSON, result=STRING))
 def json_string(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     write = writer(call.args[0].type)
     assert write is not None

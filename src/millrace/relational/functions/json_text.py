@@ -12,6 +12,7 @@ from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.functions.cast_text import double_text, float_text
+from millrace.relational.functions.signatures import Kind
 from millrace.relational.types import DataType
 
 Write = Callable[[Any], str]
@@ -92,6 +93,18 @@ def writer(data_type: DataType) -> Write | None:
         names = data_type.names
         return lambda value: json_object((name, part(value[name])) for name, part in zip(names, known))
     return None
+
+
+IN_JSON = Kind(
+    "values that JSON can hold: keys of maps are STRINGs", lambda found: None if writer(found) is None else found
+)
+
+
+def nullable_writer(data_type: DataType) -> Write:
+    """What writes values and NULL, of a type that JSON can hold."""
+    found = _nullable(data_type)
+    assert found is not None
+    return found
 
 
 def _nullable(data_type: DataType) -> Write | None:

@@ -28,8 +28,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def _kind(options: dict[str, Any]) -> str:
-    """``kind`` as SQL calls it, or ``type`` as the Table API does."""
-    return word_of({"kind": options.get("kind") or options.get("type")}, "kind", "VALUE", tuple(_KINDS))
+    return word_of(options, "kind", "VALUE", tuple(_KINDS))
 
 
 def _infer_is_json(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
@@ -77,14 +76,8 @@ def json_exists(call: Call, args: Sequence[Column], around: Surroundings) -> Col
 # -- JSON_VALUE -------------------------------------------------------------------------------------------------------
 
 _VALUE_WORDS = ("NULL", "ERROR", "DEFAULT")
-_DEFAULTS = {"on_empty": ("default_on_empty", "empty_default"), "on_error": ("default_on_error", "error_default")}
-"""options with the places of the arguments that are the values for DEFAULT: the Table API's names, and those of SQL"""
-
-
-def _default(options: dict[str, Any], name: str) -> int | None:
-    """The place of the argument with the value for DEFAULT."""
-    places = [options[each] for each in _DEFAULTS[name] if each in options]
-    return int(places[0]) if places else None
+_EVENTS = ("on_empty", "on_error")
+"""options; ``default_on_empty`` and ``default_on_error`` are the places of the arguments with the values for DEFAULT"""
 
 
 def _infer_value(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
@@ -92,8 +85,8 @@ def _infer_value(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     returning = options.get("returning") or STRING
     if not isinstance(returning, (t.BooleanType, *JSON_NUMBERS)) and not is_text(returning):
         raise SignatureError(f"it takes RETURNING a STRING, BOOLEAN or number, not {returning}")
-    for name in ("on_empty", "on_error"):
-        if word_of(options, name, "NULL", _VALUE_WORDS) == "DEFAULT" and _default(options, name) is None:
+    for name in _EVENTS:
+        if word_of(options, name, "NULL", _VALUE_WORDS) == "DEFAULT" and f"default_{name}" not in options:
             raise SignatureError(f"it takes DEFAULT with a value {name.replace('_', ' ').upper()}")
     if len(args) < 2 or not all(is_text(arg.type) or isinstance(arg.type, t.NullType) for arg in args[:2]):
         raise SignatureError("it takes (STRING, path)")
@@ -114,13 +107,12 @@ def _infer_value(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
 def json_value(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     convert = scalar_converter(call.type)
     options = dict(call.options)
-    places = {name: _default(options, name) or 0 for name in _DEFAULTS}
 
     def otherwise(name: str, defaults: Sequence[Any], error: Exception) -> Any:
         word = options.get(name) or "NULL"
         if word == "ERROR":
             raise ValueError(f"JSON_VALUE: {error}") from error
-        found = defaults[places[name] - 2] if word == "DEFAULT" else None
+        found = defaults[options[f"default_{name}"] - 2] if word == "DEFAULT" else None
         return convert(found) if isinstance(found, bool) else found
 
     def value(document: Any, path: Any, *defaults: Any) -> Any:

@@ -54,7 +54,7 @@ _register("DEGREES", _factor(180 / math.pi))
 _register("RADIANS", _factor(math.pi / 180))
 
 
-@scalar("ATAN2", _TWO, spark="atan2({0}, {1})")
+@scalar("ATAN2", _TWO)  # Spark takes -0.0 for 0.0
 def _atan2(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return pc.atan2(*args)
 

@@ -16,9 +16,10 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import takes
 from millrace.relational.functions.temporal_numbers import DAY, SECOND, STAMPS
-from millrace.relational.functions.temporal_zones import local_of, micros_of, zone_of
+from millrace.relational.functions.temporal_zones import local_of, micros_of
 from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
+from millrace.relational.zones import zone_of
 
 _LTZ = t.LocalZonedTimestampType(3, False)
 

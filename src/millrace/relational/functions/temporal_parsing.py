@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from millrace.relational.functions.temporal_formatting import DAYS, MONTHS
 from millrace.relational.functions.temporal_patterns import ZONE_LETTERS, Field, Maybe, Pattern, Text, read_pattern
-from millrace.relational.functions.temporal_zones import zone_of
+from millrace.relational.zones import zone_of
 
 Parse = Callable[[str], "datetime | None"]
 

@@ -1,84 +1,18 @@
-"""Time zones as Java names them, and columns between instants and local times."""
+"""Values and columns between instants and local times."""
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from millrace.relational.zones import standard_name, zone_of
 
 EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
-
-_OFFSET = re.compile(r"(?:GMT|UTC|UT)?(?:([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?)?")
-
-_SHORT = {
-    "Z": "UTC",
-    "ACT": "Australia/Darwin",
-    "AET": "Australia/Sydney",
-    "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo",
-    "AST": "America/Anchorage",
-    "BET": "America/Sao_Paulo",
-    "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare",
-    "CNT": "America/St_Johns",
-    "CST": "America/Chicago",
-    "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
-    "EST": "-05:00",
-    "HST": "-10:00",
-    "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "MIT": "Pacific/Apia",
-    "MST": "-07:00",
-    "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi",
-    "PNT": "America/Phoenix",
-    "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal",
-    "VST": "Asia/Ho_Chi_Minh",
-}
-"""Java's three-letter names, which are not those of the tz database."""
-
-
-@lru_cache(256)
-def zone_of(name: str) -> tzinfo:
-    """The zone with this name: ``Europe/Berlin``, ``GMT+08:00``, ``-05:00``, ``PST``.
-
-    :raises ValueError: there is no such zone.
-    """
-    known = _SHORT.get(name, name)
-    offset = _OFFSET.fullmatch(known)
-    if known and offset is not None:
-        sign, *parts = offset.groups(default="0")
-        hours, minutes, seconds = map(int, parts)
-        shift = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        if shift > timedelta(hours=18):
-            raise ValueError(f"time zone {name!r} is more than 18 hours from UTC")
-        return timezone(-shift if sign == "-" else shift) if shift else timezone.utc
-    try:
-        return ZoneInfo(known)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"there is no time zone {name!r}: use a name like 'Europe/Berlin' or 'GMT+01:00'") from error
-
-
-def zone_or_gmt(name: str) -> tzinfo:
-    """The zone with this name, GMT for an unknown one: what ``java.util.TimeZone`` does, and so CONVERT_TZ."""
-    try:
-        return zone_of(name)
-    except ValueError:
-        return timezone.utc
 
 
 def micros_of(moment: datetime) -> int:
@@ -109,7 +43,7 @@ def instant_of(local: datetime, zone: tzinfo, *, later: bool = False) -> int:
 
 def local_times(column: Any, zone: str) -> Any:
     """TIMESTAMP_LTZ values as TIMESTAMP in the zone."""
-    return pc.local_timestamp(column.cast(pa.timestamp("us", _arrow_zone(zone))))
+    return pc.local_timestamp(column.cast(pa.timestamp("us", standard_name(zone))))
 
 
 def instants(column: Any, zone: str, *, later: bool = False) -> Any:
@@ -117,7 +51,7 @@ def instants(column: Any, zone: str, *, later: bool = False) -> Any:
     if isinstance(column, pa.Scalar):
         return instants(pa.array([column.as_py()], pa.timestamp("us")), zone, later=later)[0]
     ambiguous = "latest" if later else "earliest"
-    found = pc.assume_timezone(column, _arrow_zone(zone), ambiguous=ambiguous, nonexistent="earliest")
+    found = pc.assume_timezone(column, standard_name(zone), ambiguous=ambiguous, nonexistent="earliest")
     skipped = pc.not_equal(pc.local_timestamp(found), column).fill_null(False)
     found = found.cast(pa.timestamp("us", "UTC"))
     if not pc.any(skipped).as_py():
@@ -125,14 +59,3 @@ def instants(column: Any, zone: str, *, later: bool = False) -> Any:
     known = zone_of(zone)
     micros = [instant_of(local, known) for local in column.filter(skipped).to_pylist()]
     return pc.replace_with_mask(found, skipped, pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC")))
-
-
-@lru_cache(256)
-def _arrow_zone(name: str) -> str:
-    known = zone_of(name)
-    if isinstance(known, ZoneInfo):
-        return str(known)
-    shift = known.utcoffset(None)
-    assert shift is not None
-    minutes = int(np.sign(shift.total_seconds())) * (abs(shift) // timedelta(minutes=1))
-    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"

@@ -20,8 +20,9 @@ from millrace.relational.functions.registry import Column, Signature, SignatureE
 from millrace.relational.functions.signatures import BIGINT, BIGINT_TYPE, STRING, TEXT, signature, takes
 from millrace.relational.functions.temporal_formatting import formatter
 from millrace.relational.functions.temporal_parsing import Parse, iso_times, plain_times, simple_parser, strict_parser
-from millrace.relational.functions.temporal_zones import EPOCH, instant_of, instants, local_times, zone_of, zone_or_gmt
+from millrace.relational.functions.temporal_zones import EPOCH, instant_of, instants, local_times
 from millrace.relational.rex import Call, Literal, Rex
+from millrace.relational.zones import zone_of, zone_or_gmt
 
 DEFAULT = "yyyy-MM-dd HH:mm:ss"
 _UNPARSED = -(2**63)

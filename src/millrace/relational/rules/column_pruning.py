@@ -9,6 +9,7 @@ from typing import Any
 from millrace.relational import nodes as n
 from millrace.relational.rex import AggCall, Ref, Rex, SortKey, refs, remap
 from millrace.relational.rules.traversal import expressions_of
+from millrace.relational.sources import UPSERT
 
 Places = dict[int, int]
 """column before -> column of the narrower node"""
@@ -57,8 +58,11 @@ def _kept(needed: Iterable[int]) -> Places:
 def _scan(node: n.Scan, needed: set[int]) -> tuple[n.Rel, Places]:
     if node.source is None:
         return _whole(node)
-    needed = needed or {0}
     read = range(len(node.columns)) if node.projected is None else node.projected
+    if getattr(node.source, "kinds", None) == UPSERT:
+        # A row is known again by its key, whoever else needs it.
+        needed = needed | {place for place, column in enumerate(read) if column in node.source.primary_key}
+    needed = needed or {0}
     places = _kept(needed)
     narrow = replace(
         node, columns=tuple(node.columns[index] for index in places), projected=tuple(read[index] for index in places)

@@ -21,6 +21,7 @@ from millrace.relational.rex import (
 )
 from millrace.relational.rules.decorrelate import NEVER_NULL, Pulled, Puller, decorrelate, joined_condition
 from millrace.relational.rules.traversal import expressions_of, is_correlated
+from millrace.relational.rules.window_join import window_join
 from millrace.relational.types import BigIntType, BooleanType
 
 _COUNT = AggCall("COUNT", (), BigIntType(False))
@@ -96,8 +97,8 @@ def _semi(source: n.Rel, subquery: Subquery, operands: Sequence[Rex]) -> n.Rel:
     if unknown and around:
         # x NOT IN (...) does not hold as soon as one comparison is TRUE or unknown.
         maybe = call("IS NOT FALSE", [conjunction(equal)])
-        return n.Join(source, pulled.plan, kind, conjunction([maybe, *around]))
-    return n.Join(source, pulled.plan, kind, conjunction([*equal, *around]), null_aware=unknown)
+        return window_join(n.Join(source, pulled.plan, kind, conjunction([maybe, *around])))
+    return window_join(n.Join(source, pulled.plan, kind, conjunction([*equal, *around]), null_aware=unknown))
 
 
 def _some(plan: n.Rel) -> n.Rel:

@@ -76,6 +76,9 @@ class Operator:
     ``end_epoch``, at last ``close``. Subclasses override what they need.
     """
 
+    idle = False
+    """whether all inputs are idle"""
+
     def setup(self, context: OperatorContext, output: Output) -> None:
         self.context = context
         self.output = output

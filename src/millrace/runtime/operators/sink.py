@@ -31,6 +31,12 @@ class _InitContext(WriterInitContext):
     def current_processing_time(self) -> int:
         return self._operator.context.clock()
 
+    def current_watermark(self) -> int:
+        return self._operator.watermark
+
+    def is_idle(self) -> bool:
+        return self._operator.idle
+
     def get_runtime_context(self) -> RuntimeContext:
         return self._operator.context.runtime
 
@@ -92,7 +98,7 @@ class SinkOperator(Operator):
 
     def end_epoch(self) -> None:
         """First phase of the commit."""
-        if self._writer is None and not (self._states or self._ended):
+        if self._writer is None and not (self._states or self._ended or self._sink.reports_each_epoch):
             return
         writer = self._open_writer()
         try:

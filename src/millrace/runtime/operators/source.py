@@ -10,7 +10,8 @@ from typing import Any
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream.functions import RuntimeContext
-from millrace.runtime.elements import Chunk, Status
+from millrace.relational.rows import Rows
+from millrace.runtime.elements import Chunk, Status, count
 from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.operators.assign_timestamps import EventTime, ExtractionError
 from millrace.runtime.operators.base import Output, ReadingOperator
@@ -55,17 +56,18 @@ class _Output(ReaderOutput[Any]):
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
         self.count = 0
+        """records so far; of batches of rows the rows"""
 
     def collect(self, record: Any, timestamp: int | None = None) -> None:
         self._values.append(record)
         self._timestamps.append(timestamp)
-        self.count += 1
+        self.count += len(record) if record.__class__ is Rows else 1
         if len(self._values) >= CHUNK:
             self.flush()
 
     def collect_batch(self, records: list[Any], timestamps: list[int] | None = None) -> None:
         self.flush()
-        self.count += len(records)
+        self.count += count(records)
         self._time.elements(records, None if timestamps is None else list(timestamps), self._clock())
 
     def emit_watermark(self, timestamp: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from millrace.datastream.state import StateTtlConfig
 from millrace.runtime.state.address import key_of
@@ -15,6 +15,8 @@ from millrace.runtime.state.tables import Table, ValueTable
 from millrace.runtime.state.ttl import Expiry
 from millrace.runtime.state.ttl_tables import TTL, TtlTable
 from millrace.runtime.timers import TimerId, TimerQueue
+
+T = TypeVar("T", bound=Table)
 
 KeyedDelta = dict[str, Any]
 """state name -> (table kind, changes); timers under names that no user state can have"""
@@ -30,6 +32,9 @@ class KeyedStateBackend(KeyedStates):
 
     :param time: the clocks of state with time to live.
     """
+
+    in_memory = True
+    """whether tables are objects of this process, of any class"""
 
     def __init__(self, time: StateTime = NO_TIME) -> None:
         super().__init__(self._state_table)
@@ -85,6 +90,13 @@ class KeyedStateBackend(KeyedStates):
     def table_of(self, name: str, kind: str) -> Any:
         """A table of any kind, for operators that work on whole chunks."""
         return self._table(name, kind)
+
+    def use(self, name: str, table: T) -> T:
+        """Let this be the table of a name: one that an operator has made, whose full content is that of its kind. In
+        memory only; to be called before anything is stored."""
+        assert self.in_memory and name not in self._tables
+        self._tables[name] = table
+        return table
 
     def table(self, name: str) -> Table | None:
         """The table of a state, None when nothing was ever stored under the name."""

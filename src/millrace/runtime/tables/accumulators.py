@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +17,9 @@ import pyarrow.compute as pc
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.aggregate_parts import Folding, Slot, counting
 from millrace.relational.functions.aggregates import accumulation
-from millrace.relational.rex import AggCall
+from millrace.relational.rex import AggCall, Rex
 from millrace.runtime.tables.batch import Batch
-from millrace.runtime.tables.distinct import DistinctValues
+from millrace.runtime.tables.distinct import CountedValues, DistinctCounts
 from millrace.runtime.tables.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
 from millrace.runtime.tables.keys import Ids
 from millrace.runtime.tables.reduction import reduce_columns
@@ -36,7 +37,7 @@ class _Call:
     call: AggCall
     start: int
     how: Folding | KeptValues | UserAccumulators
-    distinct: DistinctValues | None = None
+    distinct: DistinctCounts | None = None
     filter_number: int = 0
 
     @property
@@ -57,13 +58,20 @@ class Accumulators:
 
     :param retracts: whether rows may be taken back.
     :param entries: the state of a name, for calls that keep values.
+    :param distinct: how the values of DISTINCT are known, if not by entries: (name, arguments) -> ....
     """
 
-    def __init__(self, calls: Sequence[AggCall], retracts: bool, entries: Callable[[str], KeyedMap]) -> None:
+    def __init__(
+        self,
+        calls: Sequence[AggCall],
+        retracts: bool,
+        entries: Callable[[str], KeyedMap],
+        distinct: Callable[[str, tuple[Rex, ...]], DistinctCounts] | None = None,
+    ) -> None:
         self.functions: list[tuple[str, Any]] = []
         """(name, function of the user) that have to be opened and closed"""
         self._calls: list[_Call] = []
-        self._distinct: dict[tuple[Any, ...], DistinctValues] = {}
+        self._distinct: dict[tuple[Any, ...], DistinctCounts] = {}
         width = 1
         for number, call in enumerate(calls):
             if call.order:
@@ -71,10 +79,10 @@ class Accumulators:
                     f"{call.function} with WITHIN GROUP (ORDER BY ...) is computed in batch mode only; in streaming "
                     f"leave it out: values come in the order of arrival"
                 )
-            distinct = self._distinct_of(call, entries)
-            made = _Call(call, width, self._how(call, retracts, lambda n=number: entries(f"values-{n}")), distinct)  # type: ignore[misc]
-            if distinct is not None:
-                made.filter_number = distinct.filter_number(call.filter)
+            values = self._distinct_of(call, distinct or partial(_counted, entries))
+            made = _Call(call, width, self._how(call, retracts, lambda n=number: entries(f"values-{n}")), values)  # type: ignore[misc]
+            if values is not None:
+                made.filter_number = values.filter_number(call.filter)
             self._calls.append(made)
             width += len(made.zeros)
         self.zero: Accumulator = (0, *(zero for call in self._calls for zero in call.zeros))
@@ -92,17 +100,17 @@ class Accumulators:
             return KeptPlaces(entries(), types, False, pandas_result(function, types, call.type), None)
         return UserAccumulators(function, [arg.type for arg in call.args], call.type)
 
-    def _distinct_of(self, call: AggCall, entries: Callable[[str], KeyedMap]) -> DistinctValues | None:
+    def _distinct_of(
+        self, call: AggCall, make: Callable[[str, tuple[Rex, ...]], DistinctCounts]
+    ) -> DistinctCounts | None:
         if not call.distinct:
             return None
         values = self._distinct.get(call.args)
         if values is None:
-            types = [arrow_type(arg.type) for arg in call.args]
-            values = DistinctValues(call.args, entries(f"distinct-{len(self._distinct)}"), types)
-            self._distinct[call.args] = values
+            values = self._distinct[call.args] = make(f"distinct-{len(self._distinct)}", call.args)
         return values
 
-    @property
+    @cached_property
     def mergeable(self) -> bool:
         """Whether the slots say it all: then ``partials`` can be computed apart and merged anywhere."""
         return all(isinstance(each.how, Folding) and each.distinct is None for each in self._calls)
@@ -112,10 +120,14 @@ class Accumulators:
         """Whether an old accumulator still has its old value after the state has changed."""
         return all(isinstance(each.how, (Folding, KeptExtremum)) for each in self._calls)
 
-    @property
+    @cached_property
     def slots(self) -> list[Slot]:
         """All slots of calls that fold, the count of rows first."""
         return [ROW_COUNT, *(slot for each in self._calls for slot in each.slots)]
+
+    @cached_property
+    def _merges(self) -> list[Callable[[Any, Any], Any]]:
+        return [slot.merge for slot in self.slots]
 
     # -- changes --------------------------------------------------------------------------------------------------
 
@@ -186,7 +198,7 @@ class Accumulators:
 
     def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
         """Several accumulators as one. Only if ``mergeable``."""
-        merges = [slot.merge for slot in self.slots]
+        merges = self._merges
         merged, *rest = parts
         for part in rest:
             merged = tuple([merge(old, new) for merge, old, new in zip(merges, merged, part)])
@@ -208,6 +220,7 @@ class Accumulators:
             else:
                 columns[start][0] = how.absorb(columns[start][0], other_accumulator[start])
         for values in self._distinct.values():
+            assert isinstance(values, CountedValues)
             changed = values.absorb(at, other)
             for each in self._calls:
                 if each.distinct is values:
@@ -238,6 +251,10 @@ class Accumulators:
             else:
                 found.append(each.how.results(columns[each.start]))
         return found
+
+
+def _counted(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
+    return CountedValues(args, entries(name), [arrow_type(arg.type) for arg in args])
 
 
 def _placed(each: _Call, contributions: Sequence[pa.Array]) -> list[tuple[int, Slot, pa.Array]]:

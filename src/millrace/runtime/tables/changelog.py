@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.rows import DELETE, UPDATE_BEFORE, Rows
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.changes import row_changes
 from millrace.runtime.tables.keys import Key, group, key_tuples
 from millrace.runtime.tables.placed_rows import PlacedRows
 from millrace.runtime.tables.row_codec import Row, RowCodec
@@ -42,6 +44,8 @@ class ChangelogNormalize(TableConfig):
     """of all columns"""
     before: bool = True
     """whether the consumer needs the old row of an update (-U)"""
+    every: bool = False
+    """whether the consumer needs every version of a row, instead of one a batch"""
 
     def operator(self) -> ChangelogNormalizeOperator:
         return ChangelogNormalizeOperator(self)
@@ -62,6 +66,9 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
         if rows.kinds is not None:
             rows = rows.where(rows.kinds != UPDATE_BEFORE)
         columns = rows.columns
+        if self.config.every:
+            self._emit_every(key_tuples([columns[index] for index in self.config.keys], len(rows)), rows)
+            return
         grouped = group([columns[index] for index in self.config.keys], len(rows))
         last = np.empty(len(grouped.keys), np.int64)
         last[grouped.ids] = np.arange(len(rows))
@@ -73,6 +80,25 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
                 self._state.remove(key)
             else:
                 self._state.put(key, row)
+
+    def _emit_every(self, keys: Sequence[Key], rows: Rows) -> None:
+        """Each change by itself. A deletion that says more than its key says when it was: it goes on as it is."""
+        before: list[Row | None] = []
+        after: list[Row | None] = []
+        for key, kind, row in zip(keys, rows.kind_values().tolist(), self.codec.rows(rows.columns, len(rows))):
+            known = self._state.get(key)
+            if kind == DELETE:
+                self._state.remove(key)
+                before.append(row if known is not None and self._says_more(row) else known)
+                after.append(None)
+            else:
+                self._state.put(key, row)
+                before.append(known)
+                after.append(row)
+        self.emit_rows(row_changes(self.codec, before, after, self.before, self.config.state_ttl > 0))
+
+    def _says_more(self, row: Row) -> bool:
+        return any(value is not None for place, value in enumerate(row) if place not in self.config.keys)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
+from millrace.relational.casting import is_text
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig, TableOperator
 
-_TEXT, _FIXED = (t.CharType, t.VarCharType), (t.CharType, t.BinaryType)
-_SIZED = (*_TEXT, t.BinaryType, t.VarBinaryType)
+_FIXED = (t.CharType, t.BinaryType)
+_SIZED = (t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType)
+NOT_NULL = "table.exec.sink.not-null-enforcer"
+LENGTH = "table.exec.sink.type-length-enforcer"
+
+
+def null_problem(column: str) -> str:
+    """What is wrong when a row has no value for a column."""
+    return f"column {column} is NOT NULL, but a row has NULL there: filter such rows, or set {NOT_NULL} to DROP"
+
+
+def length_problem(column: str, data_type: DataType, found: str) -> str:
+    """What is wrong when a value has another length than its column."""
+    return f"column {column} is {data_type.sql()}, but a row has {found} there: set {LENGTH} to TRIM_PAD, or to IGNORE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,23 +46,35 @@ class EnforceConstraints(TableConfig):
 
     def __post_init__(self) -> None:
         if self.not_null not in ("ERROR", "DROP"):
-            raise ValueError(f"table.exec.sink.not-null-enforcer is ERROR or DROP, not {self.not_null}")
+            raise ValueError(f"{NOT_NULL} is ERROR or DROP, not {self.not_null}")
         if self.length not in ("IGNORE", "TRIM_PAD", "ERROR"):
-            raise ValueError(f"table.exec.sink.type-length-enforcer is IGNORE, TRIM_PAD or ERROR, not {self.length}")
+            raise ValueError(f"{LENGTH} is IGNORE, TRIM_PAD or ERROR, not {self.length}")
 
     @property
     def needed(self) -> bool:
         """Whether there is anything to enforce."""
         return any(
-            not column.type.is_nullable or (self.length != "IGNORE" and _is_sized(column.type))
+            not column.type.is_nullable or (self.length != "IGNORE" and is_sized(column.type))
             for column in self.columns
         )
+
+    @classmethod
+    def of(cls, columns: Schema, settings: Mapping[str, str], **common: Any) -> EnforceConstraints:
+        """As the settings of the session say.
+
+        :raises ValueError: a setting has a value that it cannot have.
+        """
+        not_null, length = settings.get(NOT_NULL, "ERROR").upper(), settings.get(LENGTH, "IGNORE").upper()
+        return cls(columns=columns, not_null=not_null, length=length, **common)
 
     def operator(self) -> EnforceConstraintsOperator:
         return EnforceConstraintsOperator(self)
 
 
 class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
+    def open(self) -> None:
+        self._dropped = self.context.runtime.get_metrics_group().counter("numNullRecordsDropped")
+
     def receive(self, rows: Rows, input: int) -> None:
         config = self.config
         complete = np.ones(len(rows), bool)
@@ -55,12 +82,10 @@ class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
             if field.type.is_nullable or not column.null_count:
                 continue
             if config.not_null == "ERROR":
-                raise ValueError(
-                    f"column {field.name} is NOT NULL, but a row has NULL there: filter such rows, or set "
-                    f"table.exec.sink.not-null-enforcer to DROP"
-                )
+                raise ValueError(null_problem(field.name))
             complete &= column.is_valid().to_numpy(zero_copy_only=False)
         if not complete.all():
+            self._dropped.inc(int((~complete).sum()))
             rows = rows.where(complete)
         if config.length != "IGNORE":
             columns = zip(rows.columns, config.columns)
@@ -68,21 +93,18 @@ class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
         self.emit_rows(rows)
 
     def _sized(self, column: pa.Array, name: str, data_type: DataType) -> pa.Array:
-        if not _is_sized(data_type):
+        if not is_sized(data_type):
             return column
         length: int = data_type.length  # type: ignore[attr-defined]
-        is_text, fixed = isinstance(data_type, _TEXT), isinstance(data_type, _FIXED)
-        sizes = pc.utf8_length(column) if is_text else pc.binary_length(column)
+        text, fixed = is_text(data_type), is_fixed(data_type)
+        sizes = pc.utf8_length(column) if text else pc.binary_length(column)
         wrong = pc.not_equal(sizes, length) if fixed else pc.greater(sizes, length)
         if not pc.any(wrong).as_py():
             return column
         if self.config.length == "ERROR":
             found = column.filter(wrong)[0].as_py()
-            raise ValueError(
-                f"column {name} is {data_type.sql()}, but a row has {found!r} there: set "
-                f"table.exec.sink.type-length-enforcer to TRIM_PAD, or to IGNORE"
-            )
-        if is_text:
+            raise ValueError(length_problem(name, data_type, repr(found)))
+        if text:
             cut = pc.utf8_slice_codeunits(column, 0, length)
             return pc.utf8_rpad(cut, length) if fixed else cut
         cut = pc.binary_slice(column, 0, length)
@@ -91,5 +113,11 @@ class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
         return pa.array([None if each is None else each.ljust(length, b"\0") for each in cut.to_pylist()], pa.binary())
 
 
-def _is_sized(data_type: DataType) -> bool:
+def is_sized(data_type: DataType) -> bool:
+    """Whether values may be too long."""
     return isinstance(data_type, _SIZED) and data_type.length != t.MAX_LENGTH
+
+
+def is_fixed(data_type: DataType) -> bool:
+    """Whether values may be too short, too."""
+    return isinstance(data_type, _FIXED)

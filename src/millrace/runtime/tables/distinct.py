@@ -6,6 +6,7 @@ occurrences for each filter.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from operator import add
 from typing import Any, NamedTuple
@@ -32,14 +33,12 @@ class Changed(NamedTuple):
     """for each filter: 1, -1, or 0 for nothing"""
 
 
-class DistinctValues:
+class DistinctCounts(ABC):
     """The different values of some arguments."""
 
-    def __init__(self, args: tuple[Rex, ...], entries: KeyedMap, types: Sequence[pa.DataType]) -> None:
+    def __init__(self, args: tuple[Rex, ...]) -> None:
         self.args = args
         self.filters: list[Rex | None] = []
-        self._entries = entries
-        self._types = types
 
     def filter_number(self, condition: Rex | None) -> int:
         """The place of a filter among those that the values are counted for."""
@@ -47,8 +46,27 @@ class DistinctValues:
             self.filters.append(condition)
         return self.filters.index(condition)
 
+    @abstractmethod
     def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
-        """Count the values of these rows."""
+        """Count the values of these rows.
+
+        :param ats: the addresses of the accumulators.
+        """
+
+    @abstractmethod
+    def clear(self, at: Any) -> None:
+        """Forget the values at an address."""
+
+
+class CountedValues(DistinctCounts):
+    """An entry of state counts the occurrences of a value, so that they can be taken back."""
+
+    def __init__(self, args: tuple[Rex, ...], entries: KeyedMap, types: Sequence[pa.DataType]) -> None:
+        super().__init__(args)
+        self._entries = entries
+        self._types = types
+
+    def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
         args = [batch.column(arg) for arg in self.args]
         pairs = Pairs(batch.ids, args)
         nets = [pairs.net(batch.signs_where(each).to_numpy()).tolist() for each in self.filters]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows, concat
+from millrace.relational.zones import standard_name
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.tables.keys import Ids
@@ -24,7 +25,7 @@ def millis(column: pa.Array, zone: str | None = None) -> Ids:
     if column.null_count:
         raise ValueError("the time attribute of a row is NULL: filter such rows before the watermark is assigned")
     if zone is not None and zone != "UTC" and column.type.tz is None:
-        column = pc.assume_timezone(column, zone, ambiguous="earliest", nonexistent="earliest")
+        column = pc.assume_timezone(column, standard_name(zone), ambiguous="earliest", nonexistent="earliest")
     found: Ids = column.view(pa.int64()).to_numpy() // 1000
     return found
 

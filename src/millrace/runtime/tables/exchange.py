@@ -9,9 +9,9 @@ import numpy as np
 
 from millrace.relational.rows import Rows, concat
 from millrace.runtime.elements import Chunk
-from millrace.runtime.keygroups import KeyTargets
 from millrace.runtime.partitioners import Partitioner, Router
-from millrace.runtime.tables.keys import Ids, group_ids, key_tuples
+from millrace.runtime.tables.key_hashes import key_subtasks
+from millrace.runtime.tables.keys import Ids
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,15 @@ class ByColumns(Partitioner):
     def router(self, subtask: int, senders: int, receivers: int) -> Router:
         if receivers == 1:
             return lambda chunk: iter([(0, chunk)])
-        target_of = KeyTargets(self.max_parallelism, receivers)
 
         def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
             rows = concat(chunk.values)
-            for target, part in _split(rows, self._targets(rows, target_of), receivers):
+            keys = [rows.batch.column(index) for index in self.columns]
+            targets = key_subtasks(keys, len(rows), self.max_parallelism, receivers)
+            for target, part in _split(rows, targets, receivers):
                 yield target, Chunk([part])
 
         return split
-
-    def _targets(self, rows: Rows, target_of: KeyTargets) -> Ids:
-        columns = [rows.batch.column(index) for index in self.columns]
-        ids, first = group_ids(columns, len(rows))
-        keys = key_tuples([column.take(first) for column in columns], len(first))
-        return np.array([target_of[key] for key in keys], np.int64)[ids]
 
 
 @dataclass(frozen=True)

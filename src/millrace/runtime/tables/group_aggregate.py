@@ -55,8 +55,8 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         super().setup(context, output)
         config = self.config
         self._state = self.keyed_value(ACCUMULATORS)
-        self.aggregate(config.calls, config.retracts)
         self._key_types = [arrow_type(each) for each in config.key_types]
+        self.aggregate(config.calls, config.retracts, lasting=self._key_types)
         self._before: dict[Key, Accumulator | None] = {}
         """keys that this epoch has touched -> what they were before"""
         self._values: dict[Key, tuple[Any, ...]] = {}
@@ -98,7 +98,10 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
     def end_input(self) -> None:
         if not self.config.keys:
             self._always = True
-            self._remember([()], [self._state.get(())])
+            stored = self._state.get(())
+            self._remember([()], [stored])
+            if stored is None:  # Restored from behind the end, the input ends again: the row is out.
+                self._state.put((), self.accumulators.zero)
         super().end_input()
 
     def flush(self) -> None:
@@ -107,7 +110,7 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         keys, before = list(self._before), list(self._before.values())
         get, zero = self._state.get, self.accumulators.zero
         now = [get(key) or zero for key in keys]
-        had = np.array([each is not None and each[0] > 0 for each in before])
+        had = np.array([each is not None and (each[0] > 0 or self._always) for each in before])
         has = np.array([each[0] > 0 or self._always for each in now])
         key_values = key_columns(keys, self._key_types)
         old = self._old_values(keys, [each or zero for each in before])

@@ -1,19 +1,73 @@
-"""One side of a regular join: a multiset of rows by key, with how many partners each row has where that matters."""
+"""One side of a regular join: a multiset of rows by key, with how many partners each row has where that matters.
+
+Rows that can be taken back, or that count their partners, are entries of keyed state. Those of a side that is only ever
+added to are in columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from millrace.runtime.tables.keys import Ids, Key
+from millrace.relational.rows import Rows
+from millrace.runtime.tables.indexed_rows import IndexedRows
+from millrace.runtime.tables.key_hashes import Hashes, key_hashes
+from millrace.runtime.tables.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.row_codec import Row, RowCodec
 from millrace.runtime.tables.state import KeyedMap
 
 Entry = tuple[Row, int, int]
 """(row, how often it is there, its partners)"""
+
+
+@dataclass(frozen=True)
+class BatchKeys:
+    """The different keys of a batch."""
+
+    ids: Ids
+    """the key of each row"""
+    columns: Sequence[pa.Array]
+    count: int
+    nowhere: Any
+    """which of them can have no partner, since NULL equals nothing: numpy Booleans"""
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        return key_hashes(self.columns, self.count)
+
+    def columns_at(self, positions: Ids) -> list[pa.Array]:
+        where = pa.array(positions)
+        return [column.take(where) for column in self.columns]
+
+    @cached_property
+    def tuples(self) -> list[Key]:
+        return key_tuples(self.columns, self.count)
+
+
+class HeldInColumns:
+    """What ``IndexedRows`` hold for some keys."""
+
+    def __init__(self, rows: IndexedRows, keys: BatchKeys) -> None:
+        owners, self._numbers = rows.find(keys.hashes, keys.columns_at)
+        if keys.nowhere.any():
+            meets = ~keys.nowhere[owners]
+            owners, self._numbers = owners[meets], self._numbers[meets]
+        self._rows = rows
+        self.sizes = np.bincount(owners, minlength=keys.count)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.copies = np.ones(len(owners), np.int64)
+        self.partners = np.zeros(len(owners), np.int64)
+
+    def columns(self) -> list[pa.Array]:
+        return self._rows.take(self._numbers)
+
+    def set_partners(self, positions: Ids, partners: Ids) -> None:
+        """Nobody counts them."""
 
 
 class Held:
@@ -52,6 +106,29 @@ class Held:
             self._side.put(address, place, (self.rows[position], int(self.copies[position]), count))
 
 
+class AddedSide:
+    """The rows of an input that has insertions only."""
+
+    def __init__(self, rows: IndexedRows) -> None:
+        self._rows = rows
+
+    def held(self, keys: BatchKeys) -> HeldInColumns:
+        return HeldInColumns(self._rows, keys)
+
+    def keep(self, keys: BatchKeys, rows: Rows, partners: Ids) -> None:
+        """Store these rows, but for those that can never have a partner.
+
+        :raises ValueError: there are other changes than insertions.
+        """
+        if not rows.adds().all():
+            raise ValueError("an input of the join was planned to have insertions only, but takes rows back")
+        ids = keys.ids
+        if keys.nowhere.any():
+            kept = ~keys.nowhere[ids]
+            rows, ids = rows.where(kept), ids[kept]
+        self._rows.add(rows.batch, keys.hashes[ids])
+
+
 class JoinSide:
     """The rows of one input.
 
@@ -73,6 +150,24 @@ class JoinSide:
         if self._unique is not None:
             return (lambda _, value: (value[0], 1, value[1])) if self._counts else lambda _, value: (value, 1, 0)
         return (lambda row, value: (row, *value)) if self._counts else lambda row, value: (row, value, 0)
+
+    def held(self, keys: BatchKeys) -> Held:
+        """What is there for these keys."""
+        if not keys.nowhere.any():
+            return Held(self, keys.tuples)
+        return Held(self, [None if none else key for key, none in zip(keys.tuples, keys.nowhere.tolist())])
+
+    def keep(self, keys: BatchKeys, rows: Rows, partners: Ids) -> None:
+        """Do the changes, but for rows that can never have a partner.
+
+        :param partners: how many each row has now.
+        """
+        ids, tuples = keys.ids, keys.tuples
+        if keys.nowhere.any():
+            kept = ~keys.nowhere[ids]
+            rows, ids, partners = rows.where(kept), ids[kept], partners[kept]
+        content = self.codec.rows(rows.columns, len(rows))
+        self.change([tuples[each] for each in ids.tolist()], content, rows.adds().tolist(), partners.tolist())
 
     def entries(self, address: Key) -> Iterable[tuple[Any, Entry]]:
         """(place, entry) of all rows with a key."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -41,11 +41,14 @@ class LocalAggregate(TableConfig):
     calls: tuple[AggCall, ...]
     retracts: bool = False
 
-    def operator(self) -> LocalAggregateOperator:
+    def operator(self) -> LocalAggregateOperator[Any]:
         return LocalAggregateOperator(self)
 
 
-class LocalAggregateOperator(TableOperator[LocalAggregate]):
+L = TypeVar("L", bound=LocalAggregate)
+
+
+class LocalAggregateOperator(TableOperator[L]):
     """Has no state: everything leaves at the end of the epoch."""
 
     flushes_before_watermarks = False
@@ -56,11 +59,16 @@ class LocalAggregateOperator(TableOperator[LocalAggregate]):
         self._held: list[Rows] = []
         self._size = 0
 
+    def keyed(self, rows: Rows) -> tuple[Rows, list[pa.Array]]:
+        """The rows that count, and the columns of their key."""
+        return rows, [rows.batch.column(index) for index in self.config.keys]
+
     def receive(self, rows: Rows, input: int) -> None:
-        columns = rows.columns
-        keys = [columns[index] for index in self.config.keys]
+        rows, keys = self.keyed(rows)
+        if not len(rows):
+            return
         ids, first = group_ids(keys, len(rows))
-        batch = Batch(self.evaluator(columns, len(rows)), ids, signs_of(rows))
+        batch = Batch(self.evaluator(rows.columns, len(rows)), ids, signs_of(rows))
         where = pa.array(first)
         partials = self._accumulators.partials(batch, len(first))
         self._hold(Rows(record_batch([*(key.take(where) for key in keys), *partials], len(first))))
@@ -76,10 +84,10 @@ class LocalAggregateOperator(TableOperator[LocalAggregate]):
 
     def _merged(self) -> Rows:
         rows = concat(self._held)
-        count = len(self.config.keys)
+        slots = self._accumulators.slots
+        count = rows.batch.num_columns - len(slots)
         keys, partials = rows.columns[:count], rows.columns[count:]
         ids, first = group_ids(keys, len(rows))
-        slots = self._accumulators.slots
         reduced = reduce_columns(ids, len(first), [(each, slot.reduce) for each, slot in zip(partials, slots)])
         where = pa.array(first)
         cast = [each.cast(slot.type) for each, slot in zip(reduced, slots)]

@@ -27,7 +27,10 @@ from millrace.runtime.tables.user_functions import UserFunctions
 
 Accumulator = tuple[Any, ...]
 NUMBERING = ("ROW_NUMBER", "RANK", "DENSE_RANK")
-ONLY_BATCH = ("LEAD", "NTILE", "PERCENT_RANK", "CUME_DIST")
+_EXACT = 2**62
+"""sums of whole numbers that stay below it can be differences of running sums"""
+ONLY_WHOLE = ("LEAD", "NTILE", "PERCENT_RANK", "CUME_DIST")
+"""what needs all rows of a partition"""
 
 
 class OverCall(ABC):
@@ -81,6 +84,14 @@ class KeepingCall(OverCall):
     @property
     def keeps_all(self) -> bool:
         return self.frame.preceding is None
+
+    @property
+    def reach(self) -> tuple[int, int] | None:
+        """How many rows before and after a row its result depends on; None: on any number."""
+        frame = self.frame
+        if not frame.rows or frame.preceding is None or frame.following is None:
+            return None
+        return max(frame.preceding, 0), max(frame.following, 0)
 
     @abstractmethod
     def compute(self, line: Line, columns: Sequence[pa.Array]) -> pa.Array:
@@ -159,13 +170,22 @@ class BoundedFold(KeepingCall):
 
     def compute(self, line: Line, columns: Sequence[pa.Array]) -> pa.Array:
         args, counts = self.split(columns, len(line.partitions))
-        lows, highs = (bound.tolist() for bound in line.bounds(self.frame))
-        slots = []
+        lows, highs = line.bounds(self.frame)
         contributions = self._folding.contributions(args, pa.array(counts.astype(np.int64)))
-        for slot, column in zip(self._folding.slots, contributions):
-            cells = [slot.zero if value is None else value for value in column.to_pylist()]
-            slots.append(sliding(cells, lows, highs, slot.merge, slot.zero))
+        slots = [_folded(slot, column, lows, highs) for slot, column in zip(self._folding.slots, contributions)]
         return self._folding.result(slots, self.result_type)
+
+
+def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> list[Any]:
+    """The fold of each stretch of a column; both bounds never go back."""
+    if slot.reduce == "sum" and pa.types.is_integer(column.type):
+        values = column.fill_null(0).to_numpy().astype(np.int64)
+        if not len(values) or max(int(values.max()), -int(values.min())) < _EXACT // len(values):
+            sums = np.concatenate([[0], np.cumsum(values)])
+            found: list[Any] = (sums[np.maximum(highs + 1, lows)] - sums[lows]).tolist()
+            return found
+    cells = [slot.zero if value is None else value for value in column.to_pylist()]
+    return sliding(cells, lows.tolist(), highs.tolist(), slot.merge, slot.zero)
 
 
 class Recomputed(KeepingCall):
@@ -183,9 +203,15 @@ class Recomputed(KeepingCall):
         places = np.flatnonzero(counts)
         args = [arg.take(pa.array(places)) for arg in args]
         lows, highs = line.bounds(self.frame)
-        begins, ends = np.searchsorted(places, lows, "left"), np.searchsorted(places, highs, "right")
-        found = []
+        begins = np.searchsorted(places, lows, "left")
+        ends = np.maximum(begins, np.searchsorted(places, highs, "right"))
+        found: list[Any] = []
+        known: tuple[int, int] | None = None
         for begin, end in zip(begins.tolist(), ends.tolist()):
+            if (begin, end) == known:
+                found.append(found[-1])
+                continue
+            known = begin, end
             seen = [arg.slice(begin, end - begin) for arg in args]
             found.append(self._compute(_distinct(seen, end - begin) if self.call.distinct else seen))
         return self._result(found)
@@ -198,11 +224,12 @@ def _distinct(args: list[pa.Array], length: int) -> list[pa.Array]:
 
 
 class Lag(KeepingCall):
-    """The value some rows before, or a default."""
+    """LAG and LEAD: the value some rows before or after, or a default."""
 
     def __init__(self, call: AggCall, frame: Frame) -> None:
         super().__init__(call, frame)
-        self._offset = int(_constant(call, 1, 1))
+        offset = int(_constant(call, 1, 1))
+        self._offset = offset if call.function == "LAG" else -offset
         self._default = _constant(call, 2, None)
 
     @property
@@ -217,9 +244,13 @@ class Lag(KeepingCall):
     def keeps_all(self) -> bool:
         return False
 
+    @property
+    def reach(self) -> tuple[int, int]:
+        return max(self._offset, 0), max(-self._offset, 0)
+
     def compute(self, line: Line, columns: Sequence[pa.Array]) -> pa.Array:
         wanted = line.new - self._offset
-        exists = wanted >= line.firsts
+        exists = (wanted >= line.firsts) & (wanted <= line.lasts)
         found = take_or_null(columns[0], np.where(exists, wanted, -1)).cast(self.result_type)
         if self._default is None:
             return found
@@ -237,24 +268,36 @@ def _constant(call: AggCall, place: int, default: Any) -> Any:
 
 
 def over_call(call: AggCall, frame: Frame, functions: UserFunctions) -> OverCall:
-    """How a call is computed.
+    """How a call is computed of rows that come in order.
 
     :param functions: those of the user, which the operator opens.
-    :raises NotImplementedError: it needs rows that are still to come.
+    :raises NotImplementedError: it needs rows that are still to come, or cannot be used in an OVER window.
     """
-    if frame.following != 0 or call.function in ONLY_BATCH:
-        what = f"{call.function} OVER" if call.function in ONLY_BATCH else "an OVER window with rows that FOLLOW"
+    if looks_ahead(call, frame):
+        what = f"{call.function} OVER" if call.function in ONLY_WHOLE else "an OVER window with rows that FOLLOW"
         raise NotImplementedError(f"{what} needs rows that are still to come: run it in batch mode")
     if call.function in NUMBERING:
         return Numbering(call, frame)
-    if call.function == "LAG":
+    if call.function != "LAG" and call.udf is None and frame.preceding is None:
+        how = accumulation(call, False)
+        if isinstance(how, Folding):
+            return BuiltInFold(call, frame, how)
+    return keeping_call(call, frame, functions)
+
+
+def looks_ahead(call: AggCall, frame: Frame) -> bool:
+    """Whether the result of a row may depend on rows that come after it and its peers."""
+    return frame.following != 0 or call.function in ONLY_WHOLE
+
+
+def keeping_call(call: AggCall, frame: Frame, functions: UserFunctions) -> KeepingCall:
+    """How a call is computed of the rows that its frame shows; parameters and errors as those of ``over_call``."""
+    if call.function in ("LAG", "LEAD"):
         return Lag(call, frame)
     if call.udf is not None:
         return _user_call(call, frame, functions.of(call.udf).function)
     how = accumulation(call, False)
     if isinstance(how, Folding):
-        if frame.preceding is None:
-            return BuiltInFold(call, frame, how)
         return Recomputed(call, frame, *_one_fold(call, how)) if call.distinct else BoundedFold(call, frame, how)
     if isinstance(how, Keeping):
         return Recomputed(call, frame, *_one_keeping(call, how))
@@ -288,7 +331,7 @@ def _one_keeping(call: AggCall, keeping: Keeping) -> tuple[Callable[[list[pa.Arr
     return compute, lambda found: pa.array(found, arrow_type(call.type))
 
 
-def _user_call(call: AggCall, frame: Frame, function: Any) -> OverCall:
+def _user_call(call: AggCall, frame: Frame, function: Any) -> KeepingCall:
     types = [arg.type for arg in call.args]
 
     def on_series(args: list[pa.Array]) -> Any:

@@ -33,6 +33,11 @@ class Line:
         return np.searchsorted(self.partitions, self.partitions[self.new], "left")
 
     @cached_property
+    def lasts(self) -> Ids:
+        """Of each new row the last position of its partition."""
+        return np.searchsorted(self.partitions, self.partitions[self.new], "right") - 1
+
+    @cached_property
     def _places(self) -> tuple[Ids, Ids]:
         """Instants, and for each row a number that is ascending in the whole line."""
         instants, ranks = np.unique(self.times, return_inverse=True)

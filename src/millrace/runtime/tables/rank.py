@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
-from millrace.relational.rex import SortKey
+from millrace.relational.rex import SortKey, refs
 from millrace.relational.rows import DELETE, INSERT, Rows, record_batch
 from millrace.relational.types import BigIntType, DataType
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
@@ -80,13 +80,25 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
         config = self.config
         rows = [row for group in groups for row in group]
         owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-        evaluator = self.evaluator(self.codec.columns(rows), len(rows))
+        evaluator = self.evaluator(self._order_columns(rows), len(rows))
         order, ranks = ranked(owners, config.order, evaluator, config.function)
         wanted = ranks <= config.last
         found: list[list[Ranked]] = [[] for _ in groups]
         for owner, place, rank in zip(owners[order][wanted].tolist(), order[wanted].tolist(), ranks[wanted].tolist()):
             found[owner].append((rows[place], rank))
         return found
+
+    def _order_columns(self, rows: Sequence[Row]) -> list[pa.Array]:
+        """The columns that the order reads, of these rows; None for the others."""
+        needed = {index for key in self.config.order for index in refs(key.expression)}
+        places = sorted(needed)
+        found = RowCodec([self.codec.types[place] for place in places]).columns(
+            [tuple([row[place] for place in places]) for row in rows]
+        )
+        columns: list[pa.Array] = [None] * len(self.codec.types)
+        for place, column in zip(places, found):
+            columns[place] = column
+        return columns
 
     def promising(self, rows: Rows) -> Rows:
         """Without the rows that rank too low in this batch alone, which has insertions only."""

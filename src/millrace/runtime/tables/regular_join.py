@@ -17,12 +17,14 @@ import pyarrow as pa
 
 from millrace.relational.rows import DELETE, INSERT, Kinds, Rows
 from millrace.runtime.tables.base import KeyedTableOperator
+from millrace.runtime.tables.indexed_rows import IndexedRows
 from millrace.runtime.tables.join_config import JoinConfig, always, holds
-from millrace.runtime.tables.join_state import Held, JoinSide
-from millrace.runtime.tables.keys import Grouped, Ids, Key, group
+from millrace.runtime.tables.join_state import AddedSide, BatchKeys, Held, HeldInColumns, JoinSide
+from millrace.runtime.tables.keys import Ids, group_ids
 from millrace.runtime.tables.matching import has_null, ranges, running, side_by_side
 from millrace.runtime.tables.row_codec import RowCodec
 
+AnyHeld = Held | HeldInColumns
 LEFT, RIGHT = "left", "right"
 """names of the states"""
 MOST_PAIRS = 250_000
@@ -41,6 +43,9 @@ class RegularJoin(JoinConfig):
     left_unique: tuple[int, ...] | None = None
     """columns of the left input that no two of its rows share"""
     right_unique: tuple[int, ...] | None = None
+    left_append_only: bool = False
+    """whether the left input has insertions only"""
+    right_append_only: bool = False
     left_ttl: int | None = None
     """ms; None: ``state_ttl``. Of the STATE_TTL hint"""
     right_ttl: int | None = None
@@ -65,21 +70,31 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config
-        left = self.keyed_map(LEFT, config.left_ttl)
-        right = self.keyed_map(RIGHT, config.right_ttl)
-        self._sides = (
-            JoinSide(left, RowCodec(config.left_types), config.keeps_left or config.only_left, config.left_unique),
-            JoinSide(right, RowCodec(config.right_types), config.keeps_right, config.right_unique),
-        )
         self._keys = (config.equal.left, config.equal.right)
         self._rest = config.condition if config.null_aware else config.equal.rest
+        counts = (config.keeps_left or config.only_left, config.keeps_right)
+        self._sides = (self._side(0, config.left_types, counts[0]), self._side(1, config.right_types, counts[1]))
+
+    def _side(self, input: int, types: Sequence[pa.DataType], counts: bool) -> JoinSide | AddedSide:
+        config, name = self.config, (LEFT, RIGHT)[input]
+        ttl = (config.left_ttl, config.right_ttl)[input]
+        added = (config.left_append_only, config.right_append_only)[input]
+        if added and not counts and not config.null_aware and not (config.state_ttl if ttl is None else ttl):
+            if self.backend.in_memory:
+                return AddedSide(self.backend.use(name, IndexedRows(types, self._keys[input])))
+            unique = None  # so that both have the same in a savepoint
+        else:
+            unique = (config.left_unique, config.right_unique)[input]
+        return JoinSide(self.keyed_map(name, ttl), RowCodec(types), counts, unique)
 
     def receive(self, rows: Rows, input: int) -> None:
         columns = rows.columns
         keys = [columns[index] for index in self._keys[input]]
-        grouped = group(keys, len(rows))
+        ids, first = group_ids(keys, len(rows))
         nowhere = has_null(keys, len(rows), self.config.equal.null_safe) & (not self.config.null_aware)
-        held, at, to = self._candidates(grouped, nowhere, 1 - input)
+        where = pa.array(first)
+        of_batch = BatchKeys(ids, [key.take(where) for key in keys], len(first), nowhere[first])
+        held, at, to = self._candidates(of_batch, 1 - input)
         if len(at) > MOST_PAIRS and len(rows) > 1:
             half = len(rows) // 2
             self.receive(rows.take(np.arange(half)), input)
@@ -91,7 +106,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
             matches = holds(self, self._rest, *where, unknown=self.config.null_aware)
             at, to = at[matches], to[matches]
         partners = np.bincount(at, held.copies[to], len(rows)).astype(np.int64)
-        self._keep(rows, grouped, nowhere, partners, input)
+        self._sides[input].keep(of_batch, rows, partners)
         if self.config.only_left:
             parts = self._filtered(rows, partners, at, to, held, input)
         else:
@@ -100,48 +115,35 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
 
     # -- which rows meet ------------------------------------------------------------------------------------------
 
-    def _candidates(self, grouped: Grouped, nowhere: Any, other: int) -> tuple[Held, Ids, Ids]:
+    def _candidates(self, keys: BatchKeys, other: int) -> tuple[AnyHeld, Ids, Ids]:
         """What the other side holds for the batch, and the pairs of (row of the batch, row that is held) that may
         match, in the order of the batch."""
         if self.config.null_aware:
-            return self._with_nulls(grouped, other)
-        keys: Sequence[Key | None] = grouped.keys
-        if nowhere.any():
-            keys = [None if none else key for key, none in zip(keys, nowhere[grouped.first].tolist())]
-        held = Held(self._sides[other], keys)
-        return held, *ranges(held.starts[grouped.ids], held.sizes[grouped.ids])
+            return self._with_nulls(keys, other)
+        held = self._sides[other].held(keys)
+        return held, *ranges(held.starts[keys.ids], held.sizes[keys.ids])
 
-    def _with_nulls(self, grouped: Grouped, other: int) -> tuple[Held, Ids, Ids]:
+    def _with_nulls(self, keys: BatchKeys, other: int) -> tuple[Held, Ids, Ids]:
         """The same where NULLs match everything."""
+        side = self._sides[other]
+        assert isinstance(side, JoinSide)
         table = self.backend.table((LEFT, RIGHT)[other])
         everywhere = [] if table is None else list(table.keys())
         unknown = [key for key in everywhere if None in key]
-        addresses = [everywhere if None in key else [*unknown, key] for key in grouped.keys]
+        addresses = [everywhere if None in key else [*unknown, key] for key in keys.tuples]
         index = {address: place for place, address in enumerate(dict.fromkeys(chain.from_iterable(addresses)))}
-        held = Held(self._sides[other], index)
+        held = Held(side, index)
         flat = np.array([index[address] for each in addresses for address in each], np.int64)
         counts = np.array([len(each) for each in addresses], np.int64)
         starts = np.cumsum(counts) - counts
-        row, place = ranges(starts[grouped.ids], counts[grouped.ids])
+        row, place = ranges(starts[keys.ids], counts[keys.ids])
         chosen = flat[place]
         which, to = ranges(held.starts[chosen], held.sizes[chosen])
         return held, row[which], to
 
-    def _keep(self, rows: Rows, grouped: Grouped, nowhere: Any, partners: Ids, input: int) -> None:
-        """Store the changes, but for rows that can never have a partner."""
-        side = self._sides[input]
-        kept = ~nowhere
-        if not kept.all():
-            rows, ids, partners = rows.where(kept), grouped.ids[kept], partners[kept]
-        else:
-            ids = grouped.ids
-        keys = grouped.keys
-        content = side.codec.rows(rows.columns, len(rows))
-        side.change([keys[each] for each in ids.tolist()], content, rows.adds().tolist(), partners.tolist())
-
     # -- what comes of it -----------------------------------------------------------------------------------------
 
-    def _joined(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: Held, input: int) -> list[_Part]:
+    def _joined(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
         keeps = (self.config.keeps_left, self.config.keeps_right)
         mine, theirs = keeps if input == 0 else keeps[::-1]
         adds, kinds = rows.adds(), rows.kind_values()
@@ -160,7 +162,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
             parts.append(self._alone(_AFTER, at[last], to[last], INSERT, held, input))
         return parts
 
-    def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: Held, input: int) -> list[_Part]:
+    def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
         """SEMI and ANTI."""
         anti, kinds = self.config.kind == "ANTI", rows.kind_values()
         if input == 0:
@@ -174,7 +176,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         order, left = np.repeat(order, copies), np.repeat(left, copies)
         return [self._part(_PAIRS, order, order, left, np.repeat(changes, copies).astype(np.uint8), 1)]
 
-    def _turns(self, adds: Any, at: Ids, to: Ids, held: Held) -> tuple[Any, Any]:
+    def _turns(self, adds: Any, at: Ids, to: Ids, held: AnyHeld) -> tuple[Any, Any]:
         """Of each pair whether it gave the held row its first partner, and whether it took the last one away."""
         changes = np.where(adds[at], 1, -1)
         before, touched, sums = running(to, changes)
@@ -182,7 +184,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         held.set_partners(touched, np.maximum(held.partners[touched] + sums, 0))
         return (changes > 0) & (before <= 0), (changes < 0) & (before == 1)
 
-    def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: Held, input: int) -> _Part:
+    def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: AnyHeld, input: int) -> _Part:
         """Held rows with NULLs in place of a partner."""
         copies = held.copies[other]
         order, other = np.repeat(order, copies), np.repeat(other, copies)

@@ -10,7 +10,7 @@ import numpy as np
 
 from millrace.relational.rows import Rows
 from millrace.runtime.state.address import Scoped
-from millrace.runtime.tables.base import KeyedTableOperator
+from millrace.runtime.tables.firing import FiringOperator
 from millrace.runtime.tables.keys import Ids, Key, group
 from millrace.runtime.tables.window_config import TimedWindows
 from millrace.runtime.tables.window_table import without_null_times
@@ -39,7 +39,7 @@ class Fired(NamedTuple):
         return Scoped(self.key, self.session.id)
 
 
-class SessionOperator(KeyedTableOperator[C]):
+class SessionOperator(FiringOperator[C]):
     """State: key -> its open sessions, in order of time; a timer at the end of each. As in Flink rows that are exactly
     the gap apart are in one session. What a session has besides its content lies at ``Scoped(key, id)``."""
 
@@ -49,12 +49,8 @@ class SessionOperator(KeyedTableOperator[C]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._sessions = self.keyed_value("sessions", ttl=0)
-        self._clock, self._gap = self.config.clock, self.config.window.size
-        self._event_time = self.config.time is not None
+        self._gap = self.config.window.size
         self._timers = self.backend.event_timers if self._event_time else self.backend.processing_timers
-        metrics = context.runtime.get_metrics_group()
-        self._late = metrics.counter("numLateRecordsDropped")
-        self._without_time = metrics.counter("numNullRowTimeRecordsDropped")
 
     @abstractmethod
     def empty(self) -> Any:
@@ -78,7 +74,7 @@ class SessionOperator(KeyedTableOperator[C]):
         time = self.config.time
         if time is None:
             now = self.context.clock()
-            self._fire_until(now)
+            self.fire_until(now)
             self._add(rows, np.full(len(rows), self._clock.time(now), np.int64))
             return
         rows = without_null_times(rows, time, self._without_time)
@@ -157,20 +153,10 @@ class SessionOperator(KeyedTableOperator[C]):
 
     # -- sessions end ---------------------------------------------------------------------------------------------
 
-    def advance(self, watermark: int) -> None:
-        if self._event_time:
-            self._fire_until(watermark)
+    def forget_open_windows(self) -> None:
+        self._timers.clear()
 
-    def advance_processing_time(self, now: int) -> None:
-        if not self._event_time:
-            self._fire_until(now)
-
-    def end_input(self) -> None:
-        super().end_input()
-        if not self._event_time:  # as in Flink: what has not fired when the input ends never does
-            self._timers.clear()
-
-    def _fire_until(self, time: int) -> None:
+    def fire_until(self, time: int) -> None:
         fired: list[Fired] = []
         while (timer := self._timers.pop_due(time)) is not None:
             key = timer[1]

@@ -19,11 +19,11 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
-from millrace.runtime.keygroups import stable_hash
 from millrace.runtime.tables.accumulators import Accumulator, Accumulators
 from millrace.runtime.tables.aggregating import AggregatingOperator
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.batch import Batch, signs_of
+from millrace.runtime.tables.key_hashes import key_hashes
 from millrace.runtime.tables.keys import Key, group, key_columns
 from millrace.runtime.tables.local_aggregate import no_state
 
@@ -59,9 +59,9 @@ class BucketColumn(TableConfig):
 class BucketColumnOperator(TableOperator[BucketColumn]):
     def receive(self, rows: Rows, input: int) -> None:
         evaluator = self.evaluator(rows.columns, len(rows))
-        grouped = group([evaluator.column(each) for each in self.config.values], len(rows))
-        buckets = np.array([stable_hash(key) % self.config.buckets for key in grouped.keys], np.int32)
-        self.emit_rows(rows.with_columns([*rows.columns, pa.array(buckets[grouped.ids])]))
+        hashes = key_hashes([evaluator.column(each) for each in self.config.values], len(rows))
+        buckets = (hashes % np.uint64(self.config.buckets)).astype(np.int32)
+        self.emit_rows(rows.with_columns([*rows.columns, pa.array(buckets)]))
 
 
 @dataclass(frozen=True, kw_only=True)

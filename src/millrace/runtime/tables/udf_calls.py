@@ -25,10 +25,6 @@ from millrace.runtime.tables.async_calls import AsyncSettings, CallFailed, call_
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.user_functions import UserFunctions
 
-BATCH_SIZE = "python.fn-execution.arrow.batch.size"
-"""rows that a vectorised function is given at a time"""
-DEFAULT_BATCH_SIZE = "1000"
-
 
 @dataclass(frozen=True, kw_only=True)
 class UdfProject(TableConfig):
@@ -57,7 +53,6 @@ class UdfProjectOperator(TableOperator[UdfProject]):
     def open(self) -> None:
         configuration = self.config.environment.configuration
         self._settings = AsyncSettings.of(configuration)
-        self._batch_size = int(configuration.get(BATCH_SIZE, DEFAULT_BATCH_SIZE))
         if self._loop is not None:
             self._loop.start()
         self._functions.open()
@@ -78,7 +73,7 @@ class UdfProjectOperator(TableOperator[UdfProject]):
     def _compute(self, rows: Rows, steps: _Steps) -> list[pa.Array]:
         values = _Values(self, rows, [column.type for column in self.config.input])
         for call in steps.calls:
-            values.add(self._call(call, values, len(rows)), call.type)
+            values.add(self._call(call, values, len(rows)), call)
         return [values.column(expression) for expression in steps.results]
 
     def _call(self, call: UdfCall, values: _Values, length: int) -> Any:
@@ -106,18 +101,13 @@ class UdfProjectOperator(TableOperator[UdfProject]):
 
     def _call_vectorized(self, call: UdfCall, args: list[pa.Array], length: int) -> pa.Array:
         # pandas is slow to import, and most jobs have no such function.
-        from millrace.runtime.tables.vectors import from_pandas, to_pandas
+        from millrace.runtime.tables.vectors import batch_size, call_vectorized
 
-        function = self._functions.of(call.function).eval
-        parts = []
-        for start in range(0, length, self._batch_size):
-            size = min(self._batch_size, length - start)
-            try:
-                result = function(*(to_pandas(arg.slice(start, size)) for arg in args))
-                parts.append(from_pandas(result, arrow_type(call.type), size, call.name))
-            except Exception as error:
-                raise self.context.error(error, during=f" in {call.name}()") from error
-        return pa.chunked_array(parts, arrow_type(call.type)).combine_chunks()
+        function, size = self._functions.of(call.function).eval, batch_size(self.config.environment.configuration)
+        try:
+            return call_vectorized(function, args, arrow_type(call.type), length, size, call.name)
+        except Exception as error:
+            raise self.context.error(error, during=f" in {call.name}()") from error
 
     def _failed(self, call: UdfCall, error: BaseException, args: tuple[Any, ...]) -> Exception:
         return self.context.error(error, args, f" in {call.name}()")
@@ -129,7 +119,7 @@ class _Steps:
 
     def __init__(self, width: int, expressions: Sequence[Rex]) -> None:
         self._width = width
-        self._known: dict[tuple[int, UdfCall], int] = {}
+        self._known: dict[UdfCall, int] = {}
         self.calls: list[UdfCall] = []
         self.results = [self._taken_apart(expression) for expression in expressions]
 
@@ -138,11 +128,10 @@ class _Steps:
 
     def _result_of(self, call: UdfCall) -> Ref:
         call = replace(call, args=tuple(self._taken_apart(arg) for arg in call.args))
-        # Two functions may have one name: the name and the arguments are all that makes calls equal.
-        known = self._known.get((id(call.function), call)) if call.deterministic else None
+        known = self._known.get(call) if call.deterministic else None
         if known is None:
             known = self._width + len(self.calls)
-            self._known[id(call.function), call] = known
+            self._known[call] = known
             self.calls.append(call)
         return Ref(call.type, known)
 
@@ -153,16 +142,19 @@ class _Values:
     def __init__(self, operator: TableOperator[Any], rows: Rows, types: Sequence[DataType]) -> None:
         self._operator = operator
         self._length = len(rows)
-        self._columns: list[pa.Array | None] = list(rows.columns)
+        # A batch of no columns has one nevertheless, which carries its length.
+        self._columns: list[pa.Array | None] = list(rows.columns)[: len(types)]
         self._lists: list[list[Any] | None] = [None] * len(self._columns)
         self._types = list(types)
+        self._calls: dict[int, UdfCall] = {}
 
-    def add(self, results: Any, data_type: DataType) -> None:
-        """The next column: a list of Python values, or a column."""
+    def add(self, results: Any, call: UdfCall) -> None:
+        """The next column, the results of a call: a list of Python values, or a column."""
         is_list = isinstance(results, list)
         self._columns.append(None if is_list else results)
         self._lists.append(results if is_list else None)
-        self._types.append(data_type)
+        self._calls[len(self._types)] = call
+        self._types.append(call.type)
 
     def python(self, expression: Rex) -> Any:
         """The values of an expression as a list in the form that functions take, or a constant without end."""
@@ -187,19 +179,22 @@ class _Values:
         if known is None:
             values = self._lists[index]
             assert values is not None
-            known = self._columns[index] = _column_of(values, self._types[index])
+            known = self._columns[index] = _column_of(values, self._calls[index])
         return known
 
 
-def _column_of(values: list[Any], data_type: DataType) -> pa.Array:
+def _column_of(values: list[Any], call: UdfCall) -> pa.Array:
     """
     :raises TypeError: a value does not fit into the declared type.
     """
     try:
-        return to_arrow(values, data_type)
+        column = to_arrow(values, call.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        wrong = next((value for value in values if not _fits(value, data_type)), None)
-        raise TypeError(f"a function of type {data_type} returned {wrong!r}: {error}") from error
+        wrong = next((value for value in values if not _fits(value, call.type)), None)
+        raise TypeError(f"{call.name}() is declared as {call.type} and returned {wrong!r}: {error}") from error
+    if column.null_count and not call.type.is_nullable:
+        raise TypeError(f"{call.name}() is declared as {call.type} and returned None")
+    return column
 
 
 def _fits(value: Any, data_type: DataType) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+
+BATCH_SIZE = "python.fn-execution.arrow.batch.size"
+DEFAULT_BATCH_SIZE = "1000"
 
 
 def to_pandas(column: pa.Array) -> Any:
@@ -17,11 +21,29 @@ def to_pandas(column: pa.Array) -> Any:
     return column.to_pandas(date_as_object=True)
 
 
+def batch_size(configuration: Mapping[str, str]) -> int:
+    """How many rows a vectorised function is given at a time."""
+    return int(configuration.get(BATCH_SIZE, DEFAULT_BATCH_SIZE))
+
+
+def call_vectorized(
+    function: Callable[..., Any], args: Sequence[pa.Array], data_type: pa.DataType, length: int, size: int, name: str
+) -> pa.Array:
+    """What a vectorised function makes of ``length`` rows, of which it is given ``size`` at a time. Errors as
+    ``from_pandas``, and whatever the function raises."""
+    parts = []
+    for start in range(0, length, size):
+        rows = min(size, length - start)
+        result = function(*(to_pandas(arg.slice(start, rows)) for arg in args))
+        parts.append(from_pandas(result, data_type, rows, name))
+    return pa.chunked_array(parts, data_type).combine_chunks()
+
+
 def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> pa.Array:
     """What a function gave for ``length`` rows, as a column.
 
     :raises ValueError: it has another length.
-    :raises pa.ArrowInvalid: a value does not fit into the type.
+    :raises TypeError: a value does not fit into the type.
     """
     if not hasattr(result, "__len__") or isinstance(result, (str, bytes)):
         raise TypeError(f"{name} must return a pandas.Series, not {type(result).__name__}")
@@ -35,5 +57,9 @@ def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> 
     missing = np.asarray(series.isnull(), bool)
     if pa.types.is_timestamp(data_type) and data_type.tz and getattr(series.dt, "tz", None) is None:
         series = series.dt.tz_localize(data_type.tz)
-    array = pa.Array.from_pandas(series, mask=missing, type=data_type)
+    try:
+        array = pa.Array.from_pandas(series, mask=missing, type=data_type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        text = f"{name}() is declared as {data_type} and returned a Series of {series.dtype}: {error}"
+        raise TypeError(text) from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
 from millrace.runtime.state.address import Scoped
@@ -19,6 +20,7 @@ from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.accumulators import Accumulator
 from millrace.runtime.tables.aggregating import AggregatingOperator
 from millrace.runtime.tables.batch import Batch, signs_of
+from millrace.runtime.tables.firing import FiringOperator
 from millrace.runtime.tables.keys import Ids, Key, group, value_column
 from millrace.runtime.tables.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.window_table import without_null_times
@@ -27,7 +29,7 @@ from millrace.runtime.tables.window_times import Windows, clock_times, has_passe
 WINDOWS = "window accumulators"
 
 
-class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
+class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
     """State: end of a window or slice (on the wall, ms) -> key -> accumulator. Of windows that are attached to the rows
     their two columns are the end of the key, as they are of what the rows are partitioned by."""
 
@@ -36,16 +38,14 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
         config = self.config
         self.aggregate(config.calls, config.retracts, ttl=0)
         self._table: WindowTable = self.backend.table_of(WINDOWS, WindowTable.kind)
-        self._clock, self._windows = config.clock, Windows(config.window)
-        self._event_time = config.time is not None
+        self._windows = Windows(config.window)
         overlap = (config.window.slide or config.window.size) < config.window.size
         self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
+        self._width = len(config.keys) + (1 if config.attached is None else 2)
+        """of partial accumulators: the column of the first slot, which counts rows"""
         self._agenda: list[int] = []
         """a heap of the ends of windows that will fire"""
         self._planned: set[int] = set()
-        metrics = context.runtime.get_metrics_group()
-        self._late = metrics.counter("numLateRecordsDropped")
-        self._without_time = metrics.counter("numNullRowTimeRecordsDropped")
 
     def open(self) -> None:
         super().open()
@@ -73,7 +73,7 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
 
     def receive(self, rows: Rows, input: int) -> None:
         if not self._event_time:
-            self._fire_until(self.context.clock())
+            self.fire_until(self.context.clock())
         rows, buckets = self._assigned(rows)
         if not len(rows):
             return
@@ -83,8 +83,12 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
         ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
         contents, zero = self._table.rows, self.accumulators.zero
         old = [contents[at.namespace].get(at.key, zero) if at.namespace in contents else zero for at in ats]
-        batch = Batch(self.evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
-        for at, accumulator in zip(ats, self.accumulators.update(batch, old, ats)):
+        if self.config.partial:
+            new = self.accumulators.merge_partials(grouped.ids, columns[self._width :], old)
+        else:
+            batch = Batch(self.evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
+            new = self.accumulators.update(batch, old, ats)
+        for at, accumulator in zip(ats, new):
             row, touched = self._table.begin(at.namespace)
             row[at.key] = accumulator
             touched[at.key] = 0
@@ -96,6 +100,9 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
         if config.attached is not None:
             ends = clock_times(rows.batch.column(config.attached[1]))
             return self._in_time(rows, ends, ends)
+        if config.partial:
+            ends = rows.batch.column(len(config.keys)).to_numpy()
+            return self._in_time(rows, ends, self._last_ends(ends) if self._sliced else ends)
         if config.time is None:
             times = np.full(len(rows), clock.time(self.context.clock()), np.int64)
         else:
@@ -103,9 +110,7 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
             times = clock.times(rows.batch.column(config.time))
         if self._sliced:
             slices = self._windows.slice_ends(times)
-            distinct, where = np.unique(slices, return_inverse=True)
-            last = np.array([self._windows.windows_of(each)[-1] for each in distinct.tolist()], np.int64)
-            return self._in_time(rows, slices, last[where] if len(last) else slices)
+            return self._in_time(rows, slices, self._last_ends(slices))
         which, _, ends = self._windows.expand(times)
         if not self._event_time:
             return rows.take(which), ends
@@ -120,27 +125,26 @@ class WindowAggregateOperator(AggregatingOperator[WindowAggregate]):
         late = passed(needed_until, self._clock, self.watermark)
         if not late.any():
             return rows, buckets
-        self._late.inc(int(late.sum()))
+        self._late.inc(self._how_many(rows.where(late)))
         return rows.where(~late), buckets[~late]
+
+    def _last_ends(self, slices: Ids) -> Ids:
+        """The end of the last window that each of these slices is part of."""
+        distinct, where = np.unique(slices, return_inverse=True)
+        last = np.array([self._windows.windows_of(each)[-1] for each in distinct.tolist()], np.int64)
+        return last[where] if len(last) else slices
+
+    def _how_many(self, rows: Rows) -> int:
+        return int(pc.sum(rows.batch.column(self._width)).as_py()) if self.config.partial else len(rows)
 
     # -- windows fire ---------------------------------------------------------------------------------------------
 
-    def advance(self, watermark: int) -> None:
-        if self._event_time:
-            self._fire_until(watermark)
+    def forget_open_windows(self) -> None:
+        for end in list(self._table.rows):
+            self._drop(end)
+        self._agenda, self._planned = [], set()
 
-    def advance_processing_time(self, now: int) -> None:
-        if not self._event_time:
-            self._fire_until(now)
-
-    def end_input(self) -> None:
-        super().end_input()
-        if not self._event_time:  # as in Flink: what has not fired when the input ends never does
-            for end in list(self._table.rows):
-                self._drop(end)
-            self._agenda, self._planned = [], set()
-
-    def _fire_until(self, time: int) -> None:
+    def fire_until(self, time: int) -> None:
         keys: list[Key] = []
         accumulators: list[Accumulator] = []
         ends: list[int] = []

@@ -54,11 +54,16 @@ class WindowAggregate(TimedWindows):
     attached: tuple[int, int] | None = None
     """the columns of window_start and window_end, if the rows are in one window each already: rows come partitioned by
     the keys and these two"""
+    partial: bool = False
+    """the input is what ``LocalWindowAggregate`` gives"""
 
     def operator(self) -> Any:
+        from millrace.runtime.tables.count_windows import ROWS, CountWindowOperator
         from millrace.runtime.tables.session_aggregate import SessionAggregateOperator
         from millrace.runtime.tables.window_aggregate import WindowAggregateOperator
 
+        if self.window.kind == ROWS:
+            return CountWindowOperator(self)
         own_sessions = self.window.kind == "SESSION" and self.attached is None
         return SessionAggregateOperator(self) if own_sessions else WindowAggregateOperator(self)
 

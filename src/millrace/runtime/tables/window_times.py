@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.nodes import WindowSpec
+from millrace.relational.zones import standard_name, zone_of
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.tables.keys import Ids
 
@@ -37,21 +37,21 @@ class WallClock:
     def times(self, column: pa.Array) -> Ids:
         """A time attribute without NULL as times on the wall."""
         if self._shifts:
-            column = pc.local_timestamp(column.cast(pa.timestamp("us", self.zone)))
+            column = pc.local_timestamp(column.cast(pa.timestamp("us", standard_name(self.zone or "UTC"))))
         return clock_times(column)
 
     def time(self, instant: int) -> int:
         """An instant (ms since the epoch) as a time on the wall."""
         if not self._shifts:
             return instant
-        there = datetime.fromtimestamp(instant / 1000, timezone.utc).astimezone(ZoneInfo(self.zone or ""))
+        there = datetime.fromtimestamp(instant / 1000, timezone.utc).astimezone(zone_of(self.zone or "UTC"))
         return instant + _millis(there.utcoffset())
 
     def instant(self, time: int) -> int:
         """When the clock shows a time: the last time if it does so twice."""
         if not self._shifts or abs(time) >= _LAST_YEAR:
             return time
-        shown = (_EPOCH + timedelta(milliseconds=time)).replace(tzinfo=ZoneInfo(self.zone or ""), fold=1)
+        shown = (_EPOCH + timedelta(milliseconds=time)).replace(tzinfo=zone_of(self.zone or "UTC"), fold=1)
         if shown.astimezone(timezone.utc).astimezone(shown.tzinfo).replace(tzinfo=None) != shown.replace(tzinfo=None):
             shown = shown.replace(fold=0)  # it is never shown: what was added to the clock comes later
         return time - _millis(shown.utcoffset())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +46,8 @@ class Context:
     parallelism: int
     workers: workers.Surroundings = field(default_factory=workers.Surroundings)
     job_id: str = "tables"
+    python: str | None = None
+    """the workers' interpreter; None: the one of the session"""
 
     def ship(self, function: Callable[..., Any], what: str) -> Shipped:
         """The function as it travels.
@@ -61,8 +62,3 @@ class Context:
                 f"{what} cannot be sent to the workers: {error}. Make what does not pickle in open() of the function"
             ) from error
         return Shipped(payload, self.workers, is_active())
-
-
-def import_path(local: bool) -> workers.Surroundings:
-    """Where workers find the program's modules: on this machine where this process does."""
-    return workers.Surroundings(last=tuple(path for path in sys.path if path)) if local else workers.Surroundings()

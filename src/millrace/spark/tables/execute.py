@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +13,16 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from millrace.datastream.dependencies import Dependencies
 from millrace.relational import nodes as n
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import record_batch
 from millrace.relational.rules.batch import optimise
-from millrace.spark.tables.context import Context, import_path
+from millrace.spark.provision import interpreter, provide
+from millrace.spark.session import Workplace
+from millrace.spark.tables.constraints import enforced
+from millrace.spark.tables.context import Context
 from millrace.spark.tables.frames import types_of
 from millrace.spark.tables.settings import active, child_session
 from millrace.spark.tables.sinks import write
@@ -35,30 +40,32 @@ def batch_context(
     configuration: Mapping[str, str] | None = None,
     database: str = "",
     parallelism: int | None = None,
-    workers: Any = None,
+    needs: Dependencies | None = None,
 ) -> Context:
     """What one run of a plan needs.
 
     :param zone: ``table.local-time-zone``.
-    :param workers: where tasks find the program's modules and files (``Provision.surroundings``); None: where this
-        process does.
+    :param needs: files, archives, packages and the interpreter of the program's functions. Errors as ``provide``.
     """
     configuration = dict(configuration or {})
     spark_settings = {key: value for key, value in configuration.items() if key.startswith("spark.sql.")}
     session = child_session(parent, zone, spark_settings)
     context = parent.sparkContext
+    place = Workplace(parent, context.master.startswith("local"), None)
+    provision = provide(place, needs or Dependencies(), tuple(path for path in sys.path if path))
     return Context(
         session,
         Surroundings(0, zone, time.time_ns() // 1000, database, None, configuration),
         parallelism or max(context.defaultParallelism, 1),
-        workers or import_path(context.master.startswith("local")),
+        provision.surroundings,
         uuid.uuid4().hex,
+        provision.python,
     )
 
 
 def frame_of(plan: n.Rel, context: Context) -> DataFrame:
     """The rows of a plan as a frame with columns c0, c1, ..."""
-    with active(context.session):
+    with active(context.session), interpreter(context.session.sparkContext, context.python):
         return translate(optimise(plan, context.surroundings), context)
 
 
@@ -90,7 +97,8 @@ def write_all(sinks: Sequence[n.Sink], context: Context) -> list[int | None]:
     for sink in sinks:
         frame = frame_of(sink.input, context)
         with active(context.session), _plain_errors():
-            written.append(write(sink, frame, context))
+            demanded = enforced(frame, sink.columns, context.surroundings.configuration)
+            written.append(write(sink, demanded, context))
     return written
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from millrace.relational.zones import standard_name
+from millrace.spark.families import new_session
+
 DEFAULTS = {
     # A session that was made for streams has other ones: it moves a few large rows.
     "spark.sql.adaptive.enabled": "true",
@@ -43,11 +46,11 @@ def child_session(parent: SparkSession, zone: str = "UTC", options: Mapping[str,
 
     :param zone: the time zone of TIMESTAMP_LTZ values when they become text or lose their zone.
     """
-    session = parent.newSession()
+    session = new_session(parent)
     # Spark's 200 partitions are for clusters; adaptive execution can only put small ones together.
     partitions = {"spark.sql.shuffle.partitions": str(max(session.sparkContext.defaultParallelism, 1))}
     own = {**partitions, **_own_settings(parent), **DEFAULTS, **(options or {})}
-    for key, value in {**own, **SETTINGS, "spark.sql.session.timeZone": _region(zone)}.items():
+    for key, value in {**own, **SETTINGS, "spark.sql.session.timeZone": standard_name(zone)}.items():
         session.conf.set(key, value)
     return session
 
@@ -56,11 +59,6 @@ def _own_settings(session: SparkSession) -> dict[str, str]:
     """What the user has set for queries, of what can be set in a session."""
     found: Mapping[str, Any] = session.conf.getAll
     return {key: str(value) for key, value in found.items() if session.conf.isModifiable(key)}
-
-
-def _region(zone: str) -> str:
-    """Spark takes GMT+05:30 and regions; Flink also Z and UTC+05:30."""
-    return zone.replace("UTC", "GMT", 1) if zone.startswith(("UTC+", "UTC-")) else zone
 
 
 @contextlib.contextmanager

@@ -31,9 +31,13 @@ def write(node: n.Sink, frame: DataFrame, context: Context) -> int | None:
     name = ".".join(node.path)
     if node.sink.write_frame(frame, node.overwrite, dict(node.partition)):
         return None
-    if node.overwrite:
+    sink = node.sink.overwriting(dict(node.partition)) if node.overwrite else node.sink
+    if sink is None:
         raise NotImplementedError(f"table {name} cannot be overwritten: its connector only appends; use INSERT INTO")
-    return _write_in_tasks(node.sink.stream().for_operator(f"sink-{name}"), node, frame, context)
+    if sink.together:
+        places = [node.input.names.index(each) for each in sink.together]
+        frame = frame.repartition(context.parallelism, *(f"c{place}" for place in places))
+    return _write_in_tasks(sink.stream().for_operator(f"sink-{name}"), node, frame, context)
 
 
 def _write_in_tasks(sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: Context) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.common.configuration import Configuration
+from millrace.common.execution_config import ExecutionConfig
 from millrace.common.types import Row
 from millrace.relational.arrow import arrow_type
 from millrace.relational.evaluate import Evaluator, repeat
@@ -22,7 +24,9 @@ class UserFunctions:
     """The functions of one task: each is opened once, when it is first called, and closed at the end."""
 
     def __init__(self, configuration: dict[str, str]) -> None:
-        self._context = FunctionContext(None, job_parameters(configuration))  # type: ignore[arg-type]
+        parameters = ExecutionConfig(Configuration.from_dict(configuration)).get_global_job_parameters()
+        self._context = FunctionContext(None, parameters)  # type: ignore[arg-type]
+        self._configuration = configuration
         self._open: dict[int, Any] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -48,14 +52,11 @@ class UserFunctions:
         return to_arrow(list(values), call.type)
 
     def _vectorized(self, function: Any, call: UdfCall, args: Sequence[pa.Array], length: int) -> pa.Array:
-        import pandas as pd
+        # pandas is slow to import, and most queries have no such function.
+        from millrace.runtime.tables.vectors import batch_size, call_vectorized
 
-        result = function.eval(*(arg.to_pandas() for arg in args))
-        if isinstance(result, (pd.Series, pd.DataFrame)) and len(result) != length:
-            raise ValueError(f"{call.name} was given {length} values and gave {len(result)}: it must give one for each")
-        if not isinstance(result, pd.Series):
-            return to_arrow([result] * length if not isinstance(result, list) else result, call.type)
-        return pa.Array.from_pandas(result, type=arrow_type(call.type))
+        size = batch_size(self._configuration)
+        return call_vectorized(function.eval, args, arrow_type(call.type), length, size, call.name)
 
     def aggregate(self, wrapper: Any, types: Sequence[DataType]) -> Callable[[Sequence[pa.Array], int], Any]:
         """What makes the value of a group of its arguments (as columns) and how many rows it has."""
@@ -96,7 +97,9 @@ def _accumulated(function: Any, wrapper: Any, args: Sequence[pa.Array], types: S
     """The accumulator of all rows of a group. A vectorised function takes them at once."""
     accumulator = function.create_accumulator()
     if wrapper.vectorized:
-        function.accumulate(accumulator, *(arg.to_pandas() for arg in args))
+        from millrace.runtime.tables.vectors import to_pandas
+
+        function.accumulate(accumulator, *map(to_pandas, args))
     else:
         for row in _rows(args, types, length):
             function.accumulate(accumulator, *row)
@@ -170,10 +173,3 @@ def table_rows(
         else:
             # One result: a text or a tuple is not many of them.
             yield [_as_row(found, width)]
-
-
-def job_parameters(configuration: dict[str, str]) -> dict[str, str]:
-    """What ``pipeline.global-job-parameters`` holds: ``a:1,b:2``, values perhaps in quotes."""
-    text = configuration.get("pipeline.global-job-parameters", "")
-    pairs = (part.partition(":") for part in text.split(",") if part.strip())
-    return {key.strip(): value.strip().strip("'") for key, _, value in pairs}

@@ -16,7 +16,7 @@ from millrace.table.catalogs.objects import (
     CatalogTableStatistics,
 )
 from millrace.table.expression import Expression
-from millrace.table.schema import Declared, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
 from millrace.table.type_text import data_type_of
 from millrace.util.exceptions import CatalogException
 
@@ -59,7 +59,11 @@ def from_json(kind: str, data: dict[str, Any]) -> Any:
         return CatalogModel(schemas[0], schemas[1], data["options"], comment)
     schema = _schema_of(data["schema"])
     keys, queries = tuple(data["partition_keys"]), (data.get("original_query"), data.get("expanded_query"))
-    return CatalogBaseTable(schema, data["options"], keys, comment, *queries)
+    distribution = None
+    if "distribution" in data:
+        columns, distributed, buckets = data["distribution"]
+        distribution = DeclaredDistribution(tuple(columns), distributed, buckets)
+    return CatalogBaseTable(schema, data["options"], keys, comment, *queries, distribution)
 
 
 def _comment(value: Any) -> dict[str, Any]:
@@ -77,8 +81,14 @@ def _table(table: CatalogBaseTable) -> dict[str, Any]:
         "options": table.get_options(),
         "partition_keys": list(table.partition_keys),
         **queries,
+        **_distribution(table),
         **_comment(table),
     }
+
+
+def _distribution(table: CatalogBaseTable) -> dict[str, Any]:
+    found = table.distribution
+    return {} if found is None else {"distribution": [list(found.columns), found.kind, found.buckets]}
 
 
 def _schema(schema: Schema) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from millrace.common.configuration import Configuration
-from millrace.table.schema import Schema
+from millrace.table.schema import DeclaredDistribution, Schema
 from millrace.table.table_schema import TableSchema
 
 if TYPE_CHECKING:
@@ -65,9 +65,11 @@ class CatalogBaseTable(_Kept):
         comment: str | None = None,
         original_query: str | None = None,
         expanded_query: str | None = None,
+        distribution: DeclaredDistribution | None = None,
     ) -> None:
         super().__init__(comment)
         self._schema = schema
+        self._distribution = distribution
         self._options = dict(options)
         self._partition_keys = tuple(partition_keys)
         self._original_query = original_query
@@ -122,6 +124,10 @@ class CatalogBaseTable(_Kept):
     @property
     def partition_keys(self) -> tuple[str, ...]:
         return self._partition_keys
+
+    @property
+    def distribution(self) -> DeclaredDistribution | None:
+        return self._distribution
 
     def get_options(self) -> dict[str, str]:
         return self._options

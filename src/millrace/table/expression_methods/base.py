@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import Row
 from millrace.table import unbound as u
+from millrace.table.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression
@@ -59,6 +60,18 @@ def present(*args: Any) -> list[Any]:
             break
         found.append(arg)
     return found
+
+
+def expression_of(given: Any) -> u.Node:
+    """The node of what stands where a column is expected.
+
+    :raises TableException: text, which would be a constant.
+    """
+    if isinstance(given, str):
+        raise problem(
+            f"{given!r} is text, not an expression: a column is col('name'), SQL call_sql('...'), a constant lit('...')"
+        )
+    return node_of(given)
 
 
 def node_of(value: Any) -> u.Node:

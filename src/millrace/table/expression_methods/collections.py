@@ -122,8 +122,8 @@ class _Json(_Handle):
         shown = (*args, returning_type, on_empty.name, node_of(default_on_empty), on_error.name)
         options: dict[str, Any] = {"returning": returning_type, "on_empty": on_empty.name, "on_error": on_error.name}
         for name, behaviour, default in (
-            ("empty_default", on_empty, default_on_empty),
-            ("error_default", on_error, default_on_error),
+            ("default_on_empty", on_empty, default_on_empty),
+            ("default_on_error", on_error, default_on_error),
         ):
             if behaviour is JsonValueOnEmptyOrError.DEFAULT:
                 options[name] = len(args)

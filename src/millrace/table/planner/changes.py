@@ -10,6 +10,7 @@ from typing import Any
 from millrace.common.types import RowKind
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
+from millrace.table.planner.over_order import is_settled
 
 Key = tuple[int, ...]
 
@@ -86,7 +87,7 @@ def _project(node: Any, inputs: list[Changes]) -> Changes:
     for index, expression in enumerate(node.expressions):
         if isinstance(expression, Ref):
             place.setdefault(expression.index, index)
-    return replace(inputs[0], keys=_moved(inputs[0].keys, place))
+    return replace(inputs[0], keys=moved(inputs[0].keys, place))
 
 
 def _correlate(node: Any, inputs: list[Changes]) -> Changes:
@@ -114,7 +115,11 @@ def _window_aggregate(node: Any, inputs: list[Changes]) -> Changes:
 
 
 def _over(node: Any, inputs: list[Changes]) -> Changes:
-    return Changes(keys=inputs[0].keys)
+    below = inputs[0]
+    if is_settled(node, below.append_only):
+        return Changes(keys=below.keys)
+    cause = below.cause or "an OVER window whose results change with later rows"
+    return Changes(True, not below.append_only, below.keys, cause)
 
 
 def _rank(node: Any, inputs: list[Changes]) -> Changes:
@@ -183,6 +188,17 @@ def _set_operation(node: Any, inputs: list[Changes]) -> Changes:
     return Changes(False, taken_back, keys, cause or (f"an {node.kind}" if taken_back else ""))
 
 
+def _to_changelog(node: Any, inputs: list[Changes]) -> Changes:
+    return APPEND
+
+
+def _from_changelog(node: Any, inputs: list[Changes]) -> Changes:
+    kinds = {name for _, name in node.codes}
+    updates, deletes = "UPDATE_AFTER" in kinds, "DELETE" in kinds
+    keys = frozenset({node.partition}) if node.by_key else frozenset()
+    return Changes(updates, deletes, keys, "FROM_CHANGELOG" if updates or deletes else "")
+
+
 def _sort(node: Any, inputs: list[Changes]) -> Changes:
     if not node.keys and inputs[0].append_only and not node.offset:
         return inputs[0]  # the first rows that come
@@ -191,7 +207,8 @@ def _sort(node: Any, inputs: list[Changes]) -> Changes:
     return Changes(True, True, inputs[0].keys, inputs[0].cause or "ORDER BY with LIMIT")
 
 
-def _moved(keys: Iterable[Key], place: dict[int, int]) -> frozenset[Key]:
+def moved(keys: Iterable[Key], place: dict[int, int]) -> frozenset[Key]:
+    """Keys at other places; those that are not there as a whole are none any more."""
     return frozenset(tuple(place[each] for each in key) for key in keys if all(each in place for each in key))
 
 
@@ -218,6 +235,8 @@ _RULES: dict[type[n.Rel], Callable[[Any, list[Changes]], Changes]] = {
     n.TemporalJoin: _temporal_join,
     n.LookupJoin: _lookup_join,
     n.SetOp: _set_operation,
+    n.ToChangelog: _to_changelog,
+    n.FromChangelog: _from_changelog,
     n.Sort: _sort,
     n.Sink: _same,
 }

@@ -12,6 +12,7 @@ from millrace.runtime.tables.temporal_config import TemporalJoin
 from millrace.runtime.tables.window_join import WindowJoin
 from millrace.table.planner.changes import Changes
 from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
+from millrace.table.planner.versions import versions
 from millrace.table.planner.windows import is_zoned
 
 
@@ -23,6 +24,8 @@ def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
         null_aware=node.null_aware,
         left_unique=_unique(left.changes),
         right_unique=_unique(right.changes),
+        left_append_only=left.changes.append_only,
+        right_append_only=right.changes.append_only,
         left_ttl=hinted_ttl(node.left),
         right_ttl=hinted_ttl(node.right),
     )
@@ -61,7 +64,8 @@ def temporal_join(plan: Plan, node: n.TemporalJoin, before: bool) -> Planned:
     config = TemporalJoin(
         **_common(plan, node), left_time=node.left_time, right_time=node.right_time, right_key=node.right_key
     )
-    return _joined(plan, "TemporalJoin", node, config, plan.add(node.left), plan.add(node.right))
+    right = node.right if node.right_time is None else versions(node.right)
+    return _joined(plan, "TemporalJoin", node, config, plan.add(node.left), plan.add(right))
 
 
 def _common(plan: Plan, node: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
         )
     (key,) = changes.keys
     types = tuple(column.type for column in node.schema)
-    config = ChangelogNormalize(keys=key, types=types, before=before, **plan.options.common)
+    config = ChangelogNormalize(keys=key, types=types, before=before, every=node.versions, **plan.options.common)
     return plan.step("ChangelogNormalize", config, [(read, by(key))], node.schema, changes)
 
 
@@ -49,8 +49,10 @@ def stream_scan(plan: Plan, node: n.StreamScan, before: bool) -> Planned:
         **plan.options.common,
     )
     edges = node.stream._edges()
-    added = plan.program.add("DataStreamScan", specs.TableStep(config), edges)
-    return Planned((added.id,), node.schema, plan.changes(node))
+    stream = Planned(tuple(edge.source for edge in edges), node.schema, plan.changes(node))
+    width = plan.width([(stream, None)]) if stream.retracts else {}
+    added = plan.program.add("DataStreamScan", specs.TableStep(config), edges, **width)
+    return Planned((added.id,), node.schema, stream.changes)
 
 
 @rule(n.Values)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from millrace.relational import nodes as n
-from millrace.relational.rex import Ref
+from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.over import Over
+from millrace.runtime.tables.updating_over import UpdatingOver
+from millrace.table.planner.over_order import is_settled
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
 @rule(n.Over)
 def over(plan: Plan, node: n.Over, before: bool) -> Planned:
     below = plan.add(node.input)
-    first = node.order[0].expression if node.order else None
-    time = node.input.schema[first.index].time if isinstance(first, Ref) else None
-    if time is None:
-        raise NotImplementedError(
-            "an OVER window of a stream is ordered by a time attribute: a column with a watermark, or PROCTIME()"
-        )
-    config = Over(
-        input=node.input.schema,
-        partition=node.partition,
-        order=node.order,
-        calls=node.calls,
-        event_time=time == n.ROWTIME,
+    described = {
+        "input": node.input.schema,
+        "partition": node.partition,
+        "order": node.order,
+        "calls": node.calls,
         **plan.options.common,
-    )
-    return plan.step("OverAggregate", config, [(below, by(node.partition))], node.schema, plan.changes(node))
+    }
+    config: TableConfig = UpdatingOver(**described, before=before)
+    name = "UpdatingOverAggregate"
+    if is_settled(node, below.changes.append_only):
+        time = node.order[0].expression
+        event_time = node.input.schema[time.index].time == n.ROWTIME  # type: ignore[attr-defined]
+        config, name = Over(**described, event_time=event_time), "OverAggregate"
+    return plan.step(name, config, [(below, by(node.partition))], node.schema, plan.changes(node))

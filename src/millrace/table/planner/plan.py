@@ -15,7 +15,8 @@ from millrace.relational import nodes as n
 from millrace.runtime.partitioners import Partitioner
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single
-from millrace.table.planner.changes import ChangelogError, Changes, changes_of
+from millrace.table.planner.changes import ChangelogError, Changes, Key, changes_of
+from millrace.table.planner.ordered_keys import ordered_keys
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Options:
     """ms; ``table.exec.source.idle-timeout``"""
     split_distinct: bool = False
     """``table.optimizer.distinct-agg.split.enabled``"""
+    reuse_plans: bool = True
+    """whether equal parts of plans are run once (``table.optimizer.reuse-sub-plan-enabled``)"""
+    reuse_sources: bool = True
+    """whether that holds for tables, too, of which different columns are read
+    (``table.optimizer.reuse-source-enabled``)"""
 
     @property
     def common(self) -> dict[str, Any]:
@@ -70,11 +76,15 @@ def rule(*kinds: type[n.Rel]) -> Callable[[Rule], Rule]:
 
 
 class Plan:
-    """Adds operators to a program. A node that is used twice, as the same object, becomes one operator."""
+    """Adds operators to a program. A node that is used twice, as the same object, becomes one operator.
 
-    def __init__(self, program: Program, options: Options) -> None:
+    :param plans: that will be added, after ``share``.
+    """
+
+    def __init__(self, program: Program, options: Options, plans: Sequence[n.Rel] = ()) -> None:
         self.program = program
         self.options = options
+        self._used_twice = used_twice(plans)
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
 
@@ -84,6 +94,8 @@ class Plan:
         :param before: whether the consumer needs the old row of an update (-U) besides the new one.
         :raises NotImplementedError: a node has no streaming form.
         """
+        # One operator serves all; who does without old rows drops them.
+        before = before or id(node) in self._used_twice
         # The node itself is kept, too: its id would else be given to another one.
         known = self._known.get((id(node), before))
         if known is None:
@@ -130,15 +142,54 @@ class Plan:
     ) -> Planned:
         """One operator. It is the only one of its kind where everything goes to a single subtask."""
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
-        single = any(isinstance(by, Single) for _, by in inputs)
-        spec = specs.TableStep(config)
-        added = self.program.add(name, spec, edges, parallelism=1 if single else None, non_parallel=single)
+        added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
+
+    def width(self, inputs: Sequence[tuple[Planned, Partitioner | None]]) -> dict[str, Any]:
+        """The parallelism of what reads these inputs, as arguments of ``Program.add``.
+
+        Changes of a row must not overtake each other, nor the rows of a sorted result: who reads them without an
+        exchange has as many subtasks as they come from.
+        """
+        above = [(self.program.node(id), each) for each, by in inputs if by is None for id in each.ids]
+        widths = {node.parallelism for node, each in above if each.retracts}
+        single = any(isinstance(by, Single) for _, by in inputs) or any(node.non_parallel for node, _ in above)
+        if single or len(widths) > 1:
+            return {"parallelism": 1, "non_parallel": True}
+        return {"parallelism": widths.pop() if widths else None}
+
+
+def used_twice(plans: Sequence[n.Rel]) -> set[int]:
+    """The ids of the nodes that are inputs of several others."""
+    seen: set[int] = set()
+    found: set[int] = set()
+
+    def visit(node: n.Rel) -> None:
+        if id(node) in seen:
+            found.add(id(node))
+            return
+        seen.add(id(node))
+        for each in node.inputs:
+            visit(each)
+
+    for plan in plans:
+        visit(plan)
+    return found
 
 
 def by(columns: Sequence[int]) -> Partitioner:
     """The exchange that brings rows with equal values in these columns together."""
     return ByColumns(tuple(columns)) if columns else Single()
+
+
+def add_changing(plan: Plan, node: n.Rel, partition: Sequence[int]) -> tuple[Planned, Key | None]:
+    """The operators of an input, and the columns by which its changes know their rows within a partition. With such
+    columns there need be no old rows (-U); None if there are none, or if rows never change."""
+    keys = [key for key in ordered_keys(node, plan.changes) if set(partition) <= set(key)]
+    if plan.changes(node).append_only or not keys:
+        return plan.add(node), None
+    key = min(keys, key=lambda each: (len(each), each))
+    return plan.add(node, False), tuple(column for column in key if column not in partition)
 
 
 def hinted_ttl(node: n.Rel) -> int | None:

@@ -7,7 +7,7 @@ from millrace.relational.rex import Ref, SortKey
 from millrace.runtime.tables.deduplicate import Deduplicate
 from millrace.runtime.tables.rank import Rank
 from millrace.runtime.tables.window_rank import WindowDeduplicate, WindowRank
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.plan import Plan, Planned, add_changing, by, rule
 from millrace.table.planner.windows import is_zoned
 
 
@@ -15,7 +15,7 @@ from millrace.table.planner.windows import is_zoned
 def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
     if node.window is not None:
         return _window_rank(plan, node)
-    below = plan.add(node.input)
+    below, unique = add_changing(plan, node.input, node.partition)
     config = Rank(
         function=node.function,
         partition=node.partition,
@@ -25,6 +25,7 @@ def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
         last=node.last,
         number=node.number is not None,
         retracts=below.retracts,
+        unique=unique,
         before=before,
         **plan.options.common,
     )

@@ -9,7 +9,6 @@ from millrace.common.config_values import to_duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import ROWTIME, Rel, Sink
-from millrace.relational.python_rows import python_rows
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.tables.base import Environment
@@ -18,19 +17,21 @@ from millrace.table import execution
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError, changes_of
 from millrace.table.planner.plan import Options, Plan
-from millrace.table.planner.streaming import add_to_program
+from millrace.table.planner.streaming import add_to_program, with_reuse
 from millrace.table.stream_types import info_of_data_type
 from millrace.table.table_config import STATE_TTL
 from millrace.table.table_result import TableResult
 
 if TYPE_CHECKING:
-    from millrace.datastream import DataStream
+    from millrace.datastream import DataStream, StreamExecutionEnvironment
     from millrace.table.schema import Schema
     from millrace.table.table_environment import TableEnvironment
 
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 PHASES = "table.optimizer.agg-phase-strategy"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
+REUSE_PLANS = "table.optimizer.reuse-sub-plan-enabled"
+REUSE_SOURCES = "table.optimizer.reuse-source-enabled"
 JOB_NAME = "pipeline.name"
 
 
@@ -40,23 +41,30 @@ def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str |
     :raises ChangelogError: a sink would get changes that it can't take.
     :raises NotImplementedError: a plan has no streaming form.
     """
-    streams = environment._stream_environment
+    return submit(optimised(plans, environment), environment, job_name)
+
+
+def optimised(plans: Sequence[Rel], environment: TableEnvironment) -> list[Rel]:
+    """The plans after the rules."""
+    surroundings = surroundings_of(environment)
+    return [optimise(plan, surroundings) for plan in plans]
+
+
+def submit(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
+    """As ``execute``, for plans that have been through the rules."""
+    streams = configured(environment)
     own = streams._program
     # What the user has added to the program runs with env.execute(), not with a table.
     streams._program = own.branch()
     try:
-        surroundings = surroundings_of(environment)
-        optimised = [optimise(plan, surroundings) for plan in plans]
-        add_to_program(optimised, streams._program, options_of(environment))
+        add_to_program(plans, streams._program, options_of(environment))
         client = streams._submit(job_name or environment.get_config().to_map().get(JOB_NAME) or _name(plans))
     finally:
         streams._program = own
     if isinstance(plans[0], Sink):
         counts = [-1] * len(plans)
         return execution.sink_result(plans, counts, job_client=client, wait=lambda timeout: _wait(client, timeout))
-    columns = plans[0].schema
-    rows = (row for batch in client.collected() for row in python_rows(batch, columns))
-    return execution.query_result(plans[0], rows, environment, job_client=client, close=client.discard)
+    return execution.query_result(plans[0], client.collected(), environment, job_client=client, close=client.discard)
 
 
 def to_data_stream(
@@ -75,7 +83,7 @@ def to_data_stream(
     from millrace.datastream import DataStream
     from millrace.datastream.data_stream import Port
 
-    program = environment._stream_environment._program
+    program = configured(environment)._program
     optimised = optimise(plan, surroundings_of(environment))
     if isinstance(optimised, Sink):
         add_to_program([optimised], program, options_of(environment))
@@ -84,7 +92,9 @@ def to_data_stream(
     changes = changes_of(optimised)
     if not changes.append_only and mode == ChangelogMode.insert_only():
         raise ChangelogError(f"the table has changes ({changes.cause}): use to_changelog_stream()")
-    made = Plan(program, options_of(environment))
+    options = options_of(environment)
+    (optimised,) = with_reuse([optimised], options)
+    made = Plan(program, options, [optimised])
     planned = made.add(optimised, mode != ChangelogMode.upsert())
     rowtimes = [place for place, column in enumerate(plan.schema) if column.time == ROWTIME]
     config = ToElements(
@@ -95,15 +105,22 @@ def to_data_stream(
         **made.options.common,
     )
     ends = made.step("TableToDataStream", config, [(planned, None)], plan.schema, changes)
-    info = type_info or _row_type(plan, pairs)
+    row_type = type_info or _row_type(plan)
+    info = Types.TUPLE([Types.BOOLEAN(), row_type]) if pairs else row_type
     for id in ends.ids:
         program.change(id, output_type=info)
     return DataStream(environment._stream_environment, tuple(map(Port, ends.ids)), info)
 
 
-def _row_type(plan: Rel, pairs: bool) -> TypeInformation:
-    row = info_of_data_type(RowType([RowField(column.name, column.type) for column in plan.schema]))
-    return Types.TUPLE([Types.BOOLEAN(), row]) if pairs else row
+def configured(environment: TableEnvironment) -> StreamExecutionEnvironment:
+    """The environment that runs the program, with what the table environment sets: parallelism.default and others."""
+    streams = environment._stream_environment
+    streams.configure(environment.get_config().get_configuration())
+    return streams
+
+
+def _row_type(plan: Rel) -> TypeInformation:
+    return info_of_data_type(RowType([RowField(column.name, column.type) for column in plan.schema]))
 
 
 def options_of(environment: TableEnvironment) -> Options:
@@ -116,6 +133,8 @@ def options_of(environment: TableEnvironment) -> Options:
         two_phase=settings.get(PHASES, "AUTO").upper() != "ONE_PHASE",
         idle_timeout=_millis(settings, IDLE_TIMEOUT),
         split_distinct=settings.get(SPLIT_DISTINCT, "false").lower() == "true",
+        reuse_plans=settings.get(REUSE_PLANS, "true").lower() == "true",
+        reuse_sources=settings.get(REUSE_SOURCES, "true").lower() == "true",
     )
 
 
@@ -136,4 +155,3 @@ def _name(plans: Sequence[Rel]) -> str:
 
 def _wait(client: Any, timeout: float | None) -> None:
     client.get_job_execution_result().result(timeout)
-

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from millrace.common.types import RowKind
 from millrace.graph import specs
 from millrace.graph.nodes import Edge
 from millrace.relational import nodes as n
 from millrace.relational.sources import TableSink
+from millrace.runtime.partitioners import Partitioner
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
+from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.table.planner.changes import ChangelogError, Changes, Key
+from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 
 @rule(n.Sink)
 def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     table, changes = ".".join(node.path), plan.changes(node.input)
+    if node.overwrite:
+        raise NotImplementedError(
+            f"table {table} cannot be overwritten in streaming mode: use INSERT INTO or batch mode"
+        )
     _check(table, node.sink, changes)
     wants_before = RowKind.UPDATE_BEFORE in node.sink.kinds
     key = _primary_key(node)
-    by_key = changes.append_only or key is None or wants_before or _is_by(changes, key)
-    below = plan.add(node.input, wants_before or not by_key)
+    known_by = ordered_keys(node.input, plan.changes)
+    by_key = changes.append_only or key is None or wants_before or _is_by(known_by, key)
+    below = _enforced(plan, node, plan.add(node.input, wants_before or not by_key))
     if not by_key:
         assert key is not None
         types = tuple(column.type for column in node.input.schema)
-        unique = min(changes.keys, key=len, default=())
+        unique = min(known_by, key=len, default=())
         config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
         below = plan.step("SinkMaterializer", config, [(below, by(key))], node.input.schema, changes)
     elif changes.updates and not wants_before:
@@ -32,8 +43,31 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     spec = specs.Sink(node.sink.stream())
     # Changes of a row must not overtake each other.
     together = by(key) if key is not None and not changes.append_only else None
-    added = plan.program.add(f"Sink({table})", spec, tuple(Edge(id, together) for id in below.ids))
+    if together is None and node.sink.together:
+        together = by([node.input.names.index(name) for name in node.sink.together])
+    edges = tuple(Edge(id, together) for id in below.ids)
+    added = plan.program.add(f"Sink({table})", spec, edges, **_width(plan, node, below, together))
     return Planned((added.id,), node.schema, changes)
+
+
+def _width(plan: Plan, node: n.Sink, below: Planned, together: Partitioner | None) -> dict[str, Any]:
+    """How many subtasks write."""
+    if node.sink.parallelism is None:
+        return plan.width([(below, together)])
+    if below.retracts and together is None:
+        raise ChangelogError(
+            f"table {'.'.join(node.path)}: 'sink.parallelism' would let changes of a row overtake each other: declare "
+            f"a PRIMARY KEY, or leave it out"
+        )
+    return {"parallelism": node.sink.parallelism}
+
+
+def _enforced(plan: Plan, node: n.Sink, below: Planned) -> Planned:
+    """With what the table demands of its rows."""
+    config = EnforceConstraints.of(node.columns, plan.options.environment.configuration, **plan.options.common)
+    if not config.needed:
+        return below
+    return plan.step("ConstraintEnforcer", config, [(below, None)], node.input.schema, below.changes)
 
 
 def _check(table: str, sink: TableSink, changes: Changes) -> None:
@@ -56,6 +90,6 @@ def _primary_key(node: n.Sink) -> Key | None:
     return tuple(names.index(name) for name in node.sink.keys)
 
 
-def _is_by(changes: Changes, key: Key) -> bool:
+def _is_by(known_by: Iterable[Key], key: Key) -> bool:
     """Whether rows that follow each other under one primary key are versions of one row."""
-    return any(set(each) <= set(key) for each in changes.keys)
+    return any(set(each) <= set(key) for each in known_by)

@@ -9,17 +9,21 @@ from millrace.runtime.tables.bounded_sort import BoundedSort
 from millrace.runtime.tables.limit import Limit
 from millrace.runtime.tables.rank import Rank
 from millrace.runtime.tables.temporal_sort import TemporalSort
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.changes import Key
+from millrace.table.planner.plan import Plan, Planned, add_changing, by, rule
 
 
 @rule(n.Sort)
 def sort(plan: Plan, node: n.Sort, before: bool) -> Planned:
-    below = plan.add(node.input)
-    name, config = _choice(plan, node, below, before)
+    if node.keys and node.fetch is not None:
+        below, unique = add_changing(plan, node.input, ())
+    else:
+        below, unique = plan.add(node.input), None
+    name, config = _choice(plan, node, below, unique, before)
     return plan.step(name, config, [(below, by(()))], node.schema, plan.changes(node))
 
 
-def _choice(plan: Plan, node: n.Sort, below: Planned, before: bool) -> tuple[str, TableConfig]:
+def _choice(plan: Plan, node: n.Sort, below: Planned, unique: Key | None, before: bool) -> tuple[str, TableConfig]:
     common = plan.options.common
     if not node.keys:
         limit = Limit(input=node.schema, offset=node.offset, fetch=node.fetch, updating=below.retracts, **common)
@@ -39,6 +43,7 @@ def _choice(plan: Plan, node: n.Sort, below: Planned, before: bool) -> tuple[str
         first=first,
         last=last,
         retracts=below.retracts,
+        unique=unique,
         before=before,
         **common,
     )

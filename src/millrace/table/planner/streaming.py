@@ -8,11 +8,29 @@ from millrace.graph import specs
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
-from millrace.table.planner import aggregates, joins, leaves, over, ranking, rows, sets, sinks, sorting, windows
+from millrace.relational.rules.sharing import share
+from millrace.table.planner import (
+    aggregates,
+    changelogs,
+    joins,
+    leaves,
+    over,
+    ranking,
+    rows,
+    sets,
+    sinks,
+    sorting,
+    windows,
+)
 from millrace.table.planner.plan import Options, Plan
 
-RULES_OF = (aggregates, joins, leaves, over, ranking, rows, sets, sinks, sorting, windows)
+RULES_OF = (aggregates, changelogs, joins, leaves, over, ranking, rows, sets, sinks, sorting, windows)
 """the modules that say how nodes become operators"""
+
+
+def with_reuse(plans: Sequence[n.Rel], options: Options) -> list[n.Rel]:
+    """Optimised plans in which what is equal is one node, as far as the session allows it."""
+    return share(plans, options.reuse_sources) if options.reuse_plans else list(plans)
 
 
 def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -> None:
@@ -21,8 +39,9 @@ def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -
     :raises ChangelogError: a sink would get changes that it can't take.
     :raises NotImplementedError: a node has no streaming form.
     """
-    plan = Plan(program, options)
+    plans = with_reuse(plans, options)
+    plan = Plan(program, options, plans)
     for each in plans:
         planned = plan.add(each)
         if not isinstance(each, n.Sink):
-            program.add("Collect", specs.Collect(), tuple(map(Edge, planned.ids)))
+            program.add("Collect", specs.Collect(), tuple(map(Edge, planned.ids)), **plan.width([(planned, None)]))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from millrace.relational import nodes as n
 from millrace.relational.types import LocalZonedTimestampType
+from millrace.runtime.tables.count_windows import ROWS
+from millrace.runtime.tables.local_aggregate import supports_two_phases
+from millrace.runtime.tables.local_window_aggregate import LocalWindowAggregate
 from millrace.runtime.tables.session_table import SessionTable
 from millrace.runtime.tables.window_config import WindowAggregate
 from millrace.runtime.tables.window_table import WindowTable
@@ -31,7 +36,7 @@ def window_table(plan: Plan, node: n.WindowTable, before: bool) -> Planned:
 @rule(n.WindowAggregate)
 def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Planned:
     column = time_attribute(node.input) if node.attached is not None else node.input.schema[node.time]
-    below = plan.add(node.input)
+    below = plan.add(node.input) if node.window.kind != ROWS else plan.add_insertions(node.input, "a window of rows")
     config = WindowAggregate(
         window=node.window,
         time=None if column.time == n.PROCTIME else node.time,
@@ -44,10 +49,39 @@ def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Plann
         attached=node.attached,
         **plan.options.common,
     )
+    name = f"WindowAggregate({node.window.kind})"
+    if plan.options.two_phase and _has_two_phases(node, config):
+        return _two_phases(plan, node, below, config, name)
     # Rows that are in a window already are partitioned by it, too: more tasks have work.
     keys = (*node.keys, *(node.attached or ()))
-    name = f"WindowAggregate({node.window.kind})"
     return plan.step(name, config, [(below, by(keys))], node.schema, plan.changes(node))
+
+
+def _has_two_phases(node: n.WindowAggregate, config: WindowAggregate) -> bool:
+    """Whether windows of event time can be put together from parts, which are the same for all keys."""
+    window = node.window
+    # Of windows with gaps between them some slices belong to none.
+    slices = window.kind != "SESSION" and (window.slide or window.size) <= window.size
+    insertions = config.time is not None and not config.retracts
+    return (slices or node.attached is not None) and insertions and supports_two_phases(node.aggregates, False)
+
+
+def _two_phases(plan: Plan, node: n.WindowAggregate, below: Planned, config: WindowAggregate, name: str) -> Planned:
+    local = LocalWindowAggregate(
+        window=config.window,
+        time=config.time,
+        zoned=config.zoned,
+        keys=config.keys,
+        calls=config.calls,
+        attached=config.attached,
+        **plan.options.common,
+    )
+    partial = plan.step(f"Local{name}", local, [(below, None)], (), below.changes)
+    width = len(config.keys)
+    attached = None if config.attached is None else (width, width + 1)
+    merged = replace(config, keys=tuple(range(width)), attached=attached, partial=True)
+    keys = by((*merged.keys, *(attached or ())))
+    return plan.step(f"Global{name}", merged, [(partial, keys)], node.schema, plan.changes(node))
 
 
 def is_zoned(node: n.Rel) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
 from millrace.table.sql.source import Source
+from millrace.util.similar import did_you_mean as did_you_mean
 
 PLACE = "place"
 """Key in the ``meta`` of a tree's node."""
@@ -73,13 +72,6 @@ class SqlValidationError(SqlError):
     def at(cls, tree: exp.Expr | None, message: str) -> SqlValidationError:
         """An error at the place of a node."""
         return cls(message, position_of(tree))
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``", did you mean 'x'?"`` if a known name is close to this one, else an empty text. Case does not matter."""
-    by_folded = {candidate.casefold(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    return f", did you mean '{by_folded[close[0]]}'?" if close else ""
 
 
 def _shown(position: Position) -> str:

@@ -1,44 +1,35 @@
-"""ALTER."""
+"""ALTER TABLE and ALTER VIEW."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from millrace.table.catalogs.objects import (
-    CatalogBaseTable,
-    CatalogDatabase,
-    CatalogFunction,
-    CatalogPartition,
-    CatalogPartitionSpec,
-)
+from millrace.table.catalogs.objects import CatalogBaseTable, CatalogPartition, CatalogPartitionSpec
 from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.not_yet import not_yet
 from millrace.table.problems import did_you_mean, problem
-from millrace.table.schema import Declared, Schema
+from millrace.table.schema import Declared, DeclaredDistribution, Schema
 from millrace.table.sql import statements as s
+from millrace.table.sql.names import Name
+from millrace.table.statement_runners.column_uses import refuse_used
 from millrace.table.statement_runners.create import plain_options, qualified
-from millrace.table.statement_runners.schemas import checked, declared_column, declared_key, declared_watermark
-from millrace.table.table_result import TableResult, done
+from millrace.table.statement_runners.schemas import (
+    check_names,
+    checked,
+    declared_column,
+    declared_distribution,
+    declared_key,
+    declared_watermark,
+)
+from millrace.table.table_info import described
 
 if TYPE_CHECKING:
     from millrace.table.environment import TableEnvironment
 
 
-def alter(statement: s.Alter, environment: TableEnvironment) -> TableResult:
-    if statement.kind in ("TABLE", "VIEW"):
-        _table(statement, environment)
-    elif statement.kind == "DATABASE" and isinstance(statement.change, s.SetOptions):
-        _database(statement, statement.change, environment)
-    elif statement.kind == "FUNCTION" and isinstance(statement.change, s.SetFunction):
-        _function(statement, statement.change, environment)
-    else:
-        raise not_yet(f"ALTER {statement.kind} ... {type(statement.change).__name__}", "DROP and CREATE")
-    return done()
-
-
-def _table(statement: s.Alter, environment: TableEnvironment) -> None:
+def alter_table(statement: s.Alter, environment: TableEnvironment) -> None:
     manager = environment._catalogs
     found = manager.find_table(statement.path)
     if found is None:
@@ -56,14 +47,16 @@ def _table(statement: s.Alter, environment: TableEnvironment) -> None:
     if isinstance(change, (s.AddPartitions, s.DropPartitions)):
         _partitions(change, found.identifier, environment)
         return
-    made = _changed(found.table, change, environment)
+    made = _changed(found.table, statement.path, change, environment)
     if found.temporary:
         manager.temporary_tables[found.identifier] = made
     else:
         catalog.alter_table(path, made, False)
 
 
-def _changed(table: CatalogBaseTable, change: Any, environment: TableEnvironment) -> CatalogBaseTable:
+def _changed(
+    table: CatalogBaseTable, path: Sequence[str], change: Any, environment: TableEnvironment
+) -> CatalogBaseTable:
     made = table.copy()
     if isinstance(change, s.SetOptions):
         made._options.update(plain_options(change.options))
@@ -78,11 +71,53 @@ def _changed(table: CatalogBaseTable, change: Any, environment: TableEnvironment
         made._original_query = change.query.text
         made._expanded_query = qualified(change.query.tree, environment).sql("flink")
     else:
-        edit = _EDITS.get(type(change))
-        if edit is None:
-            raise not_yet(f"ALTER TABLE ... {type(change).__name__}", "DROP TABLE and CREATE TABLE")
-        made._schema = checked(edit(table.get_unresolved_schema(), change))
+        made._distribution = _distribution(table, change)
+        made._schema = checked(_edited(table, change))
+        check_names(_named(change), made._schema, "ALTER TABLE")
+        described(environment._catalogs.qualify(path), made, environment)
     return made
+
+
+def _edited(table: CatalogBaseTable, change: Any) -> Schema:
+    edit = _EDITS.get(type(change))
+    if edit is None:
+        raise not_yet(f"ALTER TABLE ... {type(change).__name__}", "DROP TABLE and CREATE TABLE")
+    schema = table.get_unresolved_schema()
+    if isinstance(change, s.DropColumns):
+        gone = frozenset(str(path[-1]) for path in change.columns)
+        check_names([path[-1] for path in change.columns], schema, "DROP")
+        for name in sorted(gone):
+            refuse_used(table, name, gone)
+            if schema.primary_key is not None and name in schema.primary_key.columns:
+                raise problem(f"column '{name}' is used by the primary key: DROP PRIMARY KEY first")
+    if isinstance(change, s.RenameColumn):
+        check_names([change.column[-1]], schema, "RENAME")
+        refuse_used(table, str(change.column[-1]))
+    return edit(schema, change)
+
+
+def _distribution(table: CatalogBaseTable, change: Any) -> DeclaredDistribution | None:
+    """How the table is distributed after the change."""
+    there = table.distribution
+    if isinstance(change, s.DropPart) and change.part == "DISTRIBUTION":
+        if there is None:
+            raise problem("the table has no distribution")
+        return None
+    if isinstance(change, (s.Add, s.Modify)):
+        for element in change.elements:
+            if isinstance(element, s.Distribution):
+                if there is not None and isinstance(change, s.Add):
+                    raise problem(f"the table is {there}: MODIFY it")
+                if there is None and isinstance(change, s.Modify):
+                    raise problem("the table has no distribution: ADD one")
+                return declared_distribution(element)
+    return there
+
+
+def _named(change: Any) -> list[Name]:
+    """Columns that keys and buckets of a change name."""
+    elements = change.elements if isinstance(change, (s.Add, s.Modify)) else ()
+    return [name for each in elements if isinstance(each, (s.PrimaryKey, s.Distribution)) for name in each.columns]
 
 
 def _add(schema: Schema, change: s.Add) -> Schema:
@@ -128,7 +163,7 @@ def _with_part(schema: Schema, element: Any, adding: bool) -> Schema:
                 "the table has a primary key: MODIFY it" if adding else "the table has no primary key: ADD one"
             )
         return Schema(schema.columns, schema.watermark, declared_key(element))
-    raise not_yet("ALTER TABLE ... DISTRIBUTION", "PARTITIONED BY")
+    return schema
 
 
 def _drop_columns(schema: Schema, change: s.DropColumns) -> Schema:
@@ -147,19 +182,17 @@ def _drop_part(schema: Schema, change: s.DropPart) -> Schema:
         if key is None or (change.name is not None and change.name != key.name):
             raise problem(f"the table has no constraint {change.name or 'PRIMARY KEY'}")
         return Schema(schema.columns, schema.watermark, None)
-    raise not_yet(f"ALTER TABLE ... DROP {change.part}", "DROP TABLE and CREATE TABLE")
+    return schema
 
 
 def _rename_column(schema: Schema, change: s.RenameColumn) -> Schema:
     old, new = str(change.column[-1]), str(change.to)
     at = _index(schema, old)
     columns = [replace(column, name=new) if index == at else column for index, column in enumerate(schema.columns)]
-    watermark, key = schema.watermark, schema.primary_key
-    if watermark is not None and watermark.column == old:
-        raise problem(f"column '{old}' has the watermark: DROP WATERMARK first")
+    key = schema.primary_key
     if key is not None:
         key = replace(key, columns=tuple(new if name == old else name for name in key.columns))
-    return Schema(columns, watermark, key)
+    return Schema(columns, schema.watermark, key)
 
 
 def _index(schema: Schema, name: str) -> int:
@@ -192,18 +225,3 @@ def _partitions(
 
 def _spec(written: s.PartitionSpec) -> CatalogPartitionSpec:
     return CatalogPartitionSpec({str(name): str(value.name) for name, value in written if value is not None})
-
-
-def _database(statement: s.Alter, change: s.SetOptions, environment: TableEnvironment) -> None:
-    *catalog, name = map(str, statement.path)
-    where = environment._catalogs.catalog(catalog[0] if catalog else environment.get_current_catalog())
-    old = where.get_database(name)
-    made = CatalogDatabase({**old.get_properties(), **plain_options(change.options)}, old.get_description())
-    where.alter_database(name, made, statement.if_exists)
-
-
-def _function(statement: s.Alter, change: s.SetFunction, environment: TableEnvironment) -> None:
-    identifier = environment._catalogs.qualify(statement.path)
-    catalog = environment._catalogs.catalog(identifier.get_catalog_name())
-    made = CatalogFunction(change.identifier, change.language)
-    catalog.alter_function(identifier.to_object_path(), made, statement.if_exists)

@@ -14,7 +14,14 @@ from millrace.table.schema import Schema
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
 from millrace.table.statement_runners.like import with_like
-from millrace.table.statement_runners.schemas import checked, declared_column, declared_schema
+from millrace.table.statement_runners.schemas import (
+    check_names,
+    checked,
+    declared_column,
+    declared_distribution,
+    declared_schema,
+)
+from millrace.table.table_info import described
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
@@ -28,11 +35,24 @@ def plain_options(options: s.Options) -> dict[str, str]:
 def described_table(statement: s.CreateTable, environment: TableEnvironment, schema: Schema) -> CatalogBaseTable:
     """The table of a statement, with what LIKE takes over."""
     table = CatalogBaseTable(
-        schema, plain_options(statement.options), tuple(map(str, statement.partitioned_by)), statement.comment
+        schema,
+        plain_options(statement.options),
+        tuple(map(str, statement.partitioned_by)),
+        statement.comment,
+        distribution=None if statement.distribution is None else declared_distribution(statement.distribution),
     )
     if statement.like is not None:
         table = with_like(table, statement.like, environment)
-    checked(table.get_unresolved_schema())
+    schema, declared = table.get_unresolved_schema(), statement.schema
+    if declared.primary_key is not None:
+        check_names(declared.primary_key.columns, schema, "PRIMARY KEY")
+    if declared.watermark is not None:
+        check_names(declared.watermark.column[:1], schema, "WATERMARK")
+    check_names(statement.partitioned_by, schema, "PARTITIONED BY")
+    check_names(statement.distribution.columns if statement.distribution else (), schema, "DISTRIBUTED BY")
+    checked(schema)
+    # What is computed has to have a meaning.
+    described(environment._catalogs.qualify(statement.path), table, environment)
     return table
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Schema
 from millrace.table.catalogs.manager import FoundTable
+from millrace.table.catalogs.objects import CatalogModel
 from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
 from millrace.table.schema import Declared
 from millrace.table.sql import statements as s
+from millrace.table.table_info import described
 from millrace.table.table_result import TableResult, listing
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ _INFO = (Field("info name", t.string()), Field("info value", t.string()))
 def describe(statement: s.Describe, environment: TableEnvironment) -> TableResult:
     if statement.kind == "TABLE":
         return listing(*column_rows(environment._catalogs.table(statement.path), environment))
+    if statement.kind == "MODEL":
+        return listing(_MODEL, _model_rows(model_of(statement.path, environment)))
     if statement.kind not in _INFOS:
         raise not_yet(f"DESCRIBE {statement.kind}", "SHOW CREATE TABLE")
     return listing(_INFO, _INFOS[statement.kind](statement, environment))
@@ -32,9 +37,7 @@ def column_rows(found: FoundTable, environment: TableEnvironment) -> tuple[Schem
     declared = found.table.get_unresolved_schema()
     plan = found.table.plan
     if plan is None:
-        info = environment._session.table(tuple(found.identifier.to_list()), {})
-        assert info is not None
-        plan = info.plan
+        plan = described(found.identifier, found.table, environment)
     comments = any(column.comment for column in declared.columns)
     titles = [Field(name, t.string()) for name in ("name", "type", "null", "key", "extras", "watermark")]
     titles[2] = Field("null", t.BooleanType())
@@ -59,6 +62,35 @@ def _extras(column: Declared) -> str | None:
         return None
     key = f" FROM '{column.metadata_key}'" if column.metadata_key not in (None, column.name) else ""
     return f"METADATA{key}{' VIRTUAL' if column.virtual else ''}"
+
+
+_MODEL = (
+    Field("name", t.string()),
+    Field("type", t.string()),
+    Field("null", t.BooleanType()),
+    Field("is input", t.BooleanType()),
+)
+
+
+def model_of(path: Sequence[str], environment: TableEnvironment) -> CatalogModel:
+    """A model by its name, a temporary one first.
+
+    :raises CatalogException: there is none.
+    """
+    manager = environment._catalogs
+    identifier = manager.qualify(path)
+    catalog = manager.catalog(identifier.get_catalog_name())
+    return manager.temporary_models.get(identifier) or catalog.get_model(identifier.to_object_path())
+
+
+def _model_rows(model: CatalogModel) -> list[tuple[Any, ...]]:
+    schemas = ((model.get_input_schema(), True), (model.get_output_schema(), False))
+    return [
+        (column.name, column.type.sql(), column.type.is_nullable, is_input)
+        for schema, is_input in schemas
+        for column in (schema.columns if schema is not None else ())
+        if column.type is not None
+    ]
 
 
 def _catalog(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:

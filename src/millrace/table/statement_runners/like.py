@@ -38,8 +38,13 @@ def with_like(table: CatalogBaseTable, like: s.Like, environment: TableEnvironme
         if keys:
             raise problem(f"both tables are PARTITIONED BY columns: EXCLUDING PARTITIONS, LIKE {like.source}")
         keys = source.partition_keys
-    schema = Schema(columns, watermark, key)
-    return CatalogBaseTable(schema, _options(table, source, like), keys, table.get_description())
+    distribution = table.distribution
+    if source.distribution is not None and like.rule("DISTRIBUTION") != _EXCLUDING:
+        if distribution is not None:
+            raise problem(f"both tables are DISTRIBUTED: EXCLUDING DISTRIBUTION, LIKE {like.source}")
+        distribution = source.distribution
+    schema, options = Schema(columns, watermark, key), _options(table, source, like)
+    return CatalogBaseTable(schema, options, keys, table.get_description(), distribution=distribution)
 
 
 def _columns(own: Schema, other: Schema, like: s.Like) -> list[Declared]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.types import NullType
 from millrace.table.problems import did_you_mean, problem
-from millrace.table.schema import Declared, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
 from millrace.table.sql import statements as s
+from millrace.table.sql.errors import SqlValidationError
+from millrace.table.sql.names import Name
 
 
 def declared_column(column: s.Column) -> Declared:
@@ -30,6 +36,21 @@ def declared_key(key: s.PrimaryKey) -> DeclaredKey:
     return DeclaredKey(key.name or f"PK_{'_'.join(columns)}", columns)
 
 
+def declared_distribution(distribution: s.Distribution) -> DeclaredDistribution:
+    return DeclaredDistribution(tuple(map(str, distribution.columns)), distribution.kind, distribution.buckets)
+
+
+def check_names(names: Iterable[Name], schema: Schema, place: str) -> None:
+    """
+    :param place: where they stand, e.g. PARTITIONED BY.
+    :raises SqlValidationError: one of them is no column.
+    """
+    known = [column.name for column in schema.columns]
+    for name in names:
+        if name not in known:
+            raise SqlValidationError(f"{place}: there is no column '{name}'{did_you_mean(name, known)}", name.position)
+
+
 def declared_schema(schema: s.Schema) -> Schema:
     """What CREATE TABLE says."""
     return Schema(
@@ -53,6 +74,11 @@ def checked(schema: Schema) -> Schema:
     for name in used:
         if name not in names:
             raise problem(f"there is no column '{name}'{did_you_mean(name, names)}")
+    for column in schema.columns:
+        try:
+            arrow_type(column.type or NullType())
+        except NotImplementedError as error:
+            raise problem(f"column '{column.name}': {error}") from None
     physical = {column.name for column in schema.columns if column.expression is None and not column.metadata}
     for name in schema.primary_key.columns if schema.primary_key else ():
         if name not in physical:

@@ -9,6 +9,7 @@ from millrace.table.catalogs.paths import quoted
 from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
 from millrace.table.schema import Declared, Schema
+from millrace.table.statement_runners.describe import model_of
 
 if TYPE_CHECKING:
     from millrace.table.environment import TableEnvironment
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 def create_text(kind: str, path: Sequence[str], environment: TableEnvironment) -> str:
     if kind == "CATALOG":
         return _catalog(str(path[-1]), environment)
+    if kind == "MODEL":
+        return _model(path, environment)
     if kind not in ("TABLE", "VIEW"):
         raise not_yet(f"SHOW CREATE {kind}", "SHOW CREATE TABLE")
     found = environment._catalogs.table(path)
@@ -34,6 +37,7 @@ def create_text(kind: str, path: Sequence[str], environment: TableEnvironment) -
         return "\n".join([f"{head} (\n{names}\n)", *said, f"AS {found.table.expanded_query}"])
     keys = found.table.partition_keys
     parts = [f"{head} (\n{_columns(found.table.get_unresolved_schema())}\n)", *said]
+    parts += [] if found.table.distribution is None else [str(found.table.distribution)]
     parts += [f"PARTITIONED BY ({', '.join(map(quoted, keys))})"] if keys else []
     return "\n".join([*parts, f"WITH (\n{_options(found.table.get_options())}\n)", ""])
 
@@ -58,6 +62,19 @@ def _column(column: Declared) -> str:
         text += f" FROM {_text(column.metadata_key)}" if column.metadata_key not in (None, column.name) else ""
         text += " VIRTUAL" if column.virtual else ""
     return text + (f" COMMENT {_text(column.comment)}" if column.comment else "")
+
+
+def _model(path: Sequence[str], environment: TableEnvironment) -> str:
+    identifier = environment._catalogs.qualify(path)
+    model = model_of(path, environment)
+    temporary = "TEMPORARY " if identifier in environment._catalogs.temporary_models else ""
+    said = [f"CREATE {temporary}MODEL {identifier}"]
+    for word, schema in (("INPUT", model.get_input_schema()), ("OUTPUT", model.get_output_schema())):
+        if schema is not None and schema.columns:
+            said.append(f"{word} ({', '.join(map(_column, schema.columns))})")
+    if model.get_description():
+        said.append(f"COMMENT {_text(model.get_description())}")
+    return "\n".join([*said, f"WITH (\n{_options(model.get_options())}\n)", ""])
 
 
 def _catalog(name: str, environment: TableEnvironment) -> str:

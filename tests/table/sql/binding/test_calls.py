@@ -62,7 +62,7 @@ OPTIONS = [
     ("CEIL(ts TO DAY)", "CEIL TIME", 1, {"unit": "DAY"}),
     ("TRIM(LEADING 'x' FROM s)", "TRIM", 2, {"side": "LEADING"}),
     ("TRIM(s)", "TRIM", 1, {}),
-    ("s IS JSON ARRAY", "IS JSON", 1, {"type": "ARRAY"}),
+    ("s IS JSON ARRAY", "IS JSON", 1, {"kind": "ARRAY"}),
     (
         "JSON_VALUE(s, '$.a' RETURNING INT DEFAULT 3 ON EMPTY ERROR ON ERROR)",
         "JSON_VALUE",

@@ -119,6 +119,7 @@ WRONG = [
         "SELECT * FROM clicks AS c »JOIN goods FOR SYSTEM_TIME AS OF c.p AS g ON c.item > g.id«",
         "a lookup of 'goods' needs a condition column = value",
     ),
+    ("SELECT * FROM »ML_PREDICT(TABLE bids, DESCRIPTOR(who))«", "ML_PREDICT is not supported: call the model in a "),
     ("SELECT * FROM bids, »LATERAL TABLE(word(who))«", "there is no table function word, did you mean 'words'?"),
     ("SELECT * FROM bids, »UNNEST(price) AS t (x)«", "UNNEST takes an ARRAY, a MAP or a MULTISET, and this is INT"),
     ("SELECT * FROM bids »AS b (a, c)«", "2 names for 4 columns (item, price, who, ts)"),
@@ -135,6 +136,15 @@ WRONG = [
     ),
     # hints, and what Flink has and we do not
     ("SELECT »/*+ STATE_TTL('x' = '1d') */« * FROM bids", "hint STATE_TTL: there is no table 'x' in FROM"),
+    ("SELECT »/*+ LOOKUP('table' = 'x') */« * FROM bids", "hint LOOKUP: there is no table 'x' in FROM"),
+    ("SELECT /*+ »STATE_TTL('bids' = '1dd')« */ * FROM bids", "hint STATE_TTL of 'bids': not a span of time: '1dd'"),
+    ("SELECT /*+ »STATE_TTL(bids)« */ * FROM bids", "the hint STATE_TTL takes keys with values: STATE_TTL('table' = "),
+    ("SELECT /*+ »LOOKUP('tabel' = 'bids')« */ * FROM bids", "no option 'tabel', did you mean 'table'?"),
+    ("SELECT /*+ »LOOKUP('async' = 'true')« */ * FROM bids", "the hint LOOKUP names its table"),
+    ("SELECT /*+ »BRODCAST(bids)« */ * FROM bids", "unknown hint BRODCAST, did you mean 'BROADCAST'?"),
+    ("SELECT /*+ »BROADCAST('bids' = 'x')« */ * FROM bids", "the hint BROADCAST takes names of tables"),
+    ("SELECT /*+ »NEST_LOOP« */ * FROM bids", "the hint NEST_LOOP takes names of tables"),
+    ("SELECT * FROM bids /*+ »OPTIONS(x)« */", "the hint OPTIONS takes keys with values: OPTIONS('option' = 'value')"),
     ("»WITH RECURSIVE t AS (SELECT 1)« SELECT * FROM t", "WITH RECURSIVE is not supported"),
     (
         "SELECT * FROM »bids FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'«",

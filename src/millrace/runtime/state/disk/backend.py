@@ -30,6 +30,8 @@ class DiskStateBackend(KeyedStateBackend):
     :param on_whole: is called when the whole state is asked for.
     """
 
+    in_memory = False
+
     def __init__(
         self, reader: Reader, time: StateTime, on_apply: Callable[[], None], on_whole: Callable[[], None]
     ) -> None:

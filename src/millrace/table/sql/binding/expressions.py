@@ -218,7 +218,7 @@ def _cast(tree: exp.Cast, block: Block) -> Rex:
 
 @binds(nodes.IsJson)
 def _is_json(tree: Any, block: Block) -> Rex:
-    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"type": tree.args.get("kind") or "VALUE"})
+    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"kind": tree.args.get("kind") or "VALUE"})
 
 
 _PLAIN: dict[type[exp.Expr], Handler] = {

@@ -7,12 +7,21 @@ from typing import Any
 
 from sqlglot import exp
 
+from millrace.common.config_values import to_duration
 from millrace.relational.nodes import Hinted, Rel
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.errors import did_you_mean
 
 _KEYED = ("STATE_TTL", "LOOKUP")
+_USAGE = {
+    "OPTIONS": "'option' = 'value'",
+    "STATE_TTL": "'table' = '1 d'",
+    "LOOKUP": "'table' = 'name', 'retry-predicate' = 'lookup_miss', ...",
+}
+_LOOKUP = ("table", "async", "output-mode", "capacity", "timeout", "retry-predicate", "retry-strategy", "fixed-delay",
+           "max-attempts", "shuffle")  # fmt: skip
+"""the options of LOOKUP"""
 _NAMED = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "MULTI_JOIN")
 
 
@@ -23,8 +32,16 @@ def table_options(tree: exp.Table) -> dict[str, str]:
         for call in hint.expressions:
             if call.name != "OPTIONS":
                 fail(call, f"a table takes the hint OPTIONS only; {call.name} belongs behind SELECT")
-            options.update(nodes.hint_options(call))
+            options.update(_pairs(call))
     return options
+
+
+def _pairs(call: nodes.HintCall) -> dict[str, str]:
+    """The arguments of a hint that takes keys with values."""
+    pairs = nodes.hint_options(call)
+    if nodes.hint_names(call) or not pairs:
+        fail(call, f"the hint {call.name} takes keys with values: {call.name}({_USAGE[call.name]})")
+    return pairs
 
 
 QueryHints = tuple[tuple[str, tuple[Any, ...]], ...]
@@ -39,18 +56,46 @@ def query_hints(tree: exp.Select) -> QueryHints:
 
 def _hint(call: nodes.HintCall) -> tuple[str, tuple[Any, ...]]:
     if call.name in _KEYED:
-        return call.name, tuple(nodes.hint_options(call).items())
+        pairs = _pairs(call)
+        if call.name == "STATE_TTL":
+            _check_spans(call, pairs)
+        else:
+            _check_lookup(call, pairs)
+        return call.name, tuple(pairs.items())
     if call.name in _NAMED:
+        if nodes.hint_options(call) or not nodes.hint_names(call):
+            fail(call, f"the hint {call.name} takes names of tables: {call.name}(a, b)")
         return call.name, nodes.hint_names(call)
+    known = (*_KEYED, *_NAMED)
+    meant = did_you_mean(call.name, known)
     return fail(
-        call, f"unknown hint {call.name}: there are {', '.join((*_KEYED, *_NAMED))}, and OPTIONS behind a table"
+        call, f"unknown hint {call.name}{meant or ':'} there are {', '.join(known)}, and OPTIONS behind a table"
     )
+
+
+def _check_spans(call: nodes.HintCall, pairs: dict[str, str]) -> None:
+    for table, span in pairs.items():
+        try:
+            to_duration(span)
+        except ValueError as error:
+            fail(call, f"hint STATE_TTL of '{table}': {error}")
+
+
+def _check_lookup(call: nodes.HintCall, pairs: dict[str, str]) -> None:
+    for key in pairs:
+        if key not in _LOOKUP:
+            fail(call, f"the hint LOOKUP has no option '{key}'{did_you_mean(key, _LOOKUP)}")
+    if "table" not in pairs:
+        fail(call, f"the hint LOOKUP names its table: LOOKUP({_USAGE['LOOKUP']})")
 
 
 def check_names(tree: exp.Select, names: Sequence[str]) -> None:
     """Refuse hints that name no table of the query."""
     for name, args in query_hints(tree):
-        wanted = [] if name == "LOOKUP" else [arg[0] if isinstance(arg, tuple) else arg for arg in args]
+        if name == "LOOKUP":
+            wanted = [value for key, value in args if key == "table"]
+        else:
+            wanted = [arg[0] if isinstance(arg, tuple) else arg for arg in args]
         for each in wanted:
             if each not in names:
                 fail(tree.args["hint"], f"hint {name}: there is no table '{each}' in FROM{did_you_mean(each, names)}")

@@ -69,7 +69,8 @@ def insert_plan(
     # Whoever writes rows by their key looks for its columns by name.
     if not same or [each.name for each in fields] != plan.names:
         plan = Project(plan, cast, fields)
-    return Sink(plan, sink.path, sink.sink, overwrite, tuple((name, each.value) for name, each in static.items()))
+    partition = tuple((name, each.value) for name, each in static.items())
+    return Sink(plan, sink.path, sink.sink, overwrite, partition, sink.columns)
 
 
 def _check_column(

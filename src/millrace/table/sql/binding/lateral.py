@@ -13,6 +13,7 @@ from millrace.relational.types import ArrayType, DataType, IntType, MapType, Mul
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import call_arguments, cast_arguments
+from millrace.table.sql.binding.changelog_functions import CHANGELOGS
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, bind_rel
 from millrace.table.sql.binding.from_clause import From, Source
 from millrace.table.sql.binding.problems import fail
@@ -22,11 +23,14 @@ from millrace.table.sql.errors import did_you_mean
 
 WINDOWING = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
+_MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
+"""table functions of Flink that ask a model or an index"""
+
 
 def is_lateral(tree: exp.Expr) -> bool:
     """Whether an item of FROM may read what stands to its left."""
     if isinstance(tree, nodes.TableFunction):
-        return nodes.call_path(tree.this)[-1].upper() not in WINDOWING
+        return nodes.call_path(tree.this)[-1].upper() not in (*WINDOWING, *CHANGELOGS)
     return isinstance(tree, (exp.Lateral, exp.Unnest))
 
 
@@ -73,7 +77,9 @@ def _table_function(tree: nodes.TableFunction, block: Block, at: From) -> Correl
     path = nodes.call_path(tree.this)
     user = block.environment.resolver.function(path)
     if user is None:
-        known = [*block.environment.resolver.function_names(), *WINDOWING]
+        known = [*block.environment.resolver.function_names(), *WINDOWING, *CHANGELOGS]
+        if path[-1].upper() in _MODELS:
+            fail(tree, f"{path[-1].upper()} is not supported: call the model in a function made with udf() or udtf()")
         fail(tree, f"there is no table function {'.'.join(path)}{did_you_mean(path[-1], known)}")
     if user.kind != TABLE:
         fail(tree, f"{user.name} is no table function: it cannot stand in FROM")

@@ -7,10 +7,12 @@ from sqlglot import exp
 from millrace.relational.nodes import Field, Rel, Schema, WindowSpec, WindowTable
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.sql import nodes
+from millrace.table.sql.binding.changelog_functions import CHANGELOGS, changelog_plan
 from millrace.table.sql.binding.from_clause import From, Source, aliased, bind_relation, binds_relation
 from millrace.table.sql.binding.intervals import milliseconds
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import Scope, scope_of
+from millrace.table.sql.binding.table_arguments import named_arguments, partition_columns
 from millrace.table.sql.errors import did_you_mean
 
 _PARAMETERS = {
@@ -30,13 +32,14 @@ _SYNTAX = {
 
 @binds_relation(nodes.TableFunction)
 def _table_function(tree: nodes.TableFunction, at: From) -> Source:
-    plan = _window_table(tree.this, at)
+    changes = tree.this.name.upper() in CHANGELOGS
+    plan = changelog_plan(tree.this, at) if changes else _window_table(tree.this, at)
     return aliased(tree, Source(plan, scope_of(None, plan.schema)))
 
 
 def _window_table(call: exp.Anonymous, at: From) -> WindowTable:
     kind = call.name.upper()
-    given = _arguments(call, kind)
+    given = named_arguments(call, kind, _PARAMETERS[kind], _OPTIONAL, _SYNTAX[kind])
     data = given["DATA"]
     if not isinstance(data, nodes.TableArgument):
         fail(data, f"the first argument of {kind} is TABLE t or TABLE (SELECT ...)")
@@ -45,28 +48,6 @@ def _window_table(call: exp.Anonymous, at: From) -> WindowTable:
     partition = _partition(data, kind, source)
     columns = source.plan.schema + _window_columns(source.plan.schema[time])
     return WindowTable(source.plan, _spec(call, kind, given, at), time, partition, columns)
-
-
-def _arguments(call: exp.Anonymous, kind: str) -> dict[str, exp.Expr]:
-    """The arguments by their names, also where they are given by position."""
-    names = _PARAMETERS[kind]
-    given: dict[str, exp.Expr] = {}
-    for position, argument in enumerate(call.expressions):
-        if isinstance(argument, exp.Kwarg):
-            name, value = argument.this.name.upper(), argument.expression
-            if name not in names:
-                fail(argument, f"{kind} has no parameter {name} (usage: {_SYNTAX[kind]}){did_you_mean(name, names)}")
-        else:
-            if position >= len(names):
-                fail(argument, f"too many arguments; usage: {_SYNTAX[kind]}")
-            name, value = names[position], argument
-        if name in given:
-            fail(argument, f"parameter {name} of {kind} is given twice")
-        given[name] = value
-    missing = [name for name in names if name not in given and name not in _OPTIONAL]
-    if missing:
-        fail(call, f"{kind} needs {', '.join(missing)}; usage: {_SYNTAX[kind]}")
-    return given
 
 
 def _time_column(tree: exp.Expr, kind: str, source: Rel, at: From) -> int:
@@ -88,13 +69,9 @@ def _time_column(tree: exp.Expr, kind: str, source: Rel, at: From) -> int:
 
 
 def _partition(data: nodes.TableArgument, kind: str, source: Source) -> tuple[int, ...]:
-    names = [each.name for each in data.args.get("partition_by") or []]
-    if names and kind != "SESSION":
+    if data.args.get("partition_by") and kind != "SESSION":
         fail(data, f"{kind} takes no PARTITION BY: group by the columns instead; only SESSION does")
-    for name in names:
-        if name not in source.plan.names:
-            fail(data, f"PARTITION BY: there is no column '{name}'{did_you_mean(name, source.plan.names)}")
-    return tuple(source.plan.names.index(name) for name in names)
+    return partition_columns(data, source.plan)
 
 
 def _spec(call: exp.Anonymous, kind: str, given: dict[str, exp.Expr], at: From) -> WindowSpec:

@@ -132,9 +132,13 @@ def _case(cursor: Cursor) -> exp.Expression:
     while cursor.at("WHEN") or not branches:
         begin = cursor.index
         cursor.expect("WHEN")
-        condition = expressions.expression(cursor)
+        conditions = [expressions.expression(cursor)]
+        while subject is not None and cursor.take(","):
+            conditions.append(expressions.expression(cursor))
         cursor.expect("THEN")
-        branches.append(cursor.put(exp.If(this=condition, true=expressions.expression(cursor)), begin))
+        value = expressions.expression(cursor)
+        # WHEN 1, 2 THEN x is WHEN 1 THEN x WHEN 2 THEN x.
+        branches += [cursor.put(exp.If(this=each, true=value.copy()), begin) for each in conditions]
     default = expressions.expression(cursor) if cursor.take("ELSE") else None
     if not cursor.take("END"):
         cursor.fail_expecting("WHEN, ELSE or END of CASE" if default is None else "END of CASE")

@@ -90,9 +90,13 @@ def _numbers(cursor: Cursor, most: int = 1) -> list[int]:
     return numbers
 
 
-def _number(cursor: Cursor, default: int) -> int:
-    """The number in brackets after a type."""
-    return (_numbers(cursor) or [default])[0]
+def _length(cursor: Cursor, default: int) -> int:
+    """The length in brackets after a type. Only constants can be of length 0."""
+    begin = cursor.index
+    found = (_numbers(cursor) or [default])[0]
+    if found < 1:
+        cursor.fail(f"a length is from 1 to {types.MAX_LENGTH}, not {found}", begin)
+    return found
 
 
 def _precision(cursor: Cursor) -> int | None:
@@ -100,19 +104,19 @@ def _precision(cursor: Cursor) -> int | None:
 
 
 def _char(cursor: Cursor) -> DataType:
-    return _varchar(cursor) if cursor.take("VARYING") else types.CharType(_number(cursor, 1))
+    return _varchar(cursor) if cursor.take("VARYING") else types.CharType(_length(cursor, 1))
 
 
 def _varchar(cursor: Cursor) -> DataType:
-    return types.VarCharType(_number(cursor, types.MAX_LENGTH))
+    return types.VarCharType(_length(cursor, types.MAX_LENGTH))
 
 
 def _binary(cursor: Cursor) -> DataType:
-    return _varbinary(cursor) if cursor.take("VARYING") else types.BinaryType(_number(cursor, 1))
+    return _varbinary(cursor) if cursor.take("VARYING") else types.BinaryType(_length(cursor, 1))
 
 
 def _varbinary(cursor: Cursor) -> DataType:
-    return types.VarBinaryType(_number(cursor, types.MAX_LENGTH))
+    return types.VarBinaryType(_length(cursor, types.MAX_LENGTH))
 
 
 def _double(cursor: Cursor) -> DataType:

@@ -1,0 +1,1 @@
+"""``millrace sql``: SQL typed at a prompt, or read from a file."""

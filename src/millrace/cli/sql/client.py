@@ -1,0 +1,170 @@
+"""The client: runs statements one after the other and shows what they give."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from millrace.cli.sql.commands import COMMANDS, QuitError
+from millrace.cli.sql.console import Console
+from millrace.cli.sql.jobs import SqlJobs
+from millrace.cli.sql.reasons import place, reason
+from millrace.cli.sql.results import Lines, cost, counts, listed, streamed, whole
+from millrace.cli.sql.running import Worker
+from millrace.cli.sql.session import SqlSession
+from millrace.cli.sql.settings import RESULT_MODE, TABLEAU, VERBOSE, ClientSettings
+from millrace.table import TableResult
+from millrace.table.result_kind import ResultKind
+from millrace.table.sql import statements as s
+from millrace.table.sql.errors import SqlError
+from millrace.table.sql.parser import statements_of
+from millrace.table.statements import run
+
+Screen = Callable[[TableResult, ClientSettings, str], None]
+"""shows a query's rows until the user has seen enough; the text is the time zone"""
+
+_GROUP = "millrace-sql"
+"""Spark's name for the statement that runs: there is one at a time"""
+
+
+class Client:
+    """:param screen: shows results that change in place; None where nobody looks."""
+
+    def __init__(self, session: SqlSession, jobs: SqlJobs, console: Console, screen: Screen | None = None) -> None:
+        self.session = session
+        self.jobs = jobs
+        self.console = console
+        self._screen = screen
+        self._worker = Worker()
+
+    @property
+    def settings(self) -> ClientSettings:
+        return ClientSettings.of(self.session.settings())
+
+    def run(self, text: str, name: str | None = None) -> bool:
+        """Run the statements of a text up to the first that fails, which is told; whether all went well.
+
+        :param name: of the file that they come from.
+        :raises QuitError: one of them is QUIT.
+        :raises KeyboardInterrupt: one of them was cut off by Ctrl-C.
+        """
+        statement: s.Statement | None = None
+        try:
+            for statement in statements_of(text):
+                self._run(statement)
+        except (QuitError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            at = f"{name}:{place(error, statement)}: " if name is not None else ""
+            self.tell(error, at)
+            return False
+        return True
+
+    def tell(self, error: BaseException, before: str = "") -> None:
+        """Say why something failed."""
+        verbose = self.session.settings().get(VERBOSE, "false").lower() == "true"
+        self.console.error(before + reason(error, verbose, self._worker.origin, self.jobs.log_file))
+
+    def tell_failed_jobs(self) -> bool:
+        """Say which INSERTs have failed since the last time; whether there are any."""
+        found = list(self.jobs.failures())
+        for job, error in found:
+            self.tell(error, f"job {job.id} ({self.jobs.name(job)}): ")
+        return bool(found)
+
+    # -- one statement ------------------------------------------------------------------------------------------
+
+    def _run(self, statement: s.Statement) -> None:
+        begin = time.monotonic()
+        command = COMMANDS.get(type(statement))
+        if command is not None and command(statement, self):
+            return
+        if isinstance(statement, s.Query):
+            self._query(statement, begin)
+            return
+        result = self._result(statement)
+        if result.get_result_kind() is ResultKind.SUCCESS_WITH_CONTENT and _writes(statement):
+            self._insert(result, begin)
+        elif result.get_result_kind() is ResultKind.SUCCESS:
+            self.console.info(f"Execute statement succeeded.{cost(self.settings, begin)}")
+        else:
+            self.console.show(listed(result, self.settings, begin))
+
+    def _query(self, statement: s.Query, begin: float) -> None:
+        settings, environment = self.settings, self.session.environment
+        zone = environment.get_config().get_local_timezone()
+        if settings.mode != TABLEAU and self._screen is None:
+            raise SqlError(
+                f"'{RESULT_MODE}' is '{settings.mode}', which needs a terminal to look at: SET it to '{TABLEAU}'"
+            )
+        result = self._result(statement)
+        if settings.mode != TABLEAU and self._screen is not None:
+            self._screen(result, settings, zone)
+            return
+        show = streamed if environment._is_streaming else whole
+        with contextlib.closing(show(result, settings, zone, begin)) as lines:
+            try:
+                self.console.show(lines)
+            except KeyboardInterrupt as stop:
+                self.console.show(_last_lines(lines, stop))
+                raise
+
+    def _insert(self, result: TableResult, begin: float) -> None:
+        client: Any = result.get_job_client()
+        settings = self.settings
+        if client is None:
+            for table, count in counts(result):
+                rows = "" if count < 0 else f": {count} {'row' if count == 1 else 'rows'}"
+                self.console.info(f"Written into {table}{rows}{cost(settings, begin)}")
+            return
+        self.console.info("The job has been submitted.")
+        self.console.say(f"Job ID: {client.get_job_id()}")
+        if settings.wait_for_inserts:
+            self.jobs.find(str(client.get_job_id())).told = True
+            client.wait()
+            self.console.info(f"The job has finished.{cost(settings, begin)}")
+
+    def _result(self, statement: s.Statement) -> TableResult:
+        return self._worker.do(functools.partial(self._perform, statement), _cancel_spark, _abandon)
+
+    def _perform(self, statement: s.Statement) -> TableResult:
+        environment = self.session.environment
+        if not environment._is_streaming and (isinstance(statement, (s.Query, s.Explain)) or _writes(statement)):
+            self.jobs.announce()
+            session = environment._spark_session()
+            session.sparkContext.setJobGroup(_GROUP, statement.text, interruptOnCancel=True)
+        return run(statement, environment)
+
+
+def _writes(statement: s.Statement) -> bool:
+    """Whether it fills tables."""
+    if isinstance(statement, s.CreateTable):
+        return statement.query is not None
+    return isinstance(statement, (s.Insert, s.StatementSet))
+
+
+def _last_lines(lines: Lines, stop: KeyboardInterrupt) -> Iterator[str]:
+    """What a query has to say after Ctrl-C, which may have come in the middle of a printed line. If the query has heard
+    of it already, it has said so."""
+    first = lines.throw(stop)
+    yield ""
+    yield first
+    yield from lines
+
+
+def _cancel_spark() -> None:
+    """Ask Spark to end the batch statement that runs, if one does."""
+    pyspark = sys.modules.get("pyspark")
+    context = pyspark.SparkContext._active_spark_context if pyspark is not None else None
+    if context is not None:
+        context.cancelJobGroup(_GROUP)
+
+
+def _abandon(result: TableResult) -> None:
+    client: Any = result.get_job_client()
+    if client is not None:
+        client.cancel().result()

@@ -1,0 +1,62 @@
+"""``millrace sql``: the command line."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+
+import click
+
+from millrace.cli.options import ProgramOptions, surroundings_options
+
+EPILOG = """
+Without -f and -e statements are typed at a prompt; in a pipe they are read from standard input. Jobs that INSERT has
+started live as long as the client: with -f and -e it waits for them.
+
+Exit codes: 0 all statements went well, 1 one has failed, 2 wrong options, 130 stopped by Ctrl-C.
+"""
+
+_NO_JARS = (
+    "jars are not used: connectors, formats and functions are Python here. Install a connector with pip, give modules "
+    "with functions with -pyfs, and jars for Spark itself with -D spark.jars=PATH"
+)
+
+
+@click.command("sql", epilog=EPILOG)
+@click.argument("mode", type=click.Choice(["embedded"]), required=False)
+@surroundings_options
+@click.option(
+    "-f", "--file", "file", type=click.Path(exists=True, dir_okay=False), help="Run the statements of a file."
+)
+@click.option("-e", "--execute", metavar="SQL", help="Run these statements.")
+@click.option(
+    "-i", "--init", type=click.Path(exists=True, dir_okay=False), help="Run the statements of a file before all else."
+)
+@click.option("-hist", "--history", type=click.Path(), help="Where typed statements are kept.")
+@click.option("-s", "--session", hidden=True, expose_value=False, metavar="NAME")
+@click.option("-u", "--update", hidden=True, metavar="SQL")
+@click.option("-j", "--jar", "jars", multiple=True, hidden=True, metavar="PATH")
+@click.option("-l", "--library", "libraries", multiple=True, hidden=True, metavar="DIR")
+def sql(
+    mode: str | None,
+    program: ProgramOptions,
+    file: str | None,
+    execute: str | None,
+    init: str | None,
+    history: str | None,
+    update: str | None,
+    jars: tuple[str, ...],
+    libraries: tuple[str, ...],
+) -> None:
+    """Type SQL, or run it from a file: tables, queries and INSERTs as Flink's SQL client takes them."""
+    if sum(given is not None for given in (file, execute, update)) > 1:
+        raise click.UsageError("-f, -e and -u contradict each other: give one of them")
+    if jars or libraries:
+        click.echo(f"{'-j' if jars else '-l'}: {_NO_JARS}", err=True)
+    if update is not None:
+        click.echo("-u is Flink's old name of -e", err=True)
+    with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
+        from millrace.cli.sql.start import Start, start
+
+        statements = execute if execute is not None else update
+        sys.exit(start(Start(program, directory, init, file, statements, history)))

@@ -1,0 +1,133 @@
+"""The prompt: lines are read until a semicolon, with a history, completion and colours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from millrace.cli.sql.client import Client
+from millrace.cli.sql.commands import QuitError
+from millrace.cli.sql.completion import Completions
+from millrace.cli.sql.lexer import FlinkSqlLexer
+from millrace.table.sql.parser import is_complete
+
+PROMPT = "Millrace SQL> "
+_GOES_ON = "> ".rjust(len(PROMPT))
+HISTORY = "~/.millrace-sql-history"
+_COMMANDS = frozenset({"quit", "exit", "help", "clear"})
+
+WELCOME = "Statements end with a semicolon. HELP; shows what there is, QUIT; leaves."
+
+
+class SqlCompleter(Completer):
+    def __init__(self, completions: Completions) -> None:
+        self._completions = completions
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        for each in self._completions.of(document.text_before_cursor, document.text_after_cursor):
+            yield Completion(each.text, -each.length, display_meta=each.kind)
+
+
+def is_whole(text: str) -> bool:
+    """Whether Enter ends the input: every statement has its semicolon, or a command needs none."""
+    stripped = text.strip()
+    return not stripped or stripped.lower() in _COMMANDS or (stripped.endswith(";") and is_complete(text))
+
+
+def keys() -> KeyBindings:
+    """Enter ends the input or begins a new line; Alt-Enter always begins one."""
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer: Buffer = event.current_buffer
+        if is_whole(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.newline(copy_margin=True)
+
+    @bindings.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.newline(copy_margin=True)
+
+    return bindings
+
+
+def prompt_session(client: Client, history: str | None = None) -> PromptSession[str]:
+    """:param history: a file; default: ~/.millrace-sql-history."""
+    return PromptSession(
+        PROMPT,
+        history=_history(client, os.path.expanduser(history or HISTORY)),
+        lexer=PygmentsLexer(FlinkSqlLexer),
+        completer=SqlCompleter(Completions(client.session.environment)),
+        complete_while_typing=False,
+        multiline=True,
+        prompt_continuation=_GOES_ON,
+        key_bindings=keys(),
+        enable_open_in_editor=True,
+    )
+
+
+def _history(client: Client, path: str) -> History:
+    """What was typed before; in memory only, if the file cannot be written."""
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "ab"):
+            return FileHistory(path)
+    except OSError as error:
+        client.console.warning(f"what you type is not kept: {error}")
+        return InMemoryHistory()
+
+
+def interact(client: Client, history: str | None = None) -> None:
+    """Read statements and run them until the user leaves. Ctrl-C drops what is typed or ends what runs."""
+    client.console.info(WELCOME)
+    session = prompt_session(client, history)
+    warned = False
+    while True:
+        try:
+            text = _read(session)
+            client.tell_failed_jobs()
+            if text is not None:
+                _run(client, text)
+                warned = False
+        except (EOFError, QuitError):
+            if warned or not _warn(client):
+                return
+            warned = True
+
+
+def _read(session: PromptSession[str]) -> str | None:
+    """What was typed; None after Ctrl-C."""
+    try:
+        # What jobs print meanwhile goes above the prompt.
+        with patch_stdout(raw=True):
+            return session.prompt()
+    except KeyboardInterrupt:
+        return None
+
+
+def _run(client: Client, text: str) -> None:
+    try:
+        client.run(text)
+    except KeyboardInterrupt:
+        client.console.info("The statement has been cancelled.")
+
+
+def _warn(client: Client) -> bool:
+    """Say which jobs would end with the client; whether there are any."""
+    running = client.jobs.running()
+    for job in running:
+        client.console.warning(f"job {job.id} ({client.jobs.name(job)}) runs, and would be cancelled.")
+    if running:
+        client.console.say("STOP JOB '<id>' WITH SAVEPOINT keeps its state. Leave once more to cancel.")
+    return bool(running)

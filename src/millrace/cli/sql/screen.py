@@ -1,0 +1,142 @@
+"""A result on the whole screen: a table that changes while it is looked at, page by page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import HSplit, Layout, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+
+from millrace.cli.sql.pages import Pages
+from millrace.cli.sql.results import cells_of, names_of, widths_of
+from millrace.cli.sql.settings import TABLE, ClientSettings
+from millrace.cli.sql.views import ChangelogView, TableView, View
+from millrace.table import TableResult, tableau
+
+REFRESH_SECONDS = 0.5
+_AROUND = 5
+"""lines beside the rows: title, frame and names of columns, keys"""
+
+
+class ResultScreen:
+    """Reads a result on a thread of its own and shows what has come."""
+
+    def __init__(self, result: TableResult, settings: ClientSettings, zone: str) -> None:
+        self._result = result
+        self._texts = cells_of(result, zone)
+        self._mode = settings.mode
+        names, widths = list(names_of(result)), widths_of(result, settings)
+        self._view: View
+        if settings.mode == TABLE:
+            self._view = TableView(settings.max_rows)
+        else:
+            self._view = ChangelogView(settings.max_rows)
+            names, widths = [tableau.OP, *names], [len(tableau.OP), *widths]
+        self._names, self._widths = names, widths
+        self._lock = threading.Lock()
+        self._pages = Pages()
+        self._left = False
+        self._over = False
+        self.error: BaseException | None = None
+        self.app: Application[None] = self._application()
+
+    def run(self) -> None:
+        """Until the user leaves. The query ends then, too.
+
+        :raises Exception: what made the query fail.
+        """
+        reader = threading.Thread(target=self._read, name="millrace-sql-rows", daemon=True)
+        try:
+            self.app.run(pre_run=reader.start)
+        finally:
+            self._left = True
+            self._result.collect().close()
+            if reader.ident is not None:
+                reader.join()
+        if self.error is not None:
+            raise self.error
+
+    def _read(self) -> None:
+        try:
+            for row in self._result.collect():
+                with self._lock:
+                    self._view.add(row.get_row_kind(), self._texts(row))
+                self.app.invalidate()
+        except BaseException as error:
+            # Leaving cancels the query, which is no failure.
+            self.error = None if self._left else error
+            if not self._left:
+                self._leave()
+        self._over = True
+        self.app.invalidate()
+
+    def _leave(self) -> None:
+        assert self.app.loop is not None, "reading begins when the screen is there"
+        self.app.loop.call_soon_threadsafe(self._exit)
+
+    def _exit(self) -> None:
+        if self.app.future is not None and not self.app.future.done():
+            self.app.exit()
+
+    # -- what is seen -------------------------------------------------------------------------------------------
+
+    def text(self, height: int) -> str:
+        """The screen as text.
+
+        :param height: lines of the terminal.
+        """
+        with self._lock:
+            rows, received, forgotten = self._view.rows(), self._view.received, self._view.forgotten
+        shown = self._pages.shown(rows, height - _AROUND)
+        state = "finished" if self._over else "running"
+        gone = f", {forgotten} oldest left out" if forgotten else ""
+        title = f"{self._mode}: {len(rows)} rows of {received} changes{gone}, query {state}, {self._pages.text}"
+        lines = [title, *tableau.header(self._names, self._widths)]
+        lines += [tableau.line(cells, self._widths) for cells in shown]
+        return "\n".join(lines)
+
+    def _application(self) -> Application[None]:
+        body = FormattedTextControl(self._formatted)
+        foot = FormattedTextControl("Q quit  N next page  P previous page  F first page  L last page  R refresh")
+        layout = Layout(HSplit([Window(body), Window(foot, height=1, style="reverse")]))
+        return Application(layout, key_bindings=self._keys(), full_screen=True, min_redraw_interval=REFRESH_SECONDS)
+
+    def _formatted(self) -> StyleAndTextTuples:
+        return [("", self.text(get_app().output.get_size().rows))]
+
+    def _keys(self) -> KeyBindings:
+        bindings = KeyBindings()
+        actions: dict[Callable[[], None], tuple[str, ...]] = {
+            self._pages.next: ("n", "pagedown", "right"),
+            self._pages.previous: ("p", "pageup", "left"),
+            self._pages.first: ("f", "home"),
+            self._pages.last: ("l", "end"),
+            self._exit: ("q", "escape", "c-c"),
+            _nothing: ("r",),
+        }
+        for action, names in actions.items():
+            for name in names:
+                bindings.add(name)(_handler(action))
+        return bindings
+
+
+def _nothing() -> None:
+    """A key was pressed: the screen is drawn anew in any case."""
+
+
+def _handler(action: Callable[[], None]) -> Callable[[KeyPressEvent], Any]:
+    def handle(event: KeyPressEvent) -> None:
+        action()
+        event.app.invalidate()
+
+    return handle
+
+
+def show_on_screen(result: TableResult, settings: ClientSettings, zone: str) -> None:
+    """Show a query's rows until the user has seen enough."""
+    ResultScreen(result, settings, zone).run()

@@ -1,0 +1,100 @@
+"""Makes the client of a command line, and lets it run scripts or answer a prompt."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from millrace.cli.hooks import hooks
+from millrace.cli.options import ProgramOptions
+from millrace.cli.program import Program
+from millrace.cli.settings import run_settings
+from millrace.cli.sql.client import Client, Screen
+from millrace.cli.sql.console import Console
+from millrace.cli.sql.jobs import SqlJobs
+from millrace.cli.sql.script import FAILED, Script, run_scripts
+from millrace.cli.sql.session import SqlSession
+from millrace.cli.sql.settings import ClientSettings
+from millrace.table.sql.errors import SqlError
+
+STOPPED = 130
+"""Exit code: Ctrl-C."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a command line says."""
+
+    program: ProgramOptions
+    directory: str
+    """for what is made on the way to the workers"""
+    init: str | None = None
+    file: str | None = None
+    statements: str | None = None
+    history: str | None = None
+
+    @property
+    def interactive(self) -> bool:
+        return self.file is None and self.statements is None and sys.stdin.isatty()
+
+
+def start(wishes: Start) -> int:
+    """Run the client to its end; the exit code."""
+    settings = run_settings(wishes.program, Program("sql", True, ()), wishes.directory)
+    # Functions that CREATE FUNCTION names are found where the client was started, and with -pyfs.
+    sys.path[:0] = [os.getcwd(), *settings.paths]
+    console = Console(messages_apart=not wishes.interactive)
+    jobs = SqlJobs(console.say if wishes.interactive else lambda _: None)
+    with hooks(settings, jobs.submit, jobs.listener):
+        try:
+            session = SqlSession(settings.configuration)
+            ClientSettings.of(session.settings())
+        except SqlError as error:
+            raise click.UsageError(str(error)) from None
+        try:
+            return _run(wishes, session, jobs, console)
+        except KeyboardInterrupt:
+            console.info("cancelled")
+            return STOPPED
+        finally:
+            jobs.cancel()
+
+
+def _run(wishes: Start, session: SqlSession, jobs: SqlJobs, console: Console) -> int:
+    init = [] if wishes.init is None else [_file(wishes.init)]
+    if not wishes.interactive:
+        return run_scripts(Client(session, jobs, console), [*init, _script(wishes)])
+    _require_prompt()
+    from millrace.cli.sql.prompt import interact
+    from millrace.cli.sql.screen import show_on_screen
+
+    screen: Screen = show_on_screen
+    client = Client(session, jobs, console, screen)
+    for script in init:
+        if not client.run(script.text, script.name):
+            return FAILED
+    interact(client, wishes.history)
+    return 0
+
+
+def _script(wishes: Start) -> Script:
+    if wishes.file is not None:
+        return _file(wishes.file)
+    return Script(sys.stdin.read() if wishes.statements is None else wishes.statements)
+
+
+def _file(path: str) -> Script:
+    return Script(Path(path).read_text("utf-8"), path)
+
+
+def _require_prompt() -> None:
+    try:
+        import prompt_toolkit  # noqa: F401
+    except ImportError:
+        raise click.ClickException(
+            "the prompt needs the package prompt-toolkit: pip install 'millrace[sql]'; -f FILE and -e SQL work without"
+        ) from None

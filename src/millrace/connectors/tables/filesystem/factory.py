@@ -1,0 +1,63 @@
+"""``filesystem``: tables of files."""
+
+from __future__ import annotations
+
+from millrace.connectors.tables.filesystem import options as names
+from millrace.connectors.tables.filesystem.formats import known_formats, table_format
+from millrace.connectors.tables.filesystem.layout import Layout
+from millrace.connectors.tables.filesystem.messages import MessageTableFormat
+from millrace.connectors.tables.filesystem.options import TableOptions
+from millrace.connectors.tables.filesystem.partitions import DEFAULT_NAME, check_partition_types
+from millrace.connectors.tables.filesystem.sink import FileSystemSink
+from millrace.connectors.tables.filesystem.source import FileSystemSource
+from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource
+from millrace.util.exceptions import TableException
+
+_ZONE = "table.local-time-zone"
+
+
+class FileSystemFactory(TableFactory):
+    """``'path'``: a file, a folder, a glob (to be read) or a URI; ``'format'``: parquet, orc, avro, csv, json, raw, or
+    a format of changelogs, of which each line is a message. Options have the names and meanings that Flink has."""
+
+    identifier = "filesystem"
+    required = ("path", "format")
+
+    @property
+    def optional(self) -> tuple[str, ...]:  # type: ignore[override]
+        formats = (f"{name}." for name in known_formats())
+        return (*names.COMMON, *names.SOURCE, *names.SINK, *names.COMMIT, *formats)
+
+    def source(self, table: TableContext) -> TableSource:
+        layout = self._layout(table)
+        options = TableOptions(table)
+        options.one_of("source.report-statistics", "all", ("all", "none"))
+        format = table_format(table, layout)
+        if isinstance(format, MessageTableFormat):
+            format = format.for_reading()
+        monitor = options.millis("source.monitor-interval", None)
+        if monitor is not None and monitor <= 0:
+            raise options.problem("source.monitor-interval", "is more than 0")
+        return FileSystemSource(
+            table.options["path"],
+            layout,
+            format,
+            table.options.get("partition.default-name", DEFAULT_NAME),
+            monitor,
+            options.text("source.path.regex-pattern"),
+            table.configuration.get(_ZONE, "UTC"),
+        )
+
+    def sink(self, table: TableContext) -> TableSink:
+        format = table_format(table, self._layout(table))
+        if isinstance(format, MessageTableFormat):
+            format = format.for_writing()
+        return FileSystemSink(table, self._layout(table), format)
+
+    @staticmethod
+    def _layout(table: TableContext) -> Layout:
+        layout = Layout.of(table)
+        check_partition_types(layout.partition_columns, table.summary)
+        if not layout.in_files:
+            raise TableException(f"table {table.summary}: all columns are partition columns: files would have none")
+        return layout

@@ -1,0 +1,40 @@
+"""The columns of a table as columns of files that Arrow writes."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Schema
+from millrace.relational.types import DataType
+
+_NONE = (t.DayTimeIntervalType, t.YearMonthIntervalType, t.RawType, t.NullType, t.VariantType, t.BitmapType)
+
+
+def file_schema(columns: Schema, format: str, table: str, none: tuple[type[DataType], ...] = ()) -> pa.Schema:
+    """Names and Arrow types of the columns.
+
+    :param none: types that the format does not have, besides those that no format has.
+    :raises ValueError: a column of such a type.
+    """
+    for column in columns:
+        for part in _parts(column.type):
+            if isinstance(part, (*_NONE, *none)):
+                raise ValueError(f"table {table}: {format} files have no type {part} (column '{column.name}')")
+    return pa.schema([pa.field(each.name, arrow_type(each.type), each.type.is_nullable) for each in columns])
+
+
+def _parts(kind: DataType) -> list[DataType]:
+    """A type and the types inside it."""
+    if isinstance(kind, (t.ArrayType, t.MultisetType)):
+        inner = [kind.element_type]
+    elif isinstance(kind, t.MapType):
+        inner = [kind.key_type, kind.value_type]
+    elif isinstance(kind, t.RowType):
+        inner = kind.field_types()
+    elif isinstance(kind, t.UserDefinedType):
+        inner = [kind.sql_type()]
+    else:
+        inner = []
+    return [kind, *(part for each in inner for part in _parts(each))]

@@ -1,0 +1,87 @@
+"""The options of the connector, as typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from millrace.common.config_values import to_boolean, to_bytes_count, to_duration, to_int
+from millrace.relational.sources import TableContext
+from millrace.util.exceptions import TableException
+
+T = TypeVar("T")
+
+SOURCE = ("source.monitor-interval", "source.path.regex-pattern", "source.report-statistics", "scan.parallelism")
+SINK = (
+    "sink.rolling-policy.file-size",
+    "sink.rolling-policy.rollover-interval",
+    "sink.rolling-policy.inactivity-interval",
+    "sink.rolling-policy.check-interval",
+    "sink.shuffle-by-partition.enable",
+    "sink.parallelism",
+    "auto-compaction",
+    "compaction.file-size",
+)
+COMMIT = (
+    "sink.partition-commit.trigger",
+    "sink.partition-commit.delay",
+    "sink.partition-commit.watermark-time-zone",
+    "sink.partition-commit.policy.kind",
+    "sink.partition-commit.policy.class",
+    "sink.partition-commit.policy.class.parameters",
+    "sink.partition-commit.success-file.name",
+    "partition.time-extractor.kind",
+    "partition.time-extractor.class",
+    "partition.time-extractor.timestamp-pattern",
+    "partition.time-extractor.timestamp-formatter",
+)
+COMMON = ("partition.default-name",)
+
+MINUTE = 60_000
+
+
+class TableOptions:
+    """What WITH says, read by name.
+
+    :raises TableException: from every method, for a value that is none.
+    """
+
+    def __init__(self, table: TableContext) -> None:
+        self._table = table.summary
+        self._given: Mapping[str, str] = table.options
+
+    def text(self, name: str, default: str | None = None) -> str | None:
+        return self._given.get(name, default)
+
+    def flag(self, name: str) -> bool:
+        return self._read(name, to_boolean, False)
+
+    def number(self, name: str) -> int | None:
+        return self._read(name, to_int, None)
+
+    def millis(self, name: str, default: int | None) -> Any:
+        """A span of time in ms."""
+        return self._read(name, lambda text: int(to_duration(text).to_millis()), default)
+
+    def size(self, name: str, default: int) -> int:
+        """A size in bytes."""
+        return self._read(name, to_bytes_count, default)
+
+    def one_of(self, name: str, default: str, known: tuple[str, ...]) -> str:
+        found = self._given.get(name, default).lower()
+        if found not in known:
+            raise self.problem(name, f"is one of {', '.join(known)}")
+        return found
+
+    def problem(self, name: str, wanted: str) -> TableException:
+        """The error for a value."""
+        return TableException(f"table {self._table}: '{name}' {wanted}, not '{self._given.get(name)}'")
+
+    def _read(self, name: str, convert: Callable[[str], T], default: T) -> T:
+        given = self._given.get(name)
+        if given is None:
+            return default
+        try:
+            return convert(given)
+        except ValueError as error:
+            raise TableException(f"table {self._table}: '{name}': {error}") from None

@@ -1,0 +1,1 @@
+"""Formats of messages for tables: bytes to rows in columns and back."""

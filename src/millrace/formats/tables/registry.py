@@ -1,0 +1,78 @@
+"""Formats by name: those of Millrace, and those of installed packages (entry points ``millrace.formats``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from millrace.relational.formats import FormatFactory
+from millrace.util.exceptions import TableException
+from millrace.util.similar import did_you_mean
+
+ENTRY_POINTS = "millrace.formats"
+_BUILT_IN = {
+    "avro": "millrace.formats.tables.avro:AvroFormatFactory",
+    "canal-json": "millrace.formats.tables.canal:CanalJsonFormatFactory",
+    "csv": "millrace.formats.tables.csv:CsvFormatFactory",
+    "debezium-json": "millrace.formats.tables.debezium:DebeziumJsonFormatFactory",
+    "json": "millrace.formats.tables.json:JsonFormatFactory",
+    "maxwell-json": "millrace.formats.tables.maxwell:MaxwellJsonFormatFactory",
+    "ogg-json": "millrace.formats.tables.ogg:OggJsonFormatFactory",
+    "raw": "millrace.formats.tables.raw:RawFormatFactory",
+}
+
+
+@cache
+def _installed() -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+
+
+def format_names() -> list[str]:
+    return sorted({*_BUILT_IN, *_installed()})
+
+
+def format_factory(identifier: str, table: str) -> FormatFactory:
+    """The factory of a format.
+
+    :param table: its name, for errors.
+    :raises TableException: there is no format of this name.
+    """
+    place = _BUILT_IN.get(identifier) or _installed().get(identifier)
+    if place is None:
+        known = format_names()
+        raise TableException(
+            f"table {table}: there is no format '{identifier}'{did_you_mean(identifier, known)}; there are "
+            f"{', '.join(known)}"
+        )
+    module, _, attribute = place.partition(":")
+    made = getattr(import_module(module), attribute)()
+    assert isinstance(made, FormatFactory)
+    return made
+
+
+def format_options(
+    factory: FormatFactory, identifier: str, table_options: Mapping[str, str], table: str = ""
+) -> dict[str, str]:
+    """The options of a format among those of a table, without their prefix, checked by name.
+
+    :param identifier: what stands before the dot: ``'json'``, or ``'value.json'`` where a connector has two formats.
+    :param table: its name, for errors.
+    :raises TableException: an option that the format does not have, or that it needs and that is missing.
+    """
+    prefix = f"{identifier}."
+    found = {name[len(prefix) :]: value for name, value in table_options.items() if name.startswith(prefix)}
+    where = f"table {table}: " if table else ""
+    missing = [prefix + name for name in factory.required if name not in found]
+    if missing:
+        raise TableException(f"{where}format '{factory.identifier}' needs {', '.join(missing)}")
+    known = (*factory.required, *factory.optional)
+    for name in found:
+        if name not in known and not any(each.endswith(".") and name.startswith(each) for each in known):
+            shown = ", ".join(prefix + each for each in sorted(known)) or "none"
+            raise TableException(
+                f"{where}format '{factory.identifier}' has no option '{prefix}{name}'{did_you_mean(name, known)}; it "
+                f"has {shown}"
+            )
+    return found

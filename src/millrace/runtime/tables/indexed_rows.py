@@ -1,0 +1,143 @@
+"""State with rows by key that are only ever added: one side of a join of insertions.
+
+To other copies of its task it tells whole batches. Its full content is that of a map from row to count at each key, so
+a savepoint can be restored with the state on disk, where such a map is used.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.rows import record_batch
+from millrace.runtime.state.tables import MapTable, Table
+from millrace.runtime.tables.changes import differing
+from millrace.runtime.tables.key_hashes import Hashes, key_hashes
+from millrace.runtime.tables.keys import Ids, key_tuples
+from millrace.runtime.tables.row_codec import RowCodec
+from millrace.runtime.tables.row_index import HashIndex, RowStore
+
+SINCE = 0
+"""The address of the batches in a delta: not a key, since these are tuples."""
+
+
+class AddedRows(Table):
+    """Rows in columns, found by the hash of some of these. The full content is that of a map at each key."""
+
+    kind = MapTable.kind
+
+    def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
+        """:param found_by: the columns that rows are found by."""
+        super().__init__()
+        self._found_by = tuple(found_by)
+        self._index = HashIndex()
+        self._store = RowStore(types)
+        self._added: list[pa.RecordBatch] = []
+        """since the last delta"""
+
+    def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        """Rows, and the hashes of what they are found by."""
+        if batch.num_rows:
+            self._added.append(batch)
+            self._keep(batch, hashes)
+
+    def _keep(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        self._index.add(hashes, self._store.length)
+        self._store.add(batch)
+
+    def find(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        """(position, number of a row that has what is wanted there), by position and then by arrival.
+
+        :param wanted: gives the columns to find by, for positions in ``hashes``; NULL equals NULL.
+        """
+        owners, numbers = self._index.find(hashes)
+        if not len(owners):
+            return owners, numbers
+        same = _equal(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
+        return (owners, numbers) if same.all() else (owners[same], numbers[same])
+
+    def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
+        """The columns of these rows, or those at these places."""
+        return self._store.take(numbers, places)
+
+    # -- as a table -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
+        """The rows of a full content, None without any."""
+
+    def delta(self) -> dict[Any, Any]:
+        if not self._added:
+            return {}
+        added, self._added = self._added, []
+        return {SINCE: list(map(_to_bytes, added))}
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        whole = dict(changes)
+        batches = list(map(_from_bytes, whole.pop(SINCE, ())))
+        stored = self.batch_of(whole)
+        for batch in batches if stored is None else [*batches, stored]:
+            columns = [batch.column(place) for place in self._found_by]
+            self._keep(batch, key_hashes(columns, batch.num_rows))
+
+    def row(self, at: Any) -> Any:
+        entry = self.entries().get(at)
+        return None if entry is None else entry[1]
+
+    def addresses(self) -> Iterator[Any]:
+        return iter(self.entries())
+
+
+class IndexedRows(AddedRows):
+    """A multiset of rows.
+
+    :param key: the columns that the input is partitioned by.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType], key: Sequence[int]) -> None:
+        super().__init__(types, key)
+        self._codec = RowCodec(types)
+
+    def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
+        rows = [row for _, counts, _ in entries.values() for row, count in counts.items() for _ in range(count)]
+        return record_batch(self._codec.columns(rows), len(rows)) if rows else None
+
+    def entries(self) -> dict[Any, Any]:
+        found: dict[Any, tuple[bool, dict[Any, int], list[Any]]] = {}
+        for batch in self._store.batches():
+            keys = key_tuples([batch.column(index) for index in self._found_by], batch.num_rows)
+            for key, row in zip(keys, self._codec.rows(batch.columns, batch.num_rows)):
+                counts = found.setdefault(key, (True, {}, []))[1]
+                counts[row] = counts.get(row, 0) + 1
+        return found
+
+
+def _equal(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
+    """Where the values of all columns are the same, as numpy Booleans."""
+    found = np.ones(length, bool)
+    for a, b in zip(one, other):
+        plain = pa.types.is_integer(a.type) or pa.types.is_string(a.type) or pa.types.is_temporal(a.type)
+        if plain and not a.null_count and not b.null_count:
+            found &= pc.equal(a, b).to_numpy(zero_copy_only=False)
+        else:
+            found &= ~differing([a], [b])
+    return found
+
+
+def _to_bytes(batch: pa.RecordBatch) -> bytes:
+    """A pickle would have the whole buffers of which the batch may be a small part."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _from_bytes(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()

@@ -1,0 +1,99 @@
+"""PLAN_ADVICE of EXPLAIN: what a streaming plan will suffer from, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from millrace.relational import nodes as n
+from millrace.relational.rules.determinism import is_deterministic
+from millrace.relational.rules.traversal import expressions_of
+from millrace.relational.text import node_text, rex_text
+from millrace.table.planner.changes import changes_of
+from millrace.table.table_config import STATE_TTL
+
+NONE = "No advice."
+
+Settings = Mapping[str, str]
+
+
+def advice_on(plans: Sequence[n.Rel], settings: Settings) -> list[str]:
+    """One line for everything that is worth a thought; one that says so if nothing is.
+
+    :param plans: optimised.
+    """
+    found: dict[str, None] = {}
+    for plan in plans:
+        for node in n.walk(plan):
+            for rule in _RULES:
+                found.update((f"{text}\n  at {node_text(node)}", None) for text in rule(node, settings))
+    return [f"{number}. {text}" for number, text in enumerate(found, 1)] or [NONE]
+
+
+def _two_phases(node: n.Rel, settings: Settings) -> Iterator[str]:
+    key = "table.optimizer.agg-phase-strategy"
+    if isinstance(node, n.Aggregate) and settings.get(key, "AUTO").upper() == "ONE_PHASE":
+        yield f"[ADVICE] All rows are exchanged: with '{key}' = 'AUTO' each task aggregates its rows before."
+
+
+def _distinct(node: n.Rel, settings: Settings) -> Iterator[str]:
+    key = "table.optimizer.distinct-agg.split.enabled"
+    split = settings.get(key, "false").lower() == "true"
+    if isinstance(node, n.Aggregate) and not split and any(call.distinct for call in node.aggregates):
+        yield (
+            "[ADVICE] One task keeps all distinct values of a group. If some groups have very many, "
+            f"'{key}' = 'true' spreads them."
+        )
+
+
+def _unbounded_state(node: n.Rel, settings: Settings) -> Iterator[str]:
+    what = None if getattr(node, "window", None) is not None else _KEEPS.get(type(node))
+    if what is None or STATE_TTL in settings or not _endless(node):
+        return
+    yield (
+        f"[WARNING] State grows without end: {what}. Use a window or an interval of time, or say how long rows count "
+        f"with '{STATE_TTL}' or the hint STATE_TTL."
+    )
+
+
+_KEEPS: dict[type[n.Rel], str] = {
+    n.Join: "a regular join keeps all rows of both sides",
+    n.Aggregate: "an aggregate keeps all groups",
+    n.TableAggregate: "an aggregate keeps all groups",
+    n.Rank: "a Top-N keeps the first rows of all partitions",
+    n.Deduplicate: "a deduplication keeps all keys",
+}
+
+
+def _endless(node: n.Rel) -> bool:
+    """Whether some table below has no end."""
+    leaves = [each for each in n.walk(node) if not each.inputs]
+    return any(_bounded(leaf) is False for leaf in leaves)
+
+
+def _bounded(leaf: Any) -> bool | None:
+    """None: it does not say."""
+    if isinstance(leaf, n.Values):
+        return True
+    return getattr(getattr(leaf, "source", None), "bounded", None)
+
+
+def _indeterminate(node: n.Rel, settings: Settings) -> Iterator[str]:
+    """A row that is taken back must look as when it was given."""
+    if not any(not changes_of(each).append_only for each in node.inputs) or len(node.inputs) != 1:
+        return
+    for expression in expressions_of(node):
+        if not is_deterministic(expression):
+            text = rex_text(expression, node.inputs[0].schema)
+            yield (
+                f"[WARNING] {text} may differ when a row is taken back that it was computed for; then the row is not "
+                "found. Compute it before rows change, or in the query that reads the result."
+            )
+
+
+_RULES: Sequence[Callable[[n.Rel, Settings], Iterator[str]]] = (
+    _two_phases,
+    _distinct,
+    _unbounded_state,
+    _indeterminate,
+)

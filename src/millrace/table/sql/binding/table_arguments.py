@@ -1,0 +1,44 @@
+"""The arguments of functions that take a table: by name or by position, and what the table is partitioned by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from millrace.relational.nodes import Rel
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.errors import did_you_mean
+
+
+def named_arguments(
+    call: exp.Anonymous, function: str, names: Sequence[str], optional: Sequence[str], syntax: str
+) -> dict[str, exp.Expr]:
+    """The arguments by their names, also where they are given by position."""
+    given: dict[str, exp.Expr] = {}
+    for position, argument in enumerate(call.expressions):
+        if isinstance(argument, exp.Kwarg):
+            name, value = argument.this.name.upper(), argument.expression
+            if name not in names:
+                fail(argument, f"{function} has no parameter {name} (usage: {syntax}){did_you_mean(name, names)}")
+        else:
+            if position >= len(names):
+                fail(argument, f"too many arguments; usage: {syntax}")
+            name, value = names[position], argument
+        if name in given:
+            fail(argument, f"parameter {name} of {function} is given twice")
+        given[name] = value
+    missing = [name for name in names if name not in given and name not in optional]
+    if missing:
+        fail(call, f"{function} needs {', '.join(missing)}; usage: {syntax}")
+    return given
+
+
+def partition_columns(data: nodes.TableArgument, source: Rel) -> tuple[int, ...]:
+    """The columns of PARTITION BY."""
+    names = [each.name for each in data.args.get("partition_by") or []]
+    for name in names:
+        if name not in source.names:
+            fail(data, f"PARTITION BY: there is no column '{name}'{did_you_mean(name, source.names)}")
+    return tuple(source.names.index(name) for name in names)

@@ -1,0 +1,113 @@
+"""ALTER of what is no table: databases, functions, catalogs, models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millrace.table.catalogs.objects import CatalogDatabase, CatalogFunction, CatalogModel
+from millrace.table.functions_by_name import load_function
+from millrace.table.not_yet import not_yet
+from millrace.table.problems import did_you_mean, problem
+from millrace.table.sql import statements as s
+from millrace.table.statement_runners.alter import alter_table
+from millrace.table.statement_runners.create import plain_options
+from millrace.table.table_result import TableResult, done
+
+if TYPE_CHECKING:
+    from millrace.table.environment import TableEnvironment
+
+
+def alter(statement: s.Alter, environment: TableEnvironment) -> TableResult:
+    """ALTER of any kind."""
+    change = statement.change
+    if statement.kind in ("TABLE", "VIEW"):
+        alter_table(statement, environment)
+    elif statement.kind == "DATABASE" and isinstance(change, s.SetOptions):
+        _database(statement, change, environment)
+    elif statement.kind == "FUNCTION" and isinstance(change, s.SetFunction):
+        _function(statement, change, environment)
+    elif statement.kind == "CATALOG" and isinstance(change, (s.SetOptions, s.ResetOptions, s.SetComment)):
+        _catalog(statement, change, environment)
+    elif statement.kind == "MODEL" and isinstance(change, (s.SetOptions, s.ResetOptions, s.Rename)):
+        _model(statement, change, environment)
+    else:
+        raise not_yet(f"ALTER {statement.kind} ... {type(change).__name__}", "DROP and CREATE")
+    return done()
+
+
+def _database(statement: s.Alter, change: s.SetOptions, environment: TableEnvironment) -> None:
+    *catalog, name = map(str, statement.path)
+    where = environment._catalogs.catalog(catalog[0] if catalog else environment.get_current_catalog())
+    old = where.get_database(name)
+    made = CatalogDatabase({**old.get_properties(), **plain_options(change.options)}, old.get_description())
+    where.alter_database(name, made, statement.if_exists)
+
+
+def _function(statement: s.Alter, change: s.SetFunction, environment: TableEnvironment) -> None:
+    manager = environment._catalogs
+    made = CatalogFunction(change.identifier, change.language)
+    load_function(change.identifier, change.language)
+    if change.system:
+        key = str(statement.path[-1]).lower()
+        known = key in manager.temporary_system_functions
+        if known:
+            manager.temporary_system_functions[key] = made
+    elif change.temporary:
+        identifier = manager.qualify(statement.path)
+        known = identifier in manager.temporary_functions
+        if known:
+            manager.temporary_functions[identifier] = made
+    else:
+        identifier = manager.qualify(statement.path)
+        catalog = manager.catalog(identifier.get_catalog_name())
+        catalog.alter_function(identifier.to_object_path(), made, statement.if_exists)
+        return
+    if not known and not statement.if_exists:
+        hint = did_you_mean(str(statement.path[-1]), environment.list_user_defined_functions())
+        raise problem(f"there is no temporary function {statement.path}{hint}")
+
+
+def _catalog(
+    statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.SetComment, environment: TableEnvironment
+) -> None:
+    """What SHOW CREATE CATALOG says; a catalog that is there goes on as it is."""
+    manager, name = environment._catalogs, str(statement.path[-1])
+    manager.catalog(name)
+    options, comment = manager.descriptions.get(name, ({"type": "generic_in_memory"}, None))
+    options = dict(options)
+    if isinstance(change, s.SetComment):
+        comment = change.comment
+    elif isinstance(change, s.SetOptions):
+        options |= plain_options(change.options)
+    else:
+        for key in map(str, change.keys):
+            options.pop(key, None)
+    if "type" in _keys(change):
+        raise problem("the option 'type' of a catalog stays as it is: DROP CATALOG and CREATE CATALOG")
+    manager.descriptions[name] = (options, comment)
+
+
+def _keys(change: s.SetOptions | s.ResetOptions | s.SetComment) -> list[str]:
+    if isinstance(change, s.SetOptions):
+        return list(plain_options(change.options))
+    return list(map(str, change.keys)) if isinstance(change, s.ResetOptions) else []
+
+
+def _model(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.Rename, environment: TableEnvironment) -> None:
+    manager = environment._catalogs
+    identifier = manager.qualify(statement.path)
+    catalog, path = manager.catalog(identifier.get_catalog_name()), identifier.to_object_path()
+    if isinstance(change, s.Rename):
+        catalog.rename_model(path, str(change.to[-1]), statement.if_exists)
+        return
+    if statement.if_exists and not catalog.model_exists(path):
+        return
+    old = catalog.get_model(path)
+    options = dict(old.get_options())
+    if isinstance(change, s.SetOptions):
+        options |= plain_options(change.options)
+    else:
+        for key in map(str, change.keys):
+            options.pop(key, None)
+    made = CatalogModel(old.get_input_schema(), old.get_output_schema(), options, old.get_description())
+    catalog.alter_model(path, made, False)

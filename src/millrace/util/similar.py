@@ -1,0 +1,13 @@
+"""What a user may have meant by a name that there is not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``", did you mean 'x'?"`` if a known name is close to this one, else an empty text. Case does not matter."""
+    folded = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f", did you mean '{folded[close[0]]}'?" if close else ""

@@ -1,0 +1,54 @@
+"""Statements on a thread of their own."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+
+import pytest
+
+from millrace.cli.sql.running import Worker
+from millrace.table.problems import problem
+
+
+def test_results_and_errors_come_back() -> None:
+    worker = Worker()
+    assert worker.do(lambda: 5, lambda: None, lambda _: None) == 5
+    with pytest.raises(ZeroDivisionError):
+        worker.do(lambda: 1 // 0, lambda: None, lambda _: None)
+
+
+def test_it_is_always_the_same_thread() -> None:
+    worker = Worker()
+    first, second = (worker.do(threading.get_ident, lambda: None, lambda _: None) for _ in range(2))
+    assert first == second != threading.get_ident()
+
+
+def test_the_place_that_errors_name_is_known() -> None:
+    worker = Worker()
+    error = worker.do(functools.partial(problem, "no table"), lambda: None, lambda _: None)
+    assert str(error) == f"{worker.origin}: no table"
+
+
+def test_ctrl_c_asks_until_the_work_ends_and_takes_back_what_it_gave() -> None:
+    worker = Worker()
+    main = threading.main_thread().ident
+    assert main is not None
+    may_end = threading.Event()
+    asked: list[bool] = []
+    taken_back: list[str] = []
+
+    def work() -> str:
+        signal.pthread_kill(main, signal.SIGINT)
+        assert may_end.wait(60)
+        return "rows"
+
+    def cancel() -> None:
+        asked.append(True)
+        may_end.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        worker.do(work, cancel, taken_back.append)
+    assert asked
+    assert taken_back == ["rows"]

@@ -1,0 +1,82 @@
+"""What the tests of formats share: a format driven with Python values."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.common.types import RowKind
+from millrace.formats.tables.registry import format_factory, format_options
+from millrace.relational.formats import Decoded, FormatContext
+from millrace.relational.nodes import Field, Schema
+from millrace.relational.python_rows import python_rows
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import DataType
+from millrace.relational.values import to_arrow
+
+KINDS = {str(kind): kind for kind in RowKind}
+
+
+def schema(**columns: DataType) -> Schema:
+    return tuple(Field(name, kind) for name, kind in columns.items())
+
+
+def context(columns: Schema, options: dict[str, str] | None = None, metadata: Sequence[str] = ()) -> FormatContext:
+    return FormatContext("shop", columns, options or {}, tuple(metadata))
+
+
+def decoded(
+    identifier: str,
+    columns: Schema,
+    messages: Iterable[bytes | str | None],
+    options: dict[str, str] | None = None,
+    metadata: Sequence[str] = (),
+) -> Decoded:
+    factory = format_factory(identifier, "shop")
+    options = format_options(
+        factory, identifier, {f"{identifier}.{name}": each for name, each in (options or {}).items()}
+    )
+    decoding = pickle.loads(pickle.dumps(factory.decoding(context(columns, options, metadata))))
+    encoded = [each.encode() if isinstance(each, str) else each for each in messages]
+    return decoding.decode(pa.array(encoded, pa.binary()))
+
+
+def decode(
+    identifier: str,
+    columns: Schema,
+    messages: Iterable[bytes | str | None],
+    options: dict[str, str] | None = None,
+    metadata: Sequence[str] = (),
+) -> list[Any]:
+    """The rows of messages as tuples; those of a format with changes as ``("+I", (..))``."""
+    factory = format_factory(identifier, "shop")
+    found = decoded(identifier, columns, messages, options, metadata)
+    all_columns = (*columns, *(Field(key, factory.readable_metadata[key]) for key in metadata))
+    found.rows.batch.validate(full=True)
+    rows = python_rows(found.rows, all_columns)
+    if found.rows.kinds is None:
+        return [tuple(row) for row in rows]
+    return [(str(row.get_row_kind()), tuple(row)) for row in rows]
+
+
+def rows_of(columns: Schema, values: Sequence[Sequence[Any]], kinds: Sequence[str] | None = None) -> Rows:
+    turned = list(zip(*values)) if values else [()] * len(columns)
+    arrays = [to_arrow(list(each), column.type) for each, column in zip(turned, columns)]
+    numbers = None if kinds is None else np.array([KINDS[kind].value for kind in kinds], np.uint8)
+    return Rows(record_batch(arrays, len(values)), numbers)
+
+
+def encode(
+    identifier: str,
+    columns: Schema,
+    values: Sequence[Sequence[Any]],
+    options: dict[str, str] | None = None,
+    kinds: Sequence[str] | None = None,
+) -> list[bytes | None]:
+    """Messages of rows."""
+    encoding = format_factory(identifier, "shop").encoding(context(columns, options))
+    return pickle.loads(pickle.dumps(encoding)).encode(rows_of(columns, values, kinds)).to_pylist()  # type: ignore[no-any-return]

@@ -1,0 +1,68 @@
+"""Formats by name, and their options."""
+
+from __future__ import annotations
+
+import pickle
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from millrace.formats.tables import registry
+from millrace.formats.tables.raw import RawFormatFactory
+from millrace.relational import types as t
+from millrace.relational.formats import FormatContext
+from millrace.relational.nodes import Field
+from millrace.relational.sources import ALL_KINDS, INSERT_ONLY
+from millrace.util.exceptions import TableException
+
+OF_ROWS = ["avro", "csv", "json", "raw"]
+OF_CHANGES = ["canal-json", "debezium-json", "maxwell-json", "ogg-json"]
+
+
+@pytest.mark.parametrize("name", OF_ROWS + OF_CHANGES)
+def test_every_format_is_there_and_can_be_sent_to_tasks(name: str) -> None:
+    factory = registry.format_factory(name, "t")
+    assert factory.identifier == name
+    context = FormatContext("t", (Field("a", t.string()),))
+    for form in (factory.decoding(context), factory.encoding(context)):
+        again: Any = pickle.loads(pickle.dumps(form))
+        assert again.kinds == (ALL_KINDS if name in OF_CHANGES else INSERT_ONLY)
+
+
+def test_names() -> None:
+    assert registry.format_names() == sorted(OF_ROWS + OF_CHANGES)
+    with pytest.raises(
+        TableException, match=r"table t: there is no format 'jsn', did you mean 'json'.*avro, canal-json"
+    ):
+        registry.format_factory("jsn", "t")
+
+
+class OtherFormatFactory(RawFormatFactory):
+    identifier = "other"
+    required = ("must",)
+    optional = ("may", "properties.")
+
+
+def test_formats_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("other", f"{__name__}:OtherFormatFactory", registry.ENTRY_POINTS)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "millrace.formats" else [])
+    registry._installed.cache_clear()
+    try:
+        assert "other" in registry.format_names()
+        assert registry.format_factory("other", "t").identifier == "other"
+    finally:
+        registry._installed.cache_clear()
+
+
+def test_options() -> None:
+    factory = OtherFormatFactory()
+    given = {"connector": "x", "other.must": "1", "other.properties.a.b": "2", "value.other.must": "3", "json.a": "4"}
+    assert registry.format_options(factory, "other", given) == {"must": "1", "properties.a.b": "2"}
+    assert registry.format_options(factory, "value.other", given) == {"must": "3"}
+    with pytest.raises(TableException, match=r"table t: format 'other' needs key.other.must"):
+        registry.format_options(factory, "key.other", given, "t")
+    with pytest.raises(
+        TableException, match=r"no option 'other.mus', did you mean 'must'\?; it has other.may, other.must"
+    ):
+        registry.format_options(factory, "other", {**given, "other.mus": "1"})

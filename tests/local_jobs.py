@@ -1,0 +1,58 @@
+"""Programs run to their end in this process, without Spark: what they would submit is run by the local engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from millrace.common.job_execution_result import JobExecutionResult
+from millrace.common.job_id import JobID
+from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.testing import run_locally
+from millrace.testing.local import LocalRun
+
+
+class FinishedJob:
+    """What a table result asks of a job, of one that has ended."""
+
+    def __init__(self, run: LocalRun) -> None:
+        self._run = run
+        self._id = JobID.generate()
+
+    def get_job_id(self) -> JobID:
+        return self._id
+
+    def collected(self) -> Iterator[Any]:
+        return iter(self._run.collected)
+
+    def discard(self) -> None:
+        """There is nothing to stop."""
+
+    def wait(self) -> JobExecutionResult:
+        return JobExecutionResult(self._id, 0, self._run.accumulators, self._run.metrics)
+
+    def get_job_execution_result(self) -> Future[JobExecutionResult]:
+        done: Future[JobExecutionResult] = Future()
+        done.set_result(self.wait())
+        return done
+
+
+def run_jobs_locally(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every program of this test run without Spark; what it prints goes to standard output."""
+    monkeypatch.setattr(StreamExecutionEnvironment, "_submit", _submit)
+    monkeypatch.setattr(DataStream, "execute_and_collect", _collect)
+
+
+def _submit(environment: StreamExecutionEnvironment, job_name: str | None, collect: int | None = None) -> FinishedJob:
+    run = run_locally(environment)
+    for line in run.printed:
+        print(line)
+    return FinishedJob(run)
+
+
+def _collect(stream: DataStream, name: str | None = None, limit: int | None = None) -> Any:
+    collected = run_locally(stream).collected
+    return iter(collected) if limit is None else collected[:limit]

@@ -1,0 +1,54 @@
+"""Batch environments: frames of results, zones of the session, what functions need on the workers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from millrace.table import EnvironmentSettings, TableEnvironment
+from millrace.table.udf import udf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def environment(spark: SparkSession) -> TableEnvironment:
+    made = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    made._stream_environment.set_spark_session(spark)
+    return made
+
+
+def test_frames_and_zones_without_a_name(environment: TableEnvironment) -> None:
+    """The epoch is eight in the morning there, as Arrow and as Spark compute it."""
+    environment.get_config().set_local_timezone("GMT+08:00")
+    frame = environment.sql_query(
+        "SELECT TO_TIMESTAMP_LTZ(0, 3) AS at, CAST(TO_TIMESTAMP_LTZ(ms, 3) AS TIMESTAMP(3)) AS shown, "
+        "CAST(TO_TIMESTAMP_LTZ(ms, 3) AS STRING) AS said, EXTRACT(HOUR FROM TO_TIMESTAMP_LTZ(ms, 3)) AS h, "
+        "FROM_UNIXTIME(ms) AS unix, CAST(CAST('1970-01-01 08:00:00' AS TIMESTAMP(3)) AS TIMESTAMP_LTZ(3)) AS back, "
+        "CAST(NULL AS INT) AS nothing FROM (VALUES (0)) AS t(ms)"
+    ).to_pandas()
+    shown = dt.datetime(1970, 1, 1, 8)
+    assert list(frame.columns) == ["at", "shown", "said", "h", "unix", "back", "nothing"]
+    [row] = frame.astype(object).values.tolist()
+    assert row[:2] == [shown, shown]
+    assert row[2:5] == ["1970-01-01 08:00:00.000", 8, "1970-01-01 08:00:00"]
+    assert row[5] == shown
+    assert row[6] is None or row[6] != row[6]
+
+
+def test_archives_reach_functions(environment: TableEnvironment, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "models.zip", "w") as archive:
+        archive.writestr("deep/model.txt", "42")
+    environment.add_python_archive(str(tmp_path / "models.zip"))
+
+    def model(value: int) -> int:
+        return value * int(Path("models.zip/deep/model.txt").read_text())
+
+    environment.create_temporary_system_function("model", udf(model, result_type="INT"))
+    result = environment.execute_sql("SELECT model(n) FROM (VALUES (1), (2)) AS t(n)")
+    assert sorted(row[0] for row in result.collect()) == [42, 84]

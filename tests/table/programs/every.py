@@ -1,0 +1,29 @@
+"""All declared programs."""
+
+from __future__ import annotations
+
+from tests.table.programs import (
+    aggregates,
+    changelogs,
+    group_windows,
+    nested_values,
+    ordered,
+    standard,
+    time_joins,
+    times,
+    windows,
+)
+from tests.table.programs.program import Program
+
+TOPICS = (
+    standard,
+    changelogs,
+    aggregates,
+    windows,
+    group_windows,
+    ordered,
+    time_joins,
+    times,
+    nested_values,
+)
+PROGRAMS: list[Program] = [program for topic in TOPICS for program in topic.PROGRAMS]
