@@ -151,7 +151,8 @@ def test_inside_another_program_there_is_one_process(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["run", str(program)]).stdout == f"{os.getpid()}\n"
 
 
-WAITING = "try:\n    tell('ready')\n    time.sleep(60)\nfinally:\n    tell('cleaned up')"
+# Many short waits: a signal that comes just before a wait begins is heeded after it.
+WAITING = "try:\n    tell('ready')\n    for _ in range(600): time.sleep(0.1)\nfinally:\n    tell('cleaned up')"
 
 
 @pytest.mark.parametrize("to_both", [False, True])

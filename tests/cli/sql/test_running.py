@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -31,6 +32,15 @@ def test_the_place_that_errors_name_is_known() -> None:
     assert str(error) == f"{worker.origin}: no table"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As in a terminal; what a shell starts in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_asks_until_the_work_ends_and_takes_back_what_it_gave() -> None:
     worker = Worker()
     main = threading.main_thread().ident

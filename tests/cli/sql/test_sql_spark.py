@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -22,7 +24,9 @@ CREATE TABLE numbers (n BIGINT) WITH (
   'connector' = 'datagen', 'number-of-rows' = '6', 'fields.n.kind' = 'sequence', 'fields.n.start' = '1',
   'fields.n.end' = '6'
 );
-CREATE TABLE endless (n BIGINT) WITH ('connector' = 'datagen', 'fields.n.min' = '7', 'fields.n.max' = '7');
+CREATE TABLE endless (n BIGINT) WITH (
+  'connector' = 'datagen', 'rows-per-second' = '100', 'fields.n.min' = '7', 'fields.n.max' = '7'
+);
 CREATE TABLE printed (n BIGINT) WITH ('connector' = 'print');
 """
 
@@ -81,10 +85,22 @@ class Terminal:
         self.seen = ""
         self.process, self._end = pty.fork()
         if self.process == 0:
+            # Whatever runs the tests may ignore Ctrl-C, and that would be inherited.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.chdir(folder)
             os.environ |= {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
             command = [sys.executable, "-m", "millrace", "sql", "-p", "1", "-i", "a.sql", "-hist", "history"]
             os.execv(sys.executable, command)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing goes on after a test that failed."""
+        os.close(self._end)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
 
     def type(self, text: str) -> None:
         os.write(self._end, text.encode())
@@ -114,27 +130,27 @@ class Terminal:
 
 def test_ctrl_c_ends_a_query_and_the_client_goes_on(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text(TABLES)
-    terminal = Terminal(tmp_path)
-    terminal.wait_for("Millrace SQL>")
-    terminal.type("SELECT n FROM endless;\r")
-    terminal.wait_for("Starting Spark")
-    terminal.wait_for(r"\| \+I \| +7 \|")
-    terminal.type("\x03")
-    terminal.wait_for(r"Query terminated, received a total of \d+ row")
-    terminal.wait_for("Millrace SQL>")
-    terminal.type("SET 'execution.runtime-mode' = 'batch'; SELECT COUNT(*) AS c FROM numbers;\r")
-    terminal.wait_for(r"\| 6 \|")
-    terminal.wait_for("1 row in set")
-    terminal.type("RESET 'execution.runtime-mode'; SET 'sql-client.execution.result-mode' = 'table';\r")
-    terminal.wait_for("(?s)succeeded.*succeeded")
-    terminal.type("SELECT COUNT(*) AS c FROM numbers;\r")
-    terminal.wait_for(r"\| +6 \|")
-    terminal.type("q")
-    terminal.wait_for("Millrace SQL>")
-    terminal.type("INSERT INTO printed SELECT n FROM endless;\r")
-    terminal.wait_for("Job ID: [0-9a-f]{32}")
-    terminal.wait_for(r"\+I\[7\]")
-    terminal.type("QUIT\r")
-    terminal.wait_for("runs, and would be cancelled")
-    terminal.type("QUIT\r")
-    assert terminal.exit_code() == 0
+    with Terminal(tmp_path) as terminal:
+        terminal.wait_for("Millrace SQL>")
+        terminal.type("SELECT n FROM endless;\r")
+        terminal.wait_for("Starting Spark")
+        terminal.wait_for(r"\| \+I \| +7 \|")
+        terminal.type("\x03")
+        terminal.wait_for(r"Query terminated, received a total of \d+ row")
+        terminal.wait_for("Millrace SQL>")
+        terminal.type("SET 'execution.runtime-mode' = 'batch'; SELECT COUNT(*) AS c FROM numbers;\r")
+        terminal.wait_for(r"\| 6 \|")
+        terminal.wait_for("1 row in set")
+        terminal.type("RESET 'execution.runtime-mode'; SET 'sql-client.execution.result-mode' = 'table';\r")
+        terminal.wait_for("(?s)succeeded.*succeeded")
+        terminal.type("SELECT COUNT(*) AS c FROM numbers;\r")
+        terminal.wait_for(r"\| +6 \|")
+        terminal.type("q")
+        terminal.wait_for("Millrace SQL>")
+        terminal.type("INSERT INTO printed SELECT n FROM endless;\r")
+        terminal.wait_for("Job ID: [0-9a-f]{32}")
+        terminal.wait_for(r"\+I\[7\]")
+        terminal.type("QUIT\r")
+        terminal.wait_for("runs, and would be cancelled")
+        terminal.type("QUIT\r")
+        assert terminal.exit_code() == 0

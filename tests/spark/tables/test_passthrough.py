@@ -132,6 +132,7 @@ def test_frames_become_tables_and_tables_frames(batch: TableEnvironment, spark: 
     joined = batch.sql_query("SELECT a.id, COUNT(*) AS n FROM numbers a JOIN numbers b ON a.id < b.id GROUP BY a.id")
     joined.to_spark().createOrReplaceTempView("joined")
     assert sorted(spark.sql("SELECT id, n FROM joined").collect()) == [(0, 4), (1, 3), (2, 2), (3, 1)]
+    spark.catalog.dropTempView("joined")
 
 
 def test_arithmetic_on_frames_is_that_of_tables(batch: TableEnvironment, spark: SparkSession) -> None:
