@@ -78,16 +78,18 @@ def shown(side: str, speeds: tuple[float, float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pyflink-python", metavar="PYTHON", help="interpreter with apache-flink installed")
-    parser.add_argument("--rows", type=int, default=4_000_000, help="of the large input; PyFlink gets a quarter")
+    parser.add_argument("--rows", type=int, default=20_000_000, help="of the large input; PyFlink gets a tenth")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--function", choices=FUNCTIONS, action="append", help="only this one")
     given = parser.parse_args()
-    for function, title in FUNCTIONS.items():
+    for function in given.function or FUNCTIONS:
+        title = FUNCTIONS[function]
         millrace = [sys.executable, "-m", "millrace", "run", "--pyflink", PROGRAM, function]
         ours = rows_per_second(millrace, given.rows // 20, given.rows, given.runs)
         print(f"{title:20} {shown('millrace', ours)}", flush=True)
         if given.pyflink_python:
             pyflink = [given.pyflink_python, PROGRAM, function]
-            theirs = rows_per_second(pyflink, given.rows // 80, given.rows // 4, given.runs)
+            theirs = rows_per_second(pyflink, given.rows // 200, given.rows // 10, given.runs)
             faster = f"{ours[0] / theirs[0]:.1f} times as fast, {ours[1] / theirs[1]:.1f} times by CPU time"
             print(f"{'':20} {shown('PyFlink', theirs)}; millrace is {faster}", flush=True)
     print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from millrace.common.config_values import to_boolean
 from millrace.common.file_systems import open_file_system
-from millrace.common.serialization import BulkWriter, BulkWriterFactory
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
@@ -52,8 +51,8 @@ class AvroTableFormat(BulkTableFormat):
     def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
         return _Records(split, columns)
 
-    def writers(self, part_bytes: int) -> BulkWriterFactory:
-        return _Writers(self, part_bytes)
+    def gathering(self, stream: Any, part_bytes: int) -> GatheredWriter:
+        return _Writer(self, stream, part_bytes)
 
     def writer(self, stream: Any) -> Any:
         """fastavro's writer of a file."""
@@ -69,15 +68,6 @@ class AvroTableFormat(BulkTableFormat):
             for record in fastavro.reader(io.BufferedReader(source)):
                 writer.write(record)
         writer.flush()
-
-
-class _Writers(BulkWriterFactory):
-    def __init__(self, format: AvroTableFormat, part_bytes: int) -> None:
-        self._format = format
-        self._part_bytes = part_bytes
-
-    def create(self, stream: Any) -> BulkWriter:
-        return _Writer(self._format, stream, self._part_bytes)
 
 
 class _Writer(GatheredWriter):

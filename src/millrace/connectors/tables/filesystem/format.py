@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -53,12 +53,27 @@ class FileTableFormat(ABC):
 class BulkTableFormat(FileTableFormat):
     """Files that are begun and finished as a whole."""
 
+    columns: Schema
+
     @abstractmethod
-    def writers(self, part_bytes: int) -> BulkWriterFactory:
-        """Makes writers that take ``InPartition``.
+    def gathering(self, stream: Any, part_bytes: int) -> GatheredWriter:
+        """What writes a file into a stream.
 
         :param part_bytes: when a file is large enough: more is not held back.
         """
+
+    def writers(self, part_bytes: int) -> BulkWriterFactory:
+        """Makes writers that take ``InPartition``."""
+        return _Writers(self, part_bytes)
+
+
+class _Writers(BulkWriterFactory):
+    def __init__(self, format: BulkTableFormat, part_bytes: int) -> None:
+        self._format = format
+        self._part_bytes = part_bytes
+
+    def create(self, stream: Any) -> BulkWriter:
+        return self._format.gathering(stream, self._part_bytes)
 
 
 class StreamTableFormat(FileTableFormat):
@@ -138,3 +153,36 @@ class FileColumns:
                     f"{self._path}: column '{column.name}' ({found.type}) cannot be read as {column.type}: {error}"
                 ) from error
         return Rows(record_batch(made, batch.num_rows))
+
+
+class ColumnRecords(SplitRecords[Rows]):
+    """The rows of a split of a file that has columns. The position is the number of the next row among those of the
+    split, be they read or passed over."""
+
+    def __init__(self, split: FileSplit, stream: Any, wanted: FileColumns) -> None:
+        self._split = split
+        self._stream = stream
+        self._wanted = wanted
+        self._position = split.position or 0
+        self._batches = self.batches(self._position)
+
+    def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """(position after it, batch) for what is left from a position on. Not begun before the first is asked for."""
+        raise NotImplementedError
+
+    def read_batch(self) -> list[Rows] | None:
+        try:
+            found = next(self._batches, None)
+        except (pa.ArrowException, OSError) as error:
+            raise RecordError(f"{self._split.path}, after row {self._position}: {error}") from error
+        if found is None:
+            return None
+        rows = self._wanted.rows(found[1])
+        self._position = found[0]
+        return [rows]
+
+    def position(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        self._stream.close()

@@ -8,12 +8,17 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.common.file_systems import open_file_system
-from millrace.common.serialization import BulkWriter, BulkWriterFactory
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.file_schema import file_schema
-from millrace.connectors.tables.filesystem.format import BATCH, BulkTableFormat, FileColumns, GatheredWriter
+from millrace.connectors.tables.filesystem.format import (
+    BATCH,
+    BulkTableFormat,
+    ColumnRecords,
+    FileColumns,
+    GatheredWriter,
+)
 from millrace.formats.orc import orc_options
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
@@ -47,8 +52,8 @@ class OrcTableFormat(BulkTableFormat):
     def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
         return _Records(split, columns)
 
-    def writers(self, part_bytes: int) -> BulkWriterFactory:
-        return _Writers(self, part_bytes)
+    def gathering(self, stream: Any, part_bytes: int) -> GatheredWriter:
+        return _Writer(self, stream, part_bytes)
 
     def writer(self, stream: Any) -> Any:
         """A file to write tables into."""
@@ -66,15 +71,6 @@ class OrcTableFormat(BulkTableFormat):
                 table = pa.Table.from_batches([file.read_stripe(stripe)])
                 writer.write(table)
         writer.close()
-
-
-class _Writers(BulkWriterFactory):
-    def __init__(self, format: OrcTableFormat, part_bytes: int) -> None:
-        self._format = format
-        self._part_bytes = part_bytes
-
-    def create(self, stream: Any) -> BulkWriter:
-        return _Writer(self._format, stream, self._part_bytes)
 
 
 class _Writer(GatheredWriter):
@@ -97,59 +93,36 @@ def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(whole, column.type)
 
 
-class _Records(SplitRecords[Rows]):
-    """The rows of a split's stripes; the position is the number of the next row among them. Where stripes lie is not
-    told, so each counts as if they were of equal size."""
+class _Records(ColumnRecords):
+    """The rows of a split's stripes. Where stripes lie is not told, so each counts as if they were of equal size."""
 
     def __init__(self, split: FileSplit, columns: Schema) -> None:
         from pyarrow.orc import ORCFile
 
-        self._split = split
-        self._stream = open_file_system(split.root)[0].open_input_file(split.path)
+        stream = open_file_system(split.root)[0].open_input_file(split.path)
         try:
-            self._file = ORCFile(self._stream)
+            self._file = ORCFile(stream)
         except (pa.ArrowInvalid, OSError) as error:
-            self._stream.close()
+            stream.close()
             raise RecordError(f"{split.path}: not an ORC file: {error}") from error
-        self._stripes = self._mine(split)
-        self._wanted = FileColumns(split.path, columns, self._file.schema.names)
-        self._position = split.position or 0
-        self._batches = self._read()
+        self._stripes = self._mine(split, stream.size())
+        super().__init__(split, stream, FileColumns(split.path, columns, self._file.schema.names))
 
-    def _mine(self, split: FileSplit) -> list[int]:
+    def _mine(self, split: FileSplit, size: int) -> list[int]:
         stripes = range(self._file.nstripes)
         if split.whole:
             return list(stripes)
-        size = self._stream.size()
         return [stripe for stripe in stripes if split.offset <= stripe * size // len(stripes) < split.end]
 
-    def _read(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """(position after it, batch) for what is left."""
+    def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         # Without any column a stripe would not tell how many rows it has.
         columns = self._wanted.read or self._file.schema.names[:1]
         at = 0
         for stripe in self._stripes:
             found = self._file.read_stripe(stripe, columns=columns)
             start, at = at, at + found.num_rows
-            begin = max(start, self._position)
+            begin = max(start, position)
             while begin < at:
                 end = min(begin + BATCH, at)
                 yield end, found.slice(begin - start, end - begin)
                 begin = end
-
-    def read_batch(self) -> list[Rows] | None:
-        try:
-            found = next(self._batches, None)
-        except (pa.ArrowException, OSError) as error:
-            raise RecordError(f"{self._split.path}, after row {self._position}: {error}") from error
-        if found is None:
-            return None
-        rows = self._wanted.rows(found[1])
-        self._position = found[0]
-        return [rows]
-
-    def position(self) -> int:
-        return self._position
-
-    def close(self) -> None:
-        self._stream.close()

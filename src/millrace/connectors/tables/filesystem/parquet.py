@@ -10,12 +10,17 @@ import pyarrow.parquet as pq
 
 from millrace.common.config_values import to_boolean, to_bytes_count
 from millrace.common.file_systems import open_file_system
-from millrace.common.serialization import BulkWriter, BulkWriterFactory
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.file_schema import file_schema
-from millrace.connectors.tables.filesystem.format import BATCH, BulkTableFormat, FileColumns, GatheredWriter
+from millrace.connectors.tables.filesystem.format import (
+    BATCH,
+    BulkTableFormat,
+    ColumnRecords,
+    FileColumns,
+    GatheredWriter,
+)
 from millrace.connectors.tables.filesystem.group_statistics import may_match
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
@@ -55,8 +60,8 @@ class ParquetTableFormat(BulkTableFormat):
     def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
         return _Records(split, columns, filters, self._batch)
 
-    def writers(self, part_bytes: int) -> BulkWriterFactory:
-        return _Writers(self, part_bytes)
+    def gathering(self, stream: Any, part_bytes: int) -> GatheredWriter:
+        return _Writer(self, stream, part_bytes)
 
     def writer(self, stream: Any) -> pq.ParquetWriter:
         """A file to write tables into."""
@@ -71,15 +76,6 @@ class ParquetTableFormat(BulkTableFormat):
         writer.close()
 
 
-class _Writers(BulkWriterFactory):
-    def __init__(self, format: ParquetTableFormat, part_bytes: int) -> None:
-        self._format = format
-        self._part_bytes = part_bytes
-
-    def create(self, stream: Any) -> BulkWriter:
-        return _Writer(self._format, stream, self._part_bytes)
-
-
 class _Writer(GatheredWriter):
     def __init__(self, format: ParquetTableFormat, stream: Any, part_bytes: int) -> None:
         super().__init__(format.columns, part_bytes)
@@ -92,40 +88,35 @@ class _Writer(GatheredWriter):
         self._file.close()
 
 
-class _Records(SplitRecords[Rows]):
-    """The rows of the row groups that start inside a split; the position is the number of the next row among all rows
-    of these row groups, be they read or passed over."""
+class _Records(ColumnRecords):
+    """The rows of the row groups that start inside a split."""
 
     def __init__(self, split: FileSplit, columns: Schema, filters: Sequence[Rex], batch: int) -> None:
-        self._split = split
-        self._stream = open_file_system(split.root)[0].open_input_file(split.path)
+        stream = open_file_system(split.root)[0].open_input_file(split.path)
         try:
-            self._file = pq.ParquetFile(self._stream)
+            self._file = pq.ParquetFile(stream)
         except pa.ArrowInvalid as error:
-            self._stream.close()
+            stream.close()
             raise RecordError(f"{split.path}: not a Parquet file: {error}") from error
         self._columns = columns
         self._filters = filters
         self._batch = batch
-        self._position = split.position or 0
-        self._wanted = FileColumns(split.path, columns, self._file.schema_arrow.names)
-        self._batches = self._read()
+        super().__init__(split, stream, FileColumns(split.path, columns, self._file.schema_arrow.names))
 
-    def _read(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """(position after it, batch) for what is left."""
+    def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         start = 0
         for number in range(self._file.num_row_groups):
             group = self._file.metadata.row_group(number)
             if not (self._split.whole or self._is_mine(group)):
                 continue
             before, start = start, start + group.num_rows
-            if start <= self._position or not may_match(group, self._filters, self._columns):
+            if start <= position or not may_match(group, self._filters, self._columns):
                 continue
             at = before
             for batch in self._file.iter_batches(
                 self._batch, row_groups=[number], columns=self._wanted.read, use_threads=False
             ):
-                skip = max(0, min(self._position - at, batch.num_rows))
+                skip = max(0, min(position - at, batch.num_rows))
                 at += batch.num_rows
                 if skip < batch.num_rows:
                     yield at, batch.slice(skip) if skip else batch
@@ -137,20 +128,6 @@ class _Records(SplitRecords[Rows]):
             start = min(start, first.dictionary_page_offset)
         return bool(self._split.offset <= start < self._split.end)
 
-    def read_batch(self) -> list[Rows] | None:
-        try:
-            found = next(self._batches, None)
-        except (pa.ArrowException, OSError) as error:
-            raise RecordError(f"{self._split.path}, after row {self._position}: {error}") from error
-        if found is None:
-            return None
-        rows = self._wanted.rows(found[1])
-        self._position = found[0]
-        return [rows]
-
-    def position(self) -> int:
-        return self._position
-
     def close(self) -> None:
         self._file.close()
-        self._stream.close()
+        super().close()
