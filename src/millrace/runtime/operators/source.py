@@ -56,18 +56,18 @@ class _Output(ReaderOutput[Any]):
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
         self.count = 0
-        """records so far; of batches of rows the rows"""
+        """records so far; of batches of rows the rows, but one at least: an epoch has an end also if all are empty"""
 
     def collect(self, record: Any, timestamp: int | None = None) -> None:
         self._values.append(record)
         self._timestamps.append(timestamp)
-        self.count += len(record) if record.__class__ is Rows else 1
+        self.count += max(len(record), 1) if record.__class__ is Rows else 1
         if len(self._values) >= CHUNK:
             self.flush()
 
     def collect_batch(self, records: list[Any], timestamps: list[int] | None = None) -> None:
         self.flush()
-        self.count += count(records)
+        self.count += max(count(records), len(records))
         self._time.elements(records, None if timestamps is None else list(timestamps), self._clock())
 
     def emit_watermark(self, timestamp: int) -> None:
