@@ -27,7 +27,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit crash soak bench compatibility tables clean
+.PHONY: help java venv demo test check lint unit crash cluster versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -51,6 +51,12 @@ unit: venv ## the tests that need no Java
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
+
+cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
+	$(BIN)/python -m pytest tests/cluster $(ARGS)
+
+versions: java venv $(ARCHIVE) ## try every minor version of PySpark that is allowed, from PyPI
+	$(BIN)/python -m pytest tests/versions $(ARGS)
 
 soak: java venv $(ARCHIVE) ## a job that is killed for an hour (MINUTES=..): nothing is lost, nothing grows
 	$(BIN)/python tests/crash/soak.py --minutes $(MINUTES)

@@ -1,11 +1,11 @@
 """How long an epoch with one exchange takes on small input, against a hand-written micro-batch query of the same shape.
 
 The hand-written side is mapInArrow, repartition, mapInArrow and a foreachBatch that collects; both run on the same
-clock
-(rate-micro-batch) on the same session, in turn. Prints p50 and p99 of the time from the start of one micro-batch to the
-start of the next, and the ratios.
+clock (rate-micro-batch) on the same session, in turn. Prints p50 and p99 of the time from the start of one micro-batch
+to the start of the next, and the ratios.
 
     python -m benchmarks.epoch_latency
+    python -m benchmarks.epoch_latency --subtasks 128 --epochs 40
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Beats(PlainListener):
         self.times.append(time.perf_counter())
 
 
-def millrace_beats(session: Any, epochs: int) -> list[float]:
+def millrace_beats(session: Any, epochs: int, subtasks: int = 2) -> list[float]:
     beats = Beats()
     set_listener(beats)
     configuration = Configuration()
     configuration.set_integer("millrace.epoch.interval-ms", 1)
     env = StreamExecutionEnvironment.get_execution_environment(configuration, session)
-    env.set_parallelism(2)
+    env.set_parallelism(subtasks)
     source = DataGeneratorSource(lambda index: index, None, RateLimiterStrategy.per_second(50))
     events = env.from_source(source, WatermarkStrategy.no_watermarks(), "events")
     events.key_by(lambda index: index % 10).reduce(lambda a, b: a + b).filter(lambda total: False).print()
@@ -69,7 +69,7 @@ def _second(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batch.select(["payload"])
 
 
-def native_beats(session: Any, epochs: int) -> list[float]:
+def native_beats(session: Any, epochs: int, subtasks: int = 2) -> list[float]:
     times: list[float] = []
     session = workplace(session, SessionWishes(2)).session
 
@@ -77,8 +77,9 @@ def native_beats(session: Any, epochs: int) -> list[float]:
         frame.collect()
         times.append(time.perf_counter())
 
-    ticks = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).option("numPartitions", 2).load()
-    frame = ticks.mapInArrow(_first, "target int, payload binary").repartition(2, "target")
+    ticks = session.readStream.format("rate-micro-batch").option("rowsPerBatch", subtasks)
+    ticks = ticks.option("numPartitions", subtasks).load()
+    frame = ticks.mapInArrow(_first, "target int, payload binary").repartition(subtasks, "target")
     frame = frame.mapInArrow(_second, "payload binary")
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", checkpoint)
@@ -104,13 +105,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=150)
     parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--subtasks", type=int, default=2)
     given = parser.parse_args()
     session = local_session(2)
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(given.repeat):
-        ours += _gaps(millrace_beats(session, given.epochs))
-        theirs += _gaps(native_beats(session, given.epochs))
+        ours += _gaps(millrace_beats(session, given.epochs, given.subtasks))
+        theirs += _gaps(native_beats(session, given.epochs, given.subtasks))
     for name, gaps in (("millrace", ours), ("pyspark", theirs)):
         print(f"{name:9} p50 {statistics.median(gaps):5.0f} ms   p99 {_p99(gaps):5.0f} ms   ({len(gaps)} epochs)")
     print(

@@ -90,9 +90,9 @@ def run_side(side: str, given: argparse.Namespace, directory: str) -> None:
                 print(json.dumps([given.events / seconds, memory.peak_mb]), flush=True)
 
 
-def other_process(side: str, directory: str) -> list[list[float]]:
-    """[events per second, peak memory so far in MB] of each run that counts, in a JVM of the side's own."""
-    command = [sys.executable, "-m", "benchmarks.keyed_process", *sys.argv[1:], "--side", side, "--input", directory]
+def other_process(module: str, side: str, directory: str) -> list[list[Any]]:
+    """What ``run_side`` of a benchmark prints for each run that counts, in a JVM of the side's own."""
+    command = [sys.executable, "-m", module, *sys.argv[1:], "--side", side, "--input", directory]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
 
@@ -117,8 +117,8 @@ def main() -> None:
         ours: list[list[float]] = []
         theirs: list[list[float]] = []
         for turn in range(given.turns):
-            ours += other_process("millrace", directory)
-            theirs += other_process("pyspark", directory)
+            ours += other_process("benchmarks.keyed_process", "millrace", directory)
+            theirs += other_process("benchmarks.keyed_process", "pyspark", directory)
             for run in range(-given.runs, 0):
                 print(
                     f"turn {turn + 1}: millrace {ours[run][0]:>9,.0f} events/s | pyspark {theirs[run][0]:>9,.0f} "

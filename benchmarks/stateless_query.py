@@ -11,24 +11,21 @@ workers take, with medians and ratios; on a machine that does other things, too,
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from typing import Any
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from benchmarks.keyed_process import native_session
+from benchmarks.keyed_process import native_session, other_process
+from benchmarks.nexmark.cpu import cpu_seconds
 from millrace.spark.session import local_session
 from millrace.table import EnvironmentSettings, TableEnvironment
 
@@ -101,19 +98,8 @@ def summary(target: str) -> list[float]:
     return [found.num_rows, pc.sum(found["id"]).as_py(), total, sites, pc.sum(found["length"]).as_py()]
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and all that it started and that lives."""
-    total = 0.0
-    root = psutil.Process()
-    for process in [root, *root.children(recursive=True)]:
-        with contextlib.suppress(psutil.Error):
-            times = process.cpu_times()
-            total += times.user + times.system
-    return total
-
-
 def run_side(side: str, given: argparse.Namespace, directory: str) -> None:
-    """One process of one side: a warm-up, then the runs that count."""
+    """One process of one side: a warm-up, then [rows per second, CPU seconds, summary] of each run that counts."""
     session = local_session(2) if side == "millrace" else native_session()
     run = {"millrace": millrace_run, "batch": batch_run, "structured": structured_run}[side]
     for turn in range(given.runs + 1):
@@ -124,13 +110,6 @@ def run_side(side: str, given: argparse.Namespace, directory: str) -> None:
             seconds, cpu = time.perf_counter() - began, cpu_seconds() - used
             if turn:
                 print(json.dumps([given.rows / seconds, cpu, summary(target) if target else []]), flush=True)
-
-
-def other_process(side: str, directory: str) -> list[list[Any]]:
-    """[rows per second, CPU seconds, summary] of each run that counts."""
-    command = [sys.executable, "-m", "benchmarks.stateless_query", *sys.argv[1:], "--side", side, "--input", directory]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
 
 
 def main() -> None:
@@ -153,7 +132,7 @@ def main() -> None:
         results = []
         for turn in range(given.turns):
             for side in SIDES:
-                runs = other_process(side, directory)
+                runs = other_process("benchmarks.stateless_query", side, directory)
                 speeds[side] += [speed for speed, _, _ in runs]
                 costs[side] += [cpu for _, cpu, _ in runs]
                 results += [found for _, _, found in runs]

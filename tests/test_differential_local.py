@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.programs import Program, build, expected, programs
 
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
+from millrace.runtime import task
+from millrace.runtime.batch.keyed_input import HOLD_BYTES
 from millrace.testing import run_locally
 
 
@@ -35,9 +38,11 @@ def test_streaming(
         assert len(run.epochs) >= longest / epoch_records, "the input was split"
 
 
-@given(programs())
+@given(programs(), st.sampled_from([HOLD_BYTES, 100, 1]))
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_batch(program: Program) -> None:
+def test_batch(program: Program, hold: int) -> None:
     env = StreamExecutionEnvironment()
     env.set_runtime_mode(RuntimeExecutionMode.BATCH)
-    assert Counter(run_locally(build(program, env)).collected) == expected(program)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task, "HOLD_BYTES", hold)  # what does not fit goes through files
+        assert Counter(run_locally(build(program, env)).collected) == expected(program)

@@ -50,7 +50,8 @@ VALUES = CONTRACTS | {
 ALLOWED: dict[str, set[str]] = {
     "": BELOW_SPARK,
     "__main__": EVERYTHING,
-    "common": {"common"},
+    # Which options are secrets is a table of words, which itself imports nothing.
+    "common": {"common", "util.secrets"},
     "metrics": {"common", "metrics"},
     "util": {"common", "util"},
     # Types, expressions, plan nodes and built-in functions of tables: descriptions and columns, no engine.

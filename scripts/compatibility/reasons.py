@@ -43,11 +43,6 @@ REASONS = (
     Reason("util.java_utils.* util.exceptions.*", ABSENT, "works on Java objects"),
     Reason("datastream.utils.*", ABSENT, "turns Java objects into Python's and back"),
     Reason(
-        "datastream.state_backend.Custom* datastream.checkpoint_storage.Custom*",
-        ABSENT,
-        "holds a Java object",
-    ),
-    Reason(
         "datastream.state_backend.EmbeddedRocksDBStateBackend.set_options",
         REFUSED,
         "names a Java class; nearest: set_predefined_options()",

@@ -14,11 +14,11 @@ from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, wr
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.graph import specs
 from millrace.graph.serialize import serialize
+from millrace.runtime import specs
 from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
 from millrace.runtime.coordinator import Coordinator, EpochResult
-from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.epoch import EpochPlan, TaskAck
 from millrace.runtime.exchange import ACK, Packet
 from millrace.runtime.job import JobGraph
 from millrace.runtime.worker import TaskCache, run_task
@@ -48,7 +48,7 @@ class SavedJob:
         self.directory = CheckpointDirectory(open_folder(str(directory)).child(job.job_id))
         settings = None if checkpoint_every is None else CheckpointSettings(checkpoint_every, retained=2)
         checkpoints = None if settings is None else Checkpoints(settings, self.directory, lambda: self.now)
-        self.storage = self.directory.storage()
+        self.storage = self.directory.storage(job.key_groups)
         self.coordinator = Coordinator(job, lambda: self.now, self.storage, checkpoints)
         self.collected: list[Any] = []
         self._workers = [TaskCache() for _ in range(workers)]
@@ -75,8 +75,8 @@ class SavedJob:
     def epoch(self, savepoint: Path | None = None) -> EpochResult:
         self.now += 1
         uri = None if savepoint is None else str(savepoint)
-        order = self.coordinator.plan(savepoint=uri)
-        result = self.coordinator.complete(order, self.tasks(order))
+        plan = self.coordinator.plan(savepoint=uri)
+        result = self.coordinator.complete(plan, self.tasks(plan))
         self.collected += [value for part in result.collected for value in pickle.loads(part)]
         if uri is not None:
             assert result.not_saved is None, result.not_saved
@@ -95,8 +95,8 @@ class SavedJob:
         turn = self._turn // partitions if partitions % 2 == 0 else self._turn
         return self._workers[turn % len(self._workers)]
 
-    def tasks(self, order: EpochOrder) -> list[TaskAck]:
-        order = EpochOrder.decode(order.encode())
+    def tasks(self, plan: EpochPlan) -> list[TaskAck]:
+        plan = pickle.loads(pickle.dumps(plan))
         waiting: list[Packet] = []
         for stage, partitions in enumerate(self.job.partitions):
             produced: list[Packet] = []
@@ -106,7 +106,8 @@ class SavedJob:
                     self.job.job_id,
                     lambda: pickle.loads(self._payload),
                     (stage, partition),
-                    order,
+                    plan.order,
+                    plan.of((stage, partition)),
                     [packet for packet in waiting if packet.target % partitions == partition],
                     self.storage,
                     self._next_worker(partitions),

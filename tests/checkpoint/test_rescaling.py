@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.checkpoint.jobs import Build, SavedJob, collecting
 
+from millrace.checkpoint import sections, state_files, task_file
 from millrace.checkpoint.errors import RestoreError
 from millrace.common import Time, Types
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
@@ -42,6 +43,14 @@ from millrace.datastream.window import (
 
 COUNT = 90
 KEYS = 11
+
+
+@pytest.fixture(autouse=True)
+def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be divided by key group as if the state were large."""
+    monkeypatch.setattr(task_file, "UNDIVIDED", 0)
+    monkeypatch.setattr(sections, "LEAST_BYTES", 1)
+    monkeypatch.setattr(state_files, "ROWS_TOGETHER", 1)
 
 
 class Tenfold(TimestampAssigner):
@@ -230,7 +239,7 @@ def test_operator_state(before: int, after: int, source: str, tmp_path: Path) ->
         path = str(tmp_path / "saved")
     assert path is not None
     known = sorted(value for value, *_ in first.collected)
-    # One worker: a copy of a task that catches up in another one is initialized with what its own subtask has.
+    # One worker: a copy of a task that is rebuilt in another one is initialized with what its own subtask has.
     second = SavedJob(collecting(build, after), tmp_path / "second", workers=1)
     second.restore(path)
     results = second.finish()

@@ -25,7 +25,7 @@ from millrace.checkpoint.state_files import (
     check_states,
     iter_states,
     main_classes,
-    read_operator_states,
+    read_operator_state,
     read_rows,
     read_states,
     write_states,
@@ -254,7 +254,8 @@ def test_operator_state_is_redistributed(
     files = []
     for subtask, state in enumerate(states):
         files += write_states(folder, "op", subtask, MAX, (), state)
-    assert read_operator_states(folder, files, before, now) == redistribute(states, now)
+    found = [read_operator_state(folder, files, before, now, subtask) for subtask in range(now)]
+    assert found == redistribute(states, now)
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------
@@ -349,7 +350,7 @@ def test_problems_of_operator_state_name_it_too(folder: Folder, program: types.M
     del program.Order
     assert [problem.state for problem in check_states(files)] == ["buffer"]
     with pytest.raises(EvolutionError, match=r"state 'buffer', .* has no class Order"):
-        read_operator_states(folder, files, 1, 2)
+        read_operator_state(folder, files, 1, 2, 0)
 
 
 def test_classes_of_the_main_module_are_handed_in(

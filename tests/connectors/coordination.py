@@ -1,7 +1,8 @@
 """A small driver with its tasks, round one sink: epochs, checkpoints, and failures between any two steps of them.
 
 It keeps to the contract in ``millrace.common.sink`` and knows nothing else. What a checkpoint holds is pickled, and all
-that a driver that died leaves behind. A task that is killed is forgotten where it stands: nothing of it is closed.
+that a driver that died leaves behind. Writers last, as long as their task stays where it is. A task that is killed, or
+whose place another one has taken, is forgotten where it stands: nothing of it is closed, and it may go on at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from tests.connectors.driving import Clock, ElementContext, WriterContext
 
-from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
+from millrace.common.sink import Committer, Sink, SinkWriter
 
 
 class Point(enum.Enum):
@@ -62,6 +63,14 @@ class JobWriterContext(WriterContext):
         return self._job_id
 
 
+@dataclass
+class Subtask:
+    """A subtask that lives somewhere, and its writer."""
+
+    writer: SinkWriter[Any]
+    context: JobWriterContext
+
+
 @dataclass(frozen=True)
 class Metadata:
     """What a checkpoint holds."""
@@ -78,11 +87,13 @@ class Driver:
 
     :param route: the subtask of an element.
     :param other_goes_on: whether the job that took the checkpoint is alive.
-    :param on_kill: called with the writer of a task that is killed.
+    :param on_kill: called with the writer of a task that is killed or left behind.
+    :param commit_partly: what a committer has done when the driver dies in the middle: (committer, what it was given,
+        how far it got). By default it has done the first ones.
     """
 
     killed: list[SinkWriter[Any]] = []
-    """writers of killed tasks: were they garbage collected, their files would be closed and so flushed"""
+    """writers of tasks of which nobody hears any more"""
 
     def __init__(
         self,
@@ -96,8 +107,10 @@ class Driver:
         on_kill: Callable[[SinkWriter[Any]], None] | None = None,
         checkpointed: bytes | None = None,
         other_goes_on: bool = False,
+        commit_partly: Callable[[Committer[Any], Sequence[Any], int], None] | None = None,
     ) -> None:
         self._sink = sink
+        self._commit_partly = commit_partly or _the_first_ones
         self._payload = pickle.dumps(sink)
         self._elements = elements
         self._clock = clock or Clock()
@@ -110,6 +123,8 @@ class Driver:
         """input that the completed epochs have read"""
         self.furthest = 0
         """input that any epoch has read"""
+        self._live: dict[int, Subtask] = {}
+        """subtasks that are where they were in the last complete epoch"""
         self.states: list[list[Any]] = [[] for _ in range(parallelism)]
         self.pending: list[Any] = []
         self.to_commit = 0
@@ -153,12 +168,13 @@ class Driver:
         fail: tuple[Point | None, int] | None = None,
         acked: Iterable[int] = (),
         repeated: Point | None = None,
+        moved: Iterable[int] = (),
     ) -> bool:
         """Read ``count`` more elements; whether the epoch is complete.
 
         ``fail``: where, and the first subtask that fails; None: all have prepared, and then something else fails.
         ``acked``: the subtasks whose acknowledgement reaches the driver nevertheless. ``repeated``: where each task
-        fails for the first time; it then runs again, in the same epoch.
+        fails for the first time; it then runs again, in the same epoch. ``moved``: the subtasks that go on elsewhere.
         """
         self.epochs += 1
         elements = self._elements[self.position : self.position + count]
@@ -167,37 +183,65 @@ class Driver:
         for element in elements:
             shares[self._route(element, self.parallelism)].append(element)
         done: list[tuple[list[Any], list[Any]]] = []
-        for subtask, share in enumerate(shares):
-            fails = fail is not None and subtask >= fail[1]
+        ran: dict[int, Subtask] = {}
+        for number in {number % self.parallelism for number in moved} & self._live.keys():
+            self._leave(self._live.pop(number))
+        for number, share in enumerate(shares):
+            fails = fail is not None and number >= fail[1]
             if repeated is not None:
                 with contextlib.suppress(_TaskDied):
-                    self._task(subtask, share, end, repeated)
+                    self._task(number, share, end, repeated)
             try:
-                done.append(self._task(subtask, share, end, fail[0] if fail is not None and fails else None))
+                subtask, prepared, states = self._task(number, share, end, fail[0] if fail and fails else None)
+                ran[number] = subtask
+                done.append((prepared, states))
             except _TaskDied:
                 done.append(([], []))
         if fail is not None:
             told = sorted(set(acked))
-            self.committer.abort([c for subtask in told for c in done[subtask % self.parallelism][0]])
+            self.committer.abort([c for number in told for c in done[number % self.parallelism][0]])
+            self.forget([*ran.values(), *self._live.values()])
             return False
+        self._live = ran
         self.pending += [committable for committables, _ in done for committable in committables]
         self.states = [states for _, states in done]
         self.position += len(elements)
+        if end:
+            for subtask in ran.values():
+                subtask.writer.close()
+            self._live = {}
         return True
 
-    def _task(self, subtask: int, share: list[Any], end: bool, fail: Point | None) -> tuple[list[Any], list[Any]]:
+    def forget(self, subtasks: Iterable[Subtask] | None = None) -> None:
+        """Nobody hears of these subtasks any more, which do not know it; None: of all."""
+        for subtask in self._live.values() if subtasks is None else subtasks:
+            self._leave(subtask)
+        self._live = {}
+
+    def _leave(self, subtask: Subtask) -> None:
+        if subtask.writer not in self.killed:
+            self.killed.append(subtask.writer)
+            self._on_kill(subtask.writer)
+
+    def _writer_of(self, number: int) -> Subtask:
+        live = self._live.pop(number, None)
+        if live is not None:
+            live.context.begin_epoch(self.epochs)
+            return live
         sink: Sink[Any] = pickle.loads(self._payload)
-        context: WriterInitContext = JobWriterContext(
-            self.job_id, subtask, self.parallelism, self.epochs, self._clock
-        )
-        states = pickle.loads(pickle.dumps(self.states[subtask]))
+        context = JobWriterContext(self.job_id, number, self.parallelism, self.epochs, self._clock)
+        states = pickle.loads(pickle.dumps(self.states[number]))
         writer = sink.restore_writer(context, states) if states else sink.create_writer(context)
-        dies = fail is not None and fail is not Point.ERROR_WRITING
-        if dies:
-            self.killed.append(writer)
+        return Subtask(writer, context)
+
+    def _task(
+        self, number: int, share: list[Any], end: bool, fail: Point | None
+    ) -> tuple[Subtask, list[Any], list[Any]]:
+        subtask = self._writer_of(number)
+        writer = subtask.writer
         try:
-            for number, element in enumerate(share):
-                if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING) and number == (len(share) + 1) // 2:
+            for index, element in enumerate(share):
+                if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING) and index == (len(share) + 1) // 2:
                     raise _TaskDied
                 writer.write(element, ElementContext())
             if fail in (Point.ERROR_WRITING, Point.KILLED_WRITING):
@@ -209,15 +253,15 @@ class Driver:
             if fail is Point.KILLED_AFTER_PREPARE:
                 raise _TaskDied
             states = pickle.loads(pickle.dumps(writer.snapshot_state(self.epochs)))
-        finally:
-            if dies:
-                self._on_kill(writer)
-            else:
+            if fail is Point.KILLED_BEFORE_ACK:
+                raise _TaskDied
+        except _TaskDied:
+            if fail is Point.ERROR_WRITING:
                 writer.close()
-        if dies:
-            writer.close()  # all is done but the acknowledgement
-            raise _TaskDied
-        return committables, states
+            else:
+                self._leave(subtask)
+            raise
+        return subtask, committables, states
 
     def checkpoint(self, die: DriverPoint | None = None, committed: int = 0) -> None:
         """Record a checkpoint and commit. ``committed``: how many are committed when the driver dies in the middle.
@@ -233,7 +277,7 @@ class Driver:
         if die is DriverPoint.AFTER_METADATA:
             raise DriverDied
         if die is DriverPoint.COMMITTING:
-            self.committer.commit(tuple(self.pending[: committed % (len(self.pending) + 1)]))
+            self._commit_partly(self.committer, tuple(self.pending), committed)
             raise DriverDied
         self.commit()
         if die is DriverPoint.AFTER_COMMIT:
@@ -244,11 +288,20 @@ class Driver:
         self.pending[: self.to_commit] = left or ()
         self.to_commit = 0
 
+    def sweep(self) -> None:
+        """What the driver does now and then after a checkpoint."""
+        states = [state for states in self.states for state in states]
+        self.committer.sweep(self.job_id, self.epochs, tuple(self.pending), states)
+
     def close(self) -> None:
         """The job has finished, all is committed."""
         assert not self.pending
         self.committer.recover(self.job_id, (), ())
         self.committer.close()
+
+
+def _the_first_ones(committer: Committer[Any], committables: Sequence[Any], count: int) -> None:
+    committer.commit(committables[: count % (len(committables) + 1)])
 
 
 def by_chance(seed: int) -> Callable[[Any, int], int]:

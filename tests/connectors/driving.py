@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from millrace.common.sink import Sink, SinkWriterContext, WriterInitContext
+from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
 from millrace.runtime.context import OperatorRuntimeContext
 
@@ -162,6 +162,9 @@ class WriterContext(WriterInitContext):
     def __init__(self, subtask: int, parallelism: int, epoch: int, clock: Clock) -> None:
         self._subtask, self._parallelism, self._epoch, self._clock = subtask, parallelism, epoch, clock
 
+    def begin_epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+
     def get_index_of_subtask(self) -> int:
         return self._subtask
 
@@ -194,12 +197,14 @@ class TaskFailure(Exception):
 
 
 class SinkRun:
-    """One run of a sink over several epochs, with parallelism 1 unless told otherwise."""
+    """One run of a sink over several epochs, with parallelism 1 unless told otherwise. Writers last until an epoch
+    fails, the input ends or ``move`` is called."""
 
     def __init__(self, sink: Sink[Any], parallelism: int = 1, clock: Clock | None = None) -> None:
         self.sink = pickle.loads(pickle.dumps(sink))
         self.parallelism = parallelism
         self.clock = clock or Clock()
+        self.writers: dict[int, tuple[SinkWriter[Any], WriterContext]] = {}
         self.states: list[list[Any]] = [[] for _ in range(parallelism)]
         self.committed: list[Any] = []
         self.epochs = 0
@@ -220,8 +225,13 @@ class SinkRun:
                 )
                 prepared.extend(committables)
                 states.append(state)
-        except TaskFailure:
+        except BaseException as error:
+            self.close()
+            if not isinstance(error, TaskFailure):
+                raise
             return
+        if end or crash == "abort":
+            self.close()
         prepared = pickle.loads(pickle.dumps(prepared))
         committer = self.sink.create_committer()
         if committer is None:
@@ -240,25 +250,38 @@ class SinkRun:
         committer.close()
 
     def task(self, subtask: int, elements: Sequence[Any], end: bool, fail: bool) -> tuple[list[Any], list[Any]]:
-        context = WriterContext(subtask, self.parallelism, self.epochs, self.clock)
-        state = pickle.loads(pickle.dumps(self.states[subtask]))
-        writer = self.sink.restore_writer(context, state) if state else self.sink.create_writer(context)
-        try:
-            for element in elements:
-                writer.write(element, ElementContext())
-            if fail:
-                raise TaskFailure
-            writer.flush(end)
-            return writer.prepare_commit(), writer.snapshot_state(self.epochs)
-        finally:
+        if subtask not in self.writers:
+            context = WriterContext(subtask, self.parallelism, self.epochs, self.clock)
+            state = pickle.loads(pickle.dumps(self.states[subtask]))
+            writer = self.sink.restore_writer(context, state) if state else self.sink.create_writer(context)
+            self.writers[subtask] = (writer, context)
+        writer, context = self.writers[subtask]
+        context.begin_epoch(self.epochs)
+        for element in elements:
+            writer.write(element, ElementContext())
+        if fail:
+            raise TaskFailure
+        writer.flush(end)
+        return writer.prepare_commit(), writer.snapshot_state(self.epochs)
+
+    def move(self) -> list[SinkWriter[Any]]:
+        """All tasks go on elsewhere; the writers that they have left behind."""
+        left = [writer for writer, _ in self.writers.values()]
+        self.writers.clear()
+        return left
+
+    def close(self) -> None:
+        for writer in self.move():
             writer.close()
 
     def recover(self) -> None:
         """What follows a failure."""
+        self.close()
         committer = self.sink.create_committer()
         if committer is not None:
             committer.recover("job", (), [state for states in self.states for state in states])
 
     def rescale(self, parallelism: int, distribute: Callable[[list[Any], int], list[list[Any]]]) -> None:
+        self.close()
         self.states = distribute([state for states in self.states for state in states], parallelism)
         self.parallelism = parallelism

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,11 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.connectors.coordination import Driver, DriverDied, DriverPoint, Point, by_chance
-from tests.connectors.driving import Clock
+from tests.connectors.driving import Clock, ElementContext
 
-from millrace.common.sink import Sink
+from millrace.common.sink import Committer, Sink
 
 ELEMENTS = list(range(100_000))
+NEVER = 999_999_999_999
+"""an element that nobody must ever see"""
 
 
 class Place(Protocol):
@@ -30,13 +34,16 @@ class Place(Protocol):
         """What is neither committed nor waits for it."""
 
     def killed(self, writer: Any, flushed: bool) -> None:
-        """The task of this writer was killed; before or after its buffers had reached the disk."""
+        """The task of this writer was killed, or left behind; before or after its buffers had reached the disk."""
 
     def close(self) -> None: ...
 
 
 class ExactlyOnce(RuleBasedStateMachine):
     """Subclasses say which place."""
+
+    haunted = True
+    """whether nobody sees what a run writes of which nobody hears; else only killed tasks write, not stopped ones"""
 
     @staticmethod
     def place_in(directory: Path) -> Place:
@@ -46,6 +53,7 @@ class ExactlyOnce(RuleBasedStateMachine):
         super().__init__()
         self.directory = Path(tempfile.mkdtemp(prefix="millrace-sink-"))
         self.place = self.place_in(self.directory)
+        self.flushed = False
         self.clock = Clock()
         self.jobs = 1
         self.covered = 0
@@ -69,12 +77,36 @@ class ExactlyOnce(RuleBasedStateMachine):
             route=self.route,
             on_kill=lambda writer: self.place.killed(writer, self.flushed),
             checkpointed=checkpointed,
+            commit_partly=self.commit_partly,
         )
 
-    @rule(count=st.integers(0, 12), repeated=st.none() | st.sampled_from(Point), flushed=st.booleans())
-    def epoch(self, count: int, repeated: Point | None, flushed: bool) -> None:
+    commit_partly: Callable[[Committer[Any], Sequence[Any], int], None] | None = None
+    """as for ``Driver``"""
+
+    @rule(
+        count=st.integers(0, 12),
+        repeated=st.none() | st.sampled_from(Point),
+        moved=st.sets(st.integers(0, 2)),
+        flushed=st.booleans(),
+    )
+    def epoch(self, count: int, repeated: Point | None, moved: set[int], flushed: bool) -> None:
         self.flushed = flushed
-        self.driver.epoch(count, repeated=repeated)
+        self.driver.epoch(count, repeated=repeated, moved=moved)
+
+    @rule(which=st.integers(0, 20), count=st.integers(0, 3), steps=st.integers(0, 4))
+    def somebody_goes_on_of_whom_nobody_hears(self, which: int, count: int, steps: int) -> None:
+        """A process that was stopped, the loser of a speculative pair, a task of an executor taken for lost."""
+        if not Driver.killed or not self.haunted:
+            return
+        writer = Driver.killed[which % len(Driver.killed)]
+        with contextlib.suppress(Exception):  # nobody hears of that either
+            for _ in range(count):
+                writer.write(NEVER, ElementContext())
+            for step in (lambda: writer.flush(False), writer.prepare_commit, lambda: writer.snapshot_state(0))[:steps]:
+                step()
+            if steps == 4:
+                Driver.killed.remove(writer)
+                writer.close()
 
     @rule(
         count=st.integers(0, 12),
@@ -92,10 +124,12 @@ class ExactlyOnce(RuleBasedStateMachine):
         self.driver.epoch(count, end=end, fail=(point, first), acked=acked)
         self.driver.recover(fresh)
 
-    @rule()
-    def checkpoint(self) -> None:
+    @rule(sweep=st.booleans())
+    def checkpoint(self, sweep: bool) -> None:
         self.driver.checkpoint()
         self.covered = self.driver.position
+        if sweep:
+            self.driver.sweep()
 
     @rule(
         point=st.none() | st.sampled_from(DriverPoint),
@@ -114,6 +148,7 @@ class ExactlyOnce(RuleBasedStateMachine):
                 self.driver.checkpoint(point, committed)
             except DriverDied:
                 pass
+        self.driver.forget()
         checkpointed = self.driver.checkpointed
         self.nobody_told |= new_id or checkpointed is None
         self.jobs += new_id

@@ -1,4 +1,4 @@
-"""``CheckpointLock``: who ends the epoch goes first, and nobody gets in after that."""
+"""``CheckpointLock``: who ends the epoch goes first, and nobody gets in until he has the state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from millrace.connectors.checkpoint_lock import Cancelled, CheckpointLock
+from millrace.connectors.checkpoint_lock import CheckpointLock
+from millrace.connectors.threads import Cancelled
 
 
 def in_thread(loop: threading.Thread) -> threading.Thread:
@@ -18,13 +19,15 @@ def test_it_may_be_entered_again_inside() -> None:
     lock = CheckpointLock()
     with lock, lock:
         assert not lock.closed
-    lock.close(lambda: pytest.fail("nobody is inside"))
-    assert lock.closed
+    lock.take(lambda: pytest.fail("nobody is inside"))
+    lock.give_back()
+    with lock:
+        lock.close()
     with pytest.raises(Cancelled), lock:
         pytest.fail("it is closed")
 
 
-def test_closing_waits_for_who_is_inside_also_for_his_inner_turns() -> None:
+def test_taking_waits_for_who_is_inside_also_for_his_inner_turns() -> None:
     lock, inside, leave = CheckpointLock(), threading.Event(), threading.Event()
     steps: list[str] = []
 
@@ -32,18 +35,18 @@ def test_closing_waits_for_who_is_inside_also_for_his_inner_turns() -> None:
         with lock:
             inside.set()
             leave.wait(10)
-            with lock:  # as collect() does: the lock is being closed, but this thread has it
+            with lock:  # as collect() does: the lock is wanted, but this thread has it
                 steps.append("emitted")
             steps.append("moved on")
 
     thread = in_thread(threading.Thread(target=run))
     inside.wait(10)
-    lock.close(leave.set)
+    lock.take(leave.set)
     assert steps == ["emitted", "moved on"]
     thread.join(10)
 
 
-def test_a_loop_around_the_lock_does_not_keep_it_from_closing() -> None:
+def test_a_loop_around_the_lock_stands_still_while_it_is_taken() -> None:
     lock, turns = CheckpointLock(), 0
 
     def run() -> None:
@@ -56,10 +59,15 @@ def test_a_loop_around_the_lock_does_not_keep_it_from_closing() -> None:
                 return
 
     thread = in_thread(threading.Thread(target=run))
-    while not turns:
-        pass
-    lock.close(lambda: None)
-    seen = turns
+    for _ in range(3):
+        before = turns
+        while turns == before:
+            pass
+        lock.take(lambda: None)
+        seen = turns
+        thread.join(0.01)
+        assert turns == seen
+        lock.give_back()
+    lock.close()
     thread.join(10)
     assert not thread.is_alive()
-    assert turns == seen

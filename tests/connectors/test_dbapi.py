@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.connectors.coordination import Driver
 from tests.connectors.driving import SinkRun
@@ -24,6 +24,7 @@ from millrace.common.typeinfo import Types
 from millrace.common.types import Row, RowKind
 from millrace.connectors.dbapi import DbApiExactlyOnceSink, DbApiInsert, DbApiSink, DbApiUpsert
 from millrace.connectors.dbapi.connection import bind, open_connection, placeholders
+from millrace.connectors.dbapi.names import quoted
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
 
@@ -133,6 +134,8 @@ class Upserts(ExactlyOnce):
 class RepeatedUpserts(Upserts):
     """Written by the tasks, so there before any checkpoint, and written again by epochs that are repeated."""
 
+    haunted = False
+
     @staticmethod
     def place_in(directory: Path) -> Database:
         return Database(directory, partial(DbApiSink, change=UPSERT, batch_size=3), "digit, number FROM digits")
@@ -175,7 +178,7 @@ def test_the_last_change_of_a_key_wins(
         connection.execute('CREATE TABLE t ("group" INT, number INT, value INT, PRIMARY KEY ("group", number))')
     connection.close()
     upsert = DbApiUpsert[Row](
-        "t", ['"group"', "number", "value"], ['"group"', "number"], values_of=values_of, is_deletion=is_deleted
+        "t", ["group", "number", "value"], ["group", "number"], values_of=values_of, is_deletion=is_deleted
     )
     with pytest.MonkeyPatch.context() as patch:
         if dialect == "none":
@@ -265,26 +268,69 @@ def test_statements_of_other_databases(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = DbApiUpsert[Any]("t", ["k", "l"], ["k", "l"])
     assert recorded(monkeypatch, "psycopg", "pyformat", pairs, [(1, 2)]) == [
         (
-            "INSERT INTO t (k, v) VALUES (%(p1)s, %(p2)s) ON CONFLICT (k) DO UPDATE SET v = excluded.v",
+            'INSERT INTO "t" ("k", "v") VALUES (%(p1)s, %(p2)s) ON CONFLICT ("k") DO UPDATE SET "v" = excluded."v"',
             [{"p1": 1, "p2": 2}],
         )
     ]
-    assert recorded(monkeypatch, "psycopg", "pyformat", keys, [(1, 2)])[0][0].endswith("ON CONFLICT (k, l) DO NOTHING")
+    executed = recorded(monkeypatch, "psycopg", "pyformat", keys, [(1, 2)])
+    assert executed[0][0].endswith('ON CONFLICT ("k", "l") DO NOTHING')
     assert recorded(monkeypatch, "pymysql", "format", pairs, [(1, 2)]) == [
-        ("INSERT INTO t (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = VALUES(v)", [(1, 2)])
+        ("INSERT INTO `t` (`k`, `v`) VALUES (%s, %s) ON DUPLICATE KEY UPDATE `v` = VALUES(`v`)", [(1, 2)])
     ]
     assert recorded(monkeypatch, "pymysql", "format", keys, [(1, 2)])[0][0].endswith(
-        "ON DUPLICATE KEY UPDATE k = VALUES(k), l = VALUES(l)"
+        "ON DUPLICATE KEY UPDATE `k` = VALUES(`k`), `l` = VALUES(`l`)"
     )
     assert recorded(monkeypatch, "oracledb", "named", keys, [(1, 2)]) == [
-        ("DELETE FROM t WHERE k = :p1 AND l = :p2", [{"p1": 1, "p2": 2}]),
-        ("INSERT INTO t (k, l) VALUES (:p1, :p2)", [{"p1": 1, "p2": 2}]),
+        ('DELETE FROM "t" WHERE "k" = :p1 AND "l" = :p2', [{"p1": 1, "p2": 2}]),
+        ('INSERT INTO "t" ("k", "l") VALUES (:p1, :p2)', [{"p1": 1, "p2": 2}]),
     ]
-    assert recorded(monkeypatch, "odd", "numeric", pairs, [(1, 2)])[1][0] == "INSERT INTO t (k, v) VALUES (:1, :2)"
+    executed = recorded(monkeypatch, "odd", "numeric", pairs, [(1, 2)])
+    assert executed[1][0] == 'INSERT INTO "t" ("k", "v") VALUES (:1, :2)'
     merge = DbApiUpsert[Any](
         "t", ["k", "v"], ["k"], upsert_statement=lambda marks: f"MERGE {marks}", param_style="qmark"
     )
     assert recorded(monkeypatch, "odd", "numeric", merge, [(1, 2)]) == [("MERGE ['?', '?']", [(1, 2)])]
+
+
+def test_names_that_need_not_be_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = DbApiUpsert[Any]("s.t", ["k", "v"], ["k"], quote="")
+    executed = recorded(monkeypatch, "oracledb", "named", plain, [(1, 2)])
+    assert [statement for statement, _ in executed] == [
+        "DELETE FROM s.t WHERE k = :p1", "INSERT INTO s.t (k, v) VALUES (:p1, :p2)"
+    ]  # fmt: skip
+    for table, column in (("t; DROP TABLE t", "k"), ("t", "k = 1 OR 1"), ("", "k"), ("s..t", "k")):
+        with pytest.raises(ValueError, match="name"):
+            DbApiUpsert[Any](table, [column], [column], quote="")
+    for table, column in (("t", "k\0"), ("t\0", "k"), ("t", "")):
+        with pytest.raises(ValueError, match="is not empty and has no NUL"):
+            DbApiUpsert[Any](table, [column], [column])
+    percent = recorded(monkeypatch, "psycopg", "format", DbApiUpsert[Any]("t", ["50%", "v"], ["50%"]), [(1, 2)])
+    assert percent[0][0].startswith('INSERT INTO "t" ("50%%", "v") VALUES (%s, %s)')
+    nested = recorded(monkeypatch, "pymysql", "format", DbApiUpsert[Any](("a.b", "`c`"), ["{}"], ["{}"]), [(1,)])
+    assert nested[0][0] == "INSERT INTO `a.b`.```c```(`{}`) VALUES (%s) ".replace("(`", " (`", 1) + (
+        "ON DUPLICATE KEY UPDATE `{}` = VALUES(`{}`)"
+    )
+
+
+NAMES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1, max_size=9)
+
+
+@given(NAMES, st.lists(NAMES, min_size=2, max_size=4, unique_by=str.lower))
+def test_a_name_is_nothing_but_a_name(table: str, columns: list[str]) -> None:
+    """Whatever it looks like; SQLite's own catalog tells how it understood it."""
+    assume(not table.lower().startswith("sqlite_"))
+    assume(len({column.encode().lower() for column in columns}) == len(columns))
+    connection = sqlite3.connect(":memory:")
+    parts = [quoted(column, '"') for column in columns]
+    connection.execute(f"CREATE TABLE {quoted(table, chr(34))} ({', '.join(parts)}, PRIMARY KEY ({parts[0]}))")
+    upsert = DbApiUpsert[Any]((table,), columns, columns[:1])
+    upsert.apply(connection, [tuple(range(len(columns)))])
+    upsert.apply(connection, [(0, *range(10, 9 + len(columns)))])
+    assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [(table,)]
+    cursor = connection.execute(f"SELECT * FROM {quoted(table, chr(34))}")
+    assert [description[0] for description in cursor.description] == columns
+    assert cursor.fetchall() == [(0, *range(10, 9 + len(columns)))]
+    connection.close()
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=12))

@@ -132,7 +132,7 @@ def test_names_and_states_of_a_part(tmp_path: Path) -> None:
     run.epoch(["a"])
     (part,) = hidden(tmp_path)
     uid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    assert re.fullmatch(rf"\.out-{uid}-0-0\.txt\.inprogress\.[0-9a-f]{{16}}-[0-9a-f]{{12}}", part.name)
+    assert re.fullmatch(rf"\.out-{uid}-0-0\.txt\.inprogress\.[0-9a-f]{{16}}-1-[0-9a-f]{{12}}", part.name)
     assert visible(tmp_path) == []
     run.epoch(["b"])
     assert hidden(tmp_path) == [part]
@@ -188,17 +188,21 @@ def test_a_policy_of_the_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("elements", [["then"], []])
-def test_what_a_killed_task_appended_is_cut_off(tmp_path: Path, elements: list[str]) -> None:
+def test_what_a_killed_task_appended_is_left_behind(tmp_path: Path, elements: list[str]) -> None:
     """Spark runs the task again in the same epoch."""
     run = SinkRun(row_builder(tmp_path).build())
     run.epoch(["kept"])
     (part,) = hidden(tmp_path)
     with part.open("a") as file:
         file.write("much longer than what comes then\n")
+    run.move()
     run.epoch(elements)
-    assert hidden(tmp_path) == [part]
+    assert len(hidden(tmp_path)) == 1 + len(elements), "it is copied when there is something to add"
+    with part.open("a") as file:
+        file.write("and the task is still alive\n")
     run.epoch([], end=True)
     assert content(tmp_path) == ["kept", *elements]
+    assert not hidden(tmp_path)
 
 
 def test_a_writer_that_is_forgotten_writes_nothing(tmp_path: Path) -> None:
@@ -225,11 +229,13 @@ def test_after_a_failed_epoch_a_part_goes_on_in_a_file_of_its_own(tmp_path: Path
     run.recover()
     assert set(hidden(tmp_path)) == {old, new}, "the last checkpoint may need the old one"
     run.epoch(["more"])
-    assert set(hidden(tmp_path)) == {old, new}, "nothing has failed since"
+    (newer,) = set(hidden(tmp_path)) - {old, new}
+    run.epoch(["and more"])
+    assert set(hidden(tmp_path)) == {old, new, newer}, "nothing has failed since"
     run.epoch([], end=True)
     run.recover()
     assert hidden(tmp_path) == []
-    assert content(tmp_path) == ["kept", "more", "then"]
+    assert content(tmp_path) == ["and more", "kept", "more", "then"]
 
 
 def test_an_abort_spares_the_bytes_of_earlier_epochs(tmp_path: Path) -> None:
@@ -253,6 +259,8 @@ def test_going_on_with_a_missing_or_short_part_is_an_error(tmp_path: Path) -> No
     run.epoch(["content"])
     (part,) = hidden(tmp_path)
     part.write_text("x")
+    with pytest.raises(OSError, match=r"has 1 bytes, but its only writer has written 8"):
+        run.epoch(["more"])
     with pytest.raises(OSError, match=r"has 1 bytes, but the checkpoint says that 8 were written"):
         run.epoch(["more"])
     part.unlink()

@@ -201,6 +201,34 @@ def test_monitoring_finds_new_files_in_the_order_of_time(tmp_path: Path) -> None
     )
 
 
+def test_what_was_seen_does_not_grow_for_ever(tmp_path: Path) -> None:
+    """Files that are taken away when they are read; some are missing in one listing only."""
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
+    run = SourceRun(source.monitor_continuously(Duration.of_millis(1)).build())
+    written: list[str] = []
+    for number in range(30):
+        (tmp_path / f"file-{number}").write_text(f"{number}\n")
+        written.append(str(number))
+        run.epoch()
+        run.epoch()
+        if number == 10:
+            hidden = (tmp_path / "file-10").rename(tmp_path.parent / "aside")
+            run.epoch()
+            hidden.rename(tmp_path / "file-10")
+        elif number != 29:
+            (tmp_path / f"file-{number}").unlink() if number > 5 else None
+        run.clock.now += 10
+    for _ in range(3):
+        run.clock.now += 10
+        run.epoch()
+    assert run.records()[0] == written
+    assert len(run.enumerator_state.seen) == len(list(tmp_path.iterdir())) == 8
+    (tmp_path / "file-20").write_text("again\n")
+    run.clock.now += 10
+    run.epoch()
+    assert run.records()[0][30:] == ["again"], "what is forgotten is a new file"
+
+
 def test_monitoring_lists_again_only_after_the_interval(tmp_path: Path) -> None:
     from tests.connectors.driving import EnumeratorContext
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tests.connectors.driving import Collected, ReaderContext, SinkRun, SourceRu
 
 from millrace.common.source import Boundedness, InputStatus
 from millrace.common.typeinfo import Types
-from millrace.connectors import function_source
+from millrace.connectors import function_reader
 from millrace.connectors.function import SinkFunctionSink, SourceFunctionSource
 from millrace.connectors.function_source import FunctionSplit
 from millrace.datastream.functions import SinkFunction, SourceFunction
@@ -66,7 +65,7 @@ class Endless(SourceFunction[int]):
 @given(st.integers(0, 300), st.integers(1, 3), st.lists(st.integers(1, 40), max_size=4))
 def test_run_is_read_to_its_end(count: int, parallelism: int, cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(function_source, "CAPACITY", 20)
+        patch.setattr(function_reader, "CAPACITY", 20)
         run = SourceRun(SourceFunctionSource(Counting(count), Types.INT()), parallelism)
         by_subtask = run.to_end(iter(cuts))
     assert by_subtask[0] == list(range(count))
@@ -96,11 +95,10 @@ def test_close_cancels_run() -> None:
     reader.add_splits([FunctionSplit()])
     output = Collected()
     while len(output.records) < 100:
-        assert reader.poll_next(output) is InputStatus.MORE_AVAILABLE
-    started = time.monotonic()
+        assert reader.poll_next(output) is not InputStatus.END_OF_INPUT
     reader.close()
     assert Endless.cancelled.is_set()
-    assert time.monotonic() - started < 2
+    assert not [thread for thread in threading.enumerate() if thread.name == "millrace-source-function"]
     assert output.records == list(range(len(output.records)))
 
 
@@ -133,10 +131,10 @@ def test_a_sink_function_sees_elements_times_and_the_end() -> None:
     run = SinkRun(SinkFunctionSink(Logging()))
     now = run.clock.now
     run.epoch(["a"])
-    assert [("open", 0, 1), ("a", 7, 5, now), "close"] == LOG
+    assert [("open", 0, 1), ("a", 7, 5, now)] == LOG
     LOG.clear()
     run.epoch(["b"], end=True)
-    assert [("open", 0, 1), ("b", 7, 5, now), "finish", "close"] == LOG
+    assert [("b", 7, 5, now), "finish", "close"] == LOG
     LOG.clear()
     run.epoch(["c"], crash="write")
     assert [("open", 0, 1), ("c", 7, 5, now), "close"] == LOG

@@ -29,7 +29,7 @@ def base(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(
         filesystem_module, "open_file_system", lambda root: (memory, root[7:].strip("/")) if root else real(root)
     )
-    for module in ("part", "committer", "writer", "lines"):
+    for module in ("part_store", "lines"):
         monkeypatch.setattr(
             f"millrace.connectors.file_system.{module}.open_file_system", filesystem_module.open_file_system
         )

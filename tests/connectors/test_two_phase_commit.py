@@ -133,15 +133,14 @@ def test_one_epoch(log: list[str]) -> None:
     run = SinkRun(TwoPhaseCommitSink(Logging("log")))
     run.epoch(["a", "b"])
     assert calls(log) == [
-        "open", "begin_transaction", "invoke", "invoke", "pre_commit", "close", "open_committer", "commit",
-        "close_committer",
+        "open", "begin_transaction", "invoke", "invoke", "pre_commit", "open_committer", "commit", "close_committer",
     ]  # fmt: skip
     assert STORES["log"].records() == ["a", "b"]
     run.epoch([])
-    assert calls(log) == ["open", "close"]
+    assert calls(log) == []
     run.epoch(["c"], end=True)
     assert calls(log) == [
-        "open", "begin_transaction", "invoke", "finish_processing", "pre_commit", "close", "open_committer", "commit",
+        "begin_transaction", "invoke", "finish_processing", "pre_commit", "close", "open_committer", "commit",
         "close_committer",
     ]  # fmt: skip
     run.epoch([], end=True)
@@ -183,6 +182,42 @@ class Listless(ToStore):
 
     def list_open_transactions(self, name_prefix: str) -> Iterable[str]:
         return TwoPhaseCommitSinkFunction.list_open_transactions(self, name_prefix)
+
+
+def test_what_nobody_heard_of_is_taken_back_while_the_job_runs(log: list[str]) -> None:
+    run = Driver(TwoPhaseCommitSink(Logging("log")), list(range(20)))
+    run.epoch(2, repeated=Point.KILLED_BEFORE_ACK)
+    assert len(STORES["log"].prepared) == 2
+    run.sweep()
+    assert len(STORES["log"].prepared) == 1, "what waits is spared"
+    run.checkpoint()
+    run.epoch(2)
+    owner, _, rest = next(iter(STORES["log"].prepared)).split("-", 2)
+    STORES["log"].prepared[f"{owner}-{run.epochs + 1}-{rest}"] = ["of another driver"]
+    STORES["log"].prepared["of somebody else"] = ["x"]
+    run.sweep()
+    assert len(STORES["log"].prepared) == 3, "epochs to come belong to a driver that took this one for dead"
+    run.checkpoint()
+    assert STORES["log"].records() == [0, 1, 2, 3]
+
+
+class Numbered(ToStore):
+    def name_of(self, transaction: Any) -> str | None:
+        return None
+
+
+def test_the_names_of_handles() -> None:
+    name = f"{owner_of('job', 'uid')}-17-0-0123456789ab"
+    assert ToStore("x").name_of(f"/some/where/{name}.open") == name
+    assert ToStore("x").name_of("something else") is None
+    assert ToStore("x").name_of(("tuple", name)) is None  # type: ignore[arg-type]
+    STORES["numbered"] = Store()
+    run = Driver(TwoPhaseCommitSink(Numbered("numbered")), list(range(20)))
+    run.epoch(2, repeated=Point.KILLED_BEFORE_ACK)
+    run.sweep()
+    assert len(STORES["numbered"].prepared) == 2, "without a name nobody can tell whose it is"
+    run.recover()
+    assert len(STORES["numbered"].prepared) == 1
 
 
 def test_without_a_list_the_transactions_of_killed_tasks_stay_open() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.connectors.driving import SinkRun
@@ -88,9 +89,40 @@ def test_the_last_change_of_a_key_wins(
     assert store.values == expected
     assert all(upserts + deletes <= batch_size for upserts, deletes in store.calls)
     with_elements = [epoch for number, epoch in enumerate(epochs) if epoch for _ in range(1 + (number == repeated))]
-    assert store.opened == store.closed == len(with_elements)
+    run.close()
+    assert store.opened == store.closed <= 2, "another one only after the failure"
     if batch_size == 100:
         assert [sum(call) for call in store.calls] == [len({key for key, _ in epoch}) for epoch in with_elements]
+
+
+class Sleepy(Pairs):
+    """A store that closes connections on which nothing happens from one epoch to the next."""
+
+    def open_table(self) -> Table:
+        return SleepyTable(STORES[self.store])
+
+
+class SleepyTable(Table):
+    uses = 0
+
+    def apply(self, upserts: Sequence[Any], deletes: Sequence[Any]) -> None:
+        self.uses += 1
+        if self.uses > 1 or (upserts and upserts[0][1] == "refused"):
+            raise ConnectionError("closed")
+        super().apply(upserts, deletes)
+
+
+def test_a_connection_that_the_store_has_closed_is_replaced() -> None:
+    store = STORES["sleepy"] = Store()
+    run = SinkRun(Sleepy("sleepy"))
+    for number in range(3):
+        run.epoch([("key", number)])
+        run.epoch([])
+    assert store.values == {"key": 2}
+    assert (store.opened, store.closed) == (3, 2)
+    with pytest.raises(ConnectionError):
+        run.epoch([("key", "refused")])
+    assert (store.opened, store.closed) == (4, 4), "once is enough"
 
 
 def test_kinds_of_rows() -> None:

@@ -20,8 +20,11 @@ from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.file_systems import locate
 from millrace.common.typeinfo import Types
+from millrace.connectors.owner import owner_of
 from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
 from millrace.connectors.write_ahead import batch as batch_module
+from millrace.connectors.write_ahead.folder import LogFolder
+from millrace.connectors.write_ahead.marks import Marks
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
 
@@ -246,6 +249,29 @@ def test_marks_are_forgotten_in_the_end(
         assert len(log_files(str(tmp_path), ".sent")) == marks
     assert STORES["forgotten"].records == [0, 1]
     assert "it was sent so long ago that this is forgotten" in caplog.text
+
+
+@pytest.mark.parametrize("subtasks", [1, 3])
+def test_marks_do_not_grow_with_the_epochs(tmp_path: Path, subtasks: int) -> None:
+    STORES["many"] = Store()
+    sink = ToStore("many", str(tmp_path))
+    run = Driver(sink, list(range(100)), parallelism=subtasks, route=lambda element, count: element % count)
+    old = []
+    for _ in range(8):
+        run.epoch(3)
+        run.epoch(3)
+        run.checkpoint()
+        old.append(run.checkpointed)
+        assert len(log_files(str(tmp_path), ".sent")) <= 2 * subtasks + 1
+    assert sorted(STORES["many"].records) == list(range(48))
+    for checkpointed in old:  # another driver finds all of it marked
+        Driver(sink, list(range(100)), parallelism=subtasks, checkpointed=checkpointed)
+    assert sorted(STORES["many"].records) == list(range(48))
+    marks = Marks(LogFolder(locate(str(tmp_path))), 60_000)
+    (name,) = {file.partition(".")[0] for file in log_files(str(tmp_path), ".sent") if "below" in file}
+    assert name.endswith("below-16")
+    owner = owner_of("job", "")
+    assert marks.has(f"{owner}-15-0-0") and not marks.has(f"{owner}-16-0-0")
 
 
 def test_a_recovery_deletes_only_what_is_its_own(tmp_path: Path) -> None:

@@ -39,8 +39,9 @@ class Point(Enum):
 
 
 class Victim(Enum):
-    """Who is killed. A worker that reaches the point itself is that worker."""
+    """Who is killed. An owner that reaches the point itself is that owner."""
 
+    OWNER = "owner"
     WORKER = "worker"
     JVM = "JVM"
     DRIVER = "driver"
@@ -122,9 +123,9 @@ def _process(victim: Victim) -> psutil.Process | None:
     driver = psutil.Process(int(os.environ[_DRIVER]))
     if victim is Victim.DRIVER:
         return driver
-    if victim is Victim.WORKER and driver.pid != os.getpid():
+    if victim is Victim.OWNER and driver.pid != os.getpid():
         return psutil.Process()
-    found = _workers(driver) if victim is Victim.WORKER else _jvms(driver)
+    found = {Victim.OWNER: _owners, Victim.WORKER: _workers, Victim.JVM: _jvms}[victim](driver)
     return found[0] if found else None
 
 
@@ -142,8 +143,22 @@ def _jvms(driver: psutil.Process) -> list[psutil.Process]:
 
 def _workers(driver: psutil.Process) -> list[psutil.Process]:
     """The Python workers: children of the JVM's child, the daemon that forks them."""
+    return [child for child in _of_daemons(driver) if not _is_keeper(child)]
+
+
+def _owners(driver: psutil.Process) -> list[psutil.Process]:
+    """The processes that tasks live in: children of the keeper, which is a child of the daemon, too."""
+    return [owner for child in _of_daemons(driver) if _is_keeper(child) for owner in child.children()]
+
+
+def _of_daemons(driver: psutil.Process) -> list[psutil.Process]:
     daemons = [daemon for jvm in driver.children() for daemon in jvm.children()]
-    return [worker for daemon in daemons for worker in daemon.children()]
+    return [child for daemon in daemons for child in daemon.children()]
+
+
+def _is_keeper(process: psutil.Process) -> bool:
+    """A keeper leads a group of processes, so that its owners can be told from workers."""
+    return os.getpgid(process.pid) == process.pid
 
 
 def _read_plan() -> _Plan | None:
@@ -190,11 +205,11 @@ def _install_for_workers(plan: _Plan) -> None:
     from millrace.checkpoint.snapshot_files import FolderSnapshots
     from millrace.checkpoint.storage import FolderStorage
 
-    reached = functools.partial
+    reached, others = functools.partial, (Victim.OWNER, Victim.WORKER, Victim.JVM)
     _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))
-    _after(FolderSnapshots, "save", reached(plan.reached, Point.SAVING, (Victim.WORKER, Victim.JVM)))
-    _after(FolderSnapshots, "load", reached(plan.reached, Point.RESTORING, (Victim.WORKER, Victim.JVM)))
-    _after(FolderStorage, "read_delta", reached(plan.reached, Point.RECOVERING, (Victim.WORKER, Victim.JVM)))
+    _after(FolderSnapshots, "save", reached(plan.reached, Point.SAVING, others))
+    _after(FolderSnapshots, "load", reached(plan.reached, Point.RESTORING, others))
+    _after(FolderStorage, "read_delta", reached(plan.reached, Point.RECOVERING, others))
 
 
 def _install_for_driver(plan: _Plan) -> None:

@@ -96,7 +96,7 @@ def assert_plain(ended: Ended, crashes: Sequence[Crash]) -> None:
     """A line for each restart (of the driver, or of the job in it), two more when the driver lost its JVM, and nothing
     of Spark's insides."""
     victims = [crash.victim for crash in crashes]
-    drivers = len(victims) - victims.count(Victim.WORKER)
+    drivers = victims.count(Victim.DRIVER) + victims.count(Victim.JVM)
     assert sum("; restart " in line for line in ended.err) == drivers, str(ended)
     assert len(ended.err) <= len(victims) + 2 * victims.count(Victim.JVM), str(ended)
     assert not any(noise in line for noise in NOISE for line in (*ended.err, *ended.out)), str(ended)

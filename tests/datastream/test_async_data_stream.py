@@ -31,8 +31,8 @@ from millrace.datastream.functions import (
     AsyncRetryStrategy,
     MapFunction,
 )
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
+from millrace.runtime import specs
 from millrace.runtime.coordinator import JobFailedError
 from millrace.testing import run_locally
 

@@ -29,8 +29,8 @@ from millrace.datastream.functions import (
     RuntimeContext,
 )
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
+from millrace.runtime import specs
 from millrace.runtime.coordinator import JobFailedError
 from millrace.testing import run_locally
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tests.testing.conformance import storages
+from tests.testing.conformance.storages import MemoryFiles, NoFiles
 
 from millrace.datastream.checkpoint_storage import (
     CheckpointStorage,
@@ -64,6 +68,35 @@ def test_sizes_out_of_range_are_refused() -> None:
         FileSystemCheckpointStorage("/tmp/x", None, -7)
 
 
-def test_a_java_storage_cannot_be_wrapped() -> None:
-    with pytest.raises(NotImplementedError, match="nearest: FileSystemCheckpointStorage"):
-        CustomCheckpointStorage(object())
+STORAGES = storages.__name__
+
+
+def test_a_storage_of_ones_own_has_a_uri() -> None:
+    by_class, by_name = CustomCheckpointStorage(MemoryFiles, "a/b/"), CustomCheckpointStorage(f"{STORAGES}:MemoryFiles")
+    assert by_class.get_checkpoint_path() == f"plugin://{STORAGES}:MemoryFiles/a/b"
+    assert by_name.get_checkpoint_path() == f"plugin://{STORAGES}:MemoryFiles/"
+    assert by_class.get_savepoint_path() is None
+    assert str(by_class) == f"CustomCheckpointStorage(plugin://{STORAGES}:MemoryFiles/a/b)"
+
+
+@pytest.mark.parametrize(
+    ("storage", "error", "message"),
+    [
+        (object(), TypeError, "<object .* is no class"),
+        (dict, TypeError, "dict is no subclass of millrace.common.checkpoint_files.CheckpointFiles"),
+        (NoFiles, TypeError, r"NoFiles lacks delete\(\), files\(\), write\(\)"),
+        ("nowhere:Files", ValueError, "module nowhere of 'nowhere:Files' can't be imported"),
+        ("Files", ValueError, "'Files' names no class; write it as package.module:Class"),
+    ],
+)
+def test_what_is_no_storage_is_refused(storage: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^CustomCheckpointStorage: {message}"):
+        CustomCheckpointStorage(storage)
+
+
+def test_a_class_that_nobody_finds_is_refused() -> None:
+    class Inner(MemoryFiles):
+        pass
+
+    with pytest.raises(ValueError, match="must be at the top of its module to be found by name"):
+        CustomCheckpointStorage(Inner)

@@ -21,8 +21,8 @@ from millrace.datastream.window import (
     SessionWindowTimeGapExtractor,
     TumblingEventTimeWindows,
 )
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
+from millrace.runtime import specs
 from millrace.runtime.windows.choice import window_operator
 from millrace.testing import Element as Arrives
 from millrace.testing import EndInput, OperatorHarness, Record, Step, WatermarkStep, check_variants, run_locally

@@ -29,9 +29,8 @@ from millrace.datastream.functions import (
     SinkFunction,
 )
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.graph import specs
 from millrace.graph.nodes import Chaining, GraphError, Node
-from millrace.runtime import partitioners
+from millrace.runtime import partitioners, specs
 from millrace.testing import run_locally
 
 

@@ -85,6 +85,7 @@ CONTEXTS: list[tuple[type, set[str]]] = [
             "get_job_info",
             "get_global_job_parameters",
             "get_distributed_cache",
+            "get_global_aggregate_manager",
             "add_accumulator",
             "get_accumulator",
             "get_int_counter",

@@ -21,8 +21,8 @@ from millrace.datastream import (
     StreamExecutionEnvironment,
 )
 from millrace.datastream.interval_join import IntervalJoined
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
+from millrace.runtime import specs
 from millrace.runtime.coordinator import JobFailedError
 from millrace.testing import run_locally
 

@@ -28,8 +28,8 @@ from millrace.datastream import (
 from millrace.datastream.iterative_stream import IterativeStream
 from millrace.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TumblingEventTimeWindows
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
+from millrace.runtime import specs
 from millrace.runtime.coordinator import JobFailedError
 from millrace.testing import run_locally
 
@@ -518,7 +518,7 @@ def test_the_head_is_an_operator_like_any_other(env: StreamExecutionEnvironment)
     job = env.job_graph()
     [head] = [info for info in job.operators if info.uid == "my-loop"]
     assert (head.name, head.parallelism) == ("count down", 3)
-    [end] = [info for info in job.operators if info.args == (head.id,)]
+    [end] = [info for info in job.operators if info.spec == specs.CloseWith(head.id)]
     assert (end.name, end.parallelism) == ("Sink: Feedback", 3)
 
 
@@ -546,9 +546,6 @@ def test_only_the_operators_between_head_and_end_differ_in_batch_mode() -> None:
     inside = loop.key_by(lambda v: v).sum().name("inside")
     loop.close_with(inside.filter(lambda v: False))
     inside.key_by(lambda v: v).sum().name("behind").print()
-    factories = {info.name: info.factory for info in env.job_graph().operators}
-    from millrace.graph.lowering import BATCH as final
-    from millrace.graph.lowering import STREAMING as running
-
-    assert factories["before"] is factories["behind"] is final[specs.Reduce]
-    assert factories["inside"] is running[specs.Reduce]
+    final = {info.name: info.final for info in env.job_graph().operators}
+    assert final["before"] and final["behind"]
+    assert not final["inside"]

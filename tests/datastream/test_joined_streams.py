@@ -23,8 +23,8 @@ from millrace.datastream import (
 )
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import CountTrigger, PurgingTrigger, TumblingEventTimeWindows
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
+from millrace.runtime import specs
 from millrace.runtime.coordinator import JobFailedError
 from millrace.testing import run_locally
 

@@ -7,7 +7,6 @@ import pickle
 import pytest
 
 from millrace.datastream.state_backend import (
-    CustomStateBackend,
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
     PredefinedOptions,
@@ -63,7 +62,5 @@ def test_bad_values_are_refused() -> None:
 
 
 def test_what_needs_java_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="CustomStateBackend is not in Millrace yet; nearest: HashMap"):
-        CustomStateBackend(object())
     with pytest.raises(NotImplementedError, match="set_options is not in Millrace yet; nearest: set_predefined"):
         EmbeddedRocksDBStateBackend().set_options("com.example.Factory")

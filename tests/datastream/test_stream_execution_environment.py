@@ -22,6 +22,7 @@ from millrace.datastream import (
 from millrace.datastream.functions import SourceFunction
 from millrace.graph.nodes import GraphError
 from millrace.runtime.job import JobGraph
+from millrace.runtime.operators.making import operator_class
 from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from millrace.testing import run_locally
 
@@ -296,7 +297,8 @@ def test_modes_and_limits_of_epochs(mode: str, sources: Any, operator: type, rec
         environment().set_runtime_mode(RuntimeExecutionMode[mode]),
     ):
         graph = job(env, *sources)
-        assert graph.operators[1].factory is operator
+        info = graph.operators[1]
+        assert operator_class(info.spec, info.final) is operator
         assert (graph.epoch_records, graph.epoch_millis) == (records, millis)
 
 

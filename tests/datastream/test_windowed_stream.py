@@ -32,8 +32,8 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError, Node
+from millrace.runtime import specs
 
 ms = Time.milliseconds
 TUMBLING, SESSIONS = TumblingEventTimeWindows.of(ms(10)), EventTimeSessionWindows.with_gap(ms(5))

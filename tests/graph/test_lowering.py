@@ -12,12 +12,12 @@ from tests.graph.notation import PARTITIONERS, SPECS, places, read
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, ReduceFunction
-from millrace.graph import specs
-from millrace.graph.lowering import BATCH, STREAMING, chain_names, lower, with_settings
+from millrace.graph.lowering import chain_names, lower, with_settings
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.passes import run_passes
+from millrace.runtime import specs
 from millrace.runtime.job import JobGraph
-from millrace.runtime.operators.base import Operator
+from millrace.runtime.operators.making import operator_class
 from millrace.runtime.partitioners import Forward
 
 
@@ -25,20 +25,11 @@ def lowered(text: str, **changes: Any) -> JobGraph:
     return lower(run_passes(read(text, **changes)), "job")
 
 
-def test_every_description_has_an_operator() -> None:
-    described = {kind for kind in vars(specs).values() if isinstance(kind, type) and issubclass(kind, specs.Spec)}
-    # A window's depends on what kind it is, that of a step of a table program on its configuration.
-    assert set(STREAMING) == described - {specs.Spec, specs.Window, specs.TableStep}
-    assert set(BATCH) == set(STREAMING)
-    for operator in {*STREAMING.values(), *BATCH.values()}:
-        assert issubclass(operator, Operator)
-
-
 def test_a_job_holds_what_tasks_need() -> None:
     job = lowered("a: source\nb: map max=7 uid=mine p=3 <- a", job_id="id")
     assert (job.job_id, job.name, job.partitions) == ("id", "job", (2, 3))
     info = job.by_id[2]
-    assert (info.id, info.uid, info.name, info.factory) == (2, "mine", "b", STREAMING[specs.Map])
+    assert (info.id, info.uid, info.name, type(info.spec)) == (2, "mine", "b", specs.Map)
     assert (info.parallelism, info.max_parallelism, info.stage, info.offset) == (3, 7, 1, 0)
     assert (info.origin, info.chain) == ("job.py:2", "b")
     edge = job.edges[0]
@@ -103,7 +94,8 @@ def test_batch_mode_has_its_own_operators(spec: specs.Spec, streaming: str, batc
     node = Node(2, "n", spec, (Edge(1, PARTITIONERS["hash"]),), "")
     for in_batch, expected in ((False, streaming), (True, batch)):
         job = lower(run_passes(Graph((source, node), Settings(1, batch=in_batch))), "")
-        assert job.by_id[2].factory.__name__ == expected
+        info = job.by_id[2]
+        assert operator_class(info.spec, info.final).__name__ == expected
 
 
 def test_batch_mode_keeps_timestamps_but_no_watermarks() -> None:
@@ -112,7 +104,7 @@ def test_batch_mode_keeps_timestamps_but_no_watermarks() -> None:
     times = Node(2, "t", specs.AssignTimestamps(strategy), (Edge(1),), "")
     for batch in (False, True):
         job = lower(run_passes(Graph((source, times), Settings(1, batch=batch))), "")
-        for kept in (job.operators[0].args[1], job.operators[1].args[0]):
+        for kept in (info.spec.strategy for info in job.operators):  # type: ignore[attr-defined]
             assert kept.timestamp_assigner is strategy.timestamp_assigner
             assert (kept.create_generator() is None) is batch
 

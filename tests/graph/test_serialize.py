@@ -49,7 +49,7 @@ def test_a_job_survives(numbers: DataStream) -> None:
     copy = pickle.loads(serialize(job))
     assert (copy.job_id, copy.name, copy.partitions) == (job.job_id, job.name, job.partitions)
     assert [info.name for info in copy.operators] == [info.name for info in job.operators]
-    assert copy.by_id[2].args[0].map(1) == 6
+    assert copy.by_id[2].spec.function.map(1) == 6
 
 
 class Holding(MapFunction):

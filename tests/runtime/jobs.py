@@ -10,14 +10,14 @@ from tests.programs import ListSource
 
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.graph import specs
+from millrace.runtime import specs
 from millrace.runtime.codec import decode
 from millrace.runtime.coordinator import Coordinator, EpochResult
 from millrace.runtime.elements import Chunk
-from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.epoch import EpochPlan, TaskAck
 from millrace.runtime.exchange import ACK, Packet
 from millrace.runtime.job import JobGraph
-from millrace.runtime.storage import MemoryStorage, TaskId
+from millrace.runtime.storage import MemoryStorage, SnapshotFiles, TaskId
 from millrace.runtime.versions import epoch_and_run
 from millrace.runtime.worker import TaskCache, run_task
 from millrace.testing.local import LocalEngine
@@ -49,14 +49,17 @@ class CountingStorage(MemoryStorage):
 class Engine:
     """Runs a job's epochs task by task; the test chooses the worker of every epoch."""
 
-    def __init__(self, job: JobGraph, workers: int = 2) -> None:
-        self.local = LocalEngine(job, lambda: 0)
+    def __init__(self, job: JobGraph, workers: int = 2, clock: Callable[[], int] = lambda: 0) -> None:
+        self.clock = clock
+        self.local = LocalEngine(job, clock)
         self.job = self.local.job
         self.storage = CountingStorage()
         self.workers = [TaskCache() for _ in range(workers)]
-        self.coordinator = Coordinator(self.job, lambda: 0, self.storage)
+        self.coordinator = Coordinator(self.job, clock, self.storage)
 
-    def tasks(self, order: EpochOrder, worker: int = 0, run: int = 1) -> tuple[list[TaskAck], list[Packet]]:
+    def tasks(
+        self, plan: EpochPlan, worker: int = 0, run: int = 1, snapshots: SnapshotFiles | None = None
+    ) -> tuple[list[TaskAck], list[Packet]]:
         """All tasks of an epoch; gives the acknowledgements and every packet that was sent."""
         waiting: list[Packet] = []
         sent: list[Packet] = []
@@ -64,24 +67,27 @@ class Engine:
             produced: list[Packet] = []
             for partition in range(partitions):
                 mine = [packet for packet in waiting if packet.target % partitions == partition]
+                task = (stage, partition)
                 produced += run_task(
                     self.job.job_id,
                     self.local._load,
-                    (stage, partition),
-                    order,
+                    task,
+                    plan.order,
+                    plan.of(task),
                     mine,
                     self.storage,
                     self.workers[worker],
-                    lambda: 0,
-                    run=run,
+                    self.clock,
+                    snapshots,
+                    run,
                 )
             waiting = produced
             sent += [packet for packet in produced if packet not in sent]
         return [TaskAck.decode(packet.payload) for packet in waiting if packet.edge == ACK], sent
 
     def epoch(self, worker: int = 0) -> EpochResult:
-        order = self.coordinator.plan()
-        return self.coordinator.complete(order, self.tasks(order, worker)[0])
+        plan = self.coordinator.plan()
+        return self.coordinator.complete(plan, self.tasks(plan, worker)[0])
 
 
 def elements_of(packets: Iterable[Packet]) -> list[Any]:

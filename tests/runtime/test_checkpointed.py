@@ -1,4 +1,4 @@
-"""Functions with operator state in jobs: workers take turns, copies catch up, epochs are cut anywhere."""
+"""Functions with operator state in jobs: tasks change workers, epochs are cut anywhere."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_function_that_stays_is_left_alone() -> None:
     assert told() == [("initialize", False, []), ("snapshot", 1), ("snapshot", 2), ("snapshot", 3)]
 
 
-def test_a_new_function_for_every_worker_and_for_every_copy_that_is_old() -> None:
+def test_a_new_function_wherever_the_task_is_rebuilt() -> None:
     engine = counting()
     engine.epoch(0)
     told()
@@ -122,7 +122,7 @@ class Broken(CountingMap):
             raise OSError("no database")
 
 
-def test_a_failure_while_catching_up_is_the_functions_failure() -> None:
+def test_a_failure_while_it_is_rebuilt_is_the_functions_failure() -> None:
     engine = Engine(job_of(lambda env: numbers(env, range(8)).map(Broken()), 1))
     engine.epoch(0)
     engine.epoch(1)
@@ -130,7 +130,7 @@ def test_a_failure_while_catching_up_is_the_functions_failure() -> None:
     assert acks[0].failure is not None
     assert acks[0].failure.during == " in initialize_state()"
     assert acks[0].failure.cause == "OSError: no database"
-    assert engine.workers[0].take(engine.job.job_id, 0, (0, 0)) is None
+    assert len(engine.workers[0]) == 0
 
 
 # -- whole programs -----------------------------------------------------------------------------------------------
@@ -246,14 +246,14 @@ class Position(SourceFunction[int], CheckpointedFunction):
 
 @pytest.mark.parametrize(("limit", "capacity"), [(0, 10), (1, 10), (300, 10), (300, 1), (1_000, 10_000)])
 def test_a_source_goes_on_from_its_own_state(monkeypatch: pytest.MonkeyPatch, limit: int, capacity: int) -> None:
-    monkeypatch.setattr("millrace.connectors.function_source.CAPACITY", capacity)
+    monkeypatch.setattr("millrace.connectors.function_reader.CAPACITY", capacity)
     env = StreamExecutionEnvironment().set_parallelism(1)
     run = run_locally(env.add_source(Position(limit)), epoch_records=20, workers=3, seed=limit)
     assert run.collected == list(range(limit))
     initialized = [event for event in told() if event != "open"]
     assert initialized[0] == (False, [])
     assert all(restored and saved for restored, saved in initialized[1:])
-    assert len(initialized) >= limit // (20 + 2 * capacity)
+    assert len(initialized) > 1 or limit < 300
 
 
 class Ahead(Position):
@@ -269,7 +269,7 @@ class Ahead(Position):
 
 
 def test_a_source_is_not_stopped_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.connectors.function_source.CAPACITY", 5)
+    monkeypatch.setattr("millrace.connectors.function_reader.CAPACITY", 5)
     env = StreamExecutionEnvironment().set_parallelism(1)
     run = run_locally(env.add_source(Ahead(200)), epoch_records=7, workers=2, seed=1)
     assert run.collected == list(range(200))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,10 +18,11 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime import chains as module
 from millrace.runtime.coordinator import Coordinator, JobFailedError, ProtocolError
-from millrace.runtime.epoch import EpochOrder, SourceReport, TaskAck
+from millrace.runtime.epoch import EpochPlan, SourceReport, TaskAck
 from millrace.runtime.failure import Failure
 from millrace.runtime.job import JobGraph
-from millrace.runtime.versions import first_of_epoch
+from millrace.runtime.storage import TaskId
+from millrace.runtime.versions import INITIAL, first_of_epoch, version_of
 
 LOG: list[tuple[str, list[Any]]] = []
 
@@ -46,7 +48,8 @@ class ListWriter(SinkWriter[Any]):
         self.values.append(element)
 
     def prepare_commit(self) -> list[Any]:
-        return [tuple(self.values)] if self.values else []
+        values, self.values = self.values, []
+        return [tuple(values)] if values else []
 
 
 class LogSink(Sink[Any]):
@@ -122,15 +125,17 @@ def test_every_task_must_acknowledge_once(damage: Any, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         engine.coordinator.complete(order, damage(acks))
     assert not any(what == "commit" for what, _ in LOG)
-    assert engine.coordinator.plan().history == (), "nothing of it counts"
+    assert {own.base for own in engine.coordinator.plan().tasks.values()} == {INITIAL}, "nothing of it counts"
 
 
-def test_history_grows_with_completed_epochs_only() -> None:
+def test_tasks_go_on_from_completed_epochs_only() -> None:
     engine = sinking()
     assert engine.epoch().epoch == 1
-    engine.coordinator.plan()  # this epoch never ends
+    lost = engine.coordinator.plan()
+    engine.tasks(lost)  # nobody hears of this
     assert engine.epoch().epoch == 3
-    assert engine.coordinator.plan().history == (1, 3)
+    own = engine.coordinator.plan().of((1, 0))
+    assert (own.base, own.ran) == (version_of(3, 1), version_of(3, 1))
 
 
 def test_the_result_counts() -> None:
@@ -155,19 +160,23 @@ def test_stopping_ends_the_sources() -> None:
 # -- old state --------------------------------------------------------------------------------------------------------
 
 
-def acks_of(job: JobGraph, order: EpochOrder, delta_bytes: int = 1) -> list[TaskAck]:
+def acks_of(job: JobGraph, plan: EpochPlan, delta_bytes: int | None = 1) -> list[TaskAck]:
     """What tasks would say that wrote so much."""
     return [
-        TaskAck(order.epoch, s, p, (), delta_bytes, 3 if (s, p) in order.compact else None)
+        TaskAck(plan.epoch, s, p, (), delta_bytes, 3 if plan.of((s, p)).compact else None, run=1)
         for s, partitions in enumerate(job.partitions)
         for p in range(partitions)
     ]
 
 
-def run_epoch(coordinator: Coordinator, delta_bytes: int = 1) -> EpochOrder:
-    order = coordinator.plan()
-    coordinator.complete(order, acks_of(coordinator.job, order, delta_bytes))
-    return order
+def run_epoch(coordinator: Coordinator, delta_bytes: int | None = 1) -> EpochPlan:
+    plan = coordinator.plan()
+    coordinator.complete(plan, acks_of(coordinator.job, plan, delta_bytes))
+    return plan
+
+
+def compacted(plan: EpochPlan) -> list[TaskId]:
+    return [task for task, own in plan.tasks.items() if own.compact]
 
 
 def test_many_versions_are_compacted_and_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,21 +186,48 @@ def test_many_versions_are_compacted_and_discarded(monkeypatch: pytest.MonkeyPat
     coordinator = Coordinator(engine.job, lambda: 0, storage)
     discarded: list[Any] = []
     monkeypatch.setattr(storage, "discard", lambda task, before: discarded.append((task, before)))
-    orders = [run_epoch(coordinator) for _ in range(8)]
-    tasks = {(0, 0), (1, 0), (1, 1)}
-    assert [order.epoch for order in orders if order.compact] == [4, 8]
-    assert orders[3].compact == tasks
-    assert set(discarded) == {(task, first_of_epoch(epoch)) for task in tasks for epoch in (4, 8)}
-    assert [order.history for order in orders[3:6]] == [(1, 2, 3), (4,), (4, 5)]
+    plans = [run_epoch(coordinator) for _ in range(10)]
+    tasks = [(0, 0), (1, 0), (1, 1)]
+    turns = list(zip((4, 5, 6, 8, 9, 10), itertools.cycle(tasks)))
+    assert [(plan.epoch, task) for plan in plans for task in compacted(plan)] == turns, "one after the other"
+    assert discarded == [(task, first_of_epoch(epoch)) for epoch, task in turns]
+    last = coordinator.plan()
+    assert [own.base for own in last.tasks.values()] == [version_of(10, 1)] * 3
+    assert [own.whole for own in last.tasks.values()] == [False, False, True]
+
+
+def test_compactions_are_spread_over_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if all tasks need one at the same time; those with most changes come first."""
+    monkeypatch.setattr(module, "COMPACT_VERSIONS", 10)
+    monkeypatch.setattr(module, "COMPACT_BYTES", 1_000_000)
+    coordinator = Coordinator(sinking(parallelism=319).job, lambda: 0, CountingStorage())
+    plans = []
+    for _ in range(60):
+        plan = coordinator.plan()
+        acks = acks_of(coordinator.job, plan)
+        heavy = [replace(ack, delta_bytes=200_000) if ack.partition >= 315 else ack for ack in acks]
+        coordinator.complete(plan, heavy)
+        plans.append(compacted(plan))
+    assert {len(tasks) for tasks in plans[10:]} == {10}
+    assert {task for tasks in plans[5:7] for task in tasks} >= {(1, partition) for partition in range(315, 319)}
+    longest = max(chain.versions for chain in coordinator._chains.tasks.values())
+    assert longest <= 10 + 320 // 10 + 2
 
 
 def test_large_changes_are_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COMPACT_BYTES", 100)
+    coordinator = Coordinator(sinking(parallelism=1).job, lambda: 0, CountingStorage())
+    found = [len(compacted(run_epoch(coordinator, 60))) for _ in range(6)]
+    assert found == [0, 0, 1, 1, 0, 1], "two tasks, one at a time"
+
+
+def test_idle_tasks_have_no_versions_and_are_never_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COMPACT_VERSIONS", 3)
     coordinator = Coordinator(sinking().job, lambda: 0, CountingStorage())
-    assert not run_epoch(coordinator, 60).compact
-    assert not run_epoch(coordinator, 60).compact
-    assert run_epoch(coordinator, 60).compact
-    assert not run_epoch(coordinator, 60).compact
+    run_epoch(coordinator)
+    plans = [run_epoch(coordinator, None) for _ in range(10)]
+    assert not any(map(compacted, plans))
+    assert {(own.base, own.ran) for own in coordinator.plan().tasks.values()} == {(version_of(1, 1), version_of(11, 1))}
 
 
 def test_a_compacted_job_goes_on_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +243,7 @@ def test_a_compacted_job_goes_on_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [value for result in totals for part in result.collected for value in pickle.loads(part)]
     assert found == [0, 1, 2, 3, 5, 7, 9, 12, 15, 18, 22, 26]
     assert max(result.replayed for result in totals) <= 2 * len(engine.job.partitions) * 3
-    assert len(engine.storage) < 15
+    assert len(engine.storage) < 20
 
 
 # -- alignment --------------------------------------------------------------------------------------------------------
@@ -227,7 +263,7 @@ def test_alignment_pauses_what_is_ahead() -> None:
     paused, progress = [], []
     while not engine.coordinator.finished and len(paused) < 30:
         order = engine.coordinator.plan()
-        paused.append({names[op] for op, subtasks in order.sources.items() for o in subtasks.values() if o.paused})
+        paused.append({names[op] for own in order.tasks.values() for op, o in own.sources.items() if o.paused})
         result = engine.coordinator.complete(order, engine.tasks(order)[0])
         progress.append({names[r.operator]: r.source.watermark for r in result.reports if r.source})
     assert len(paused) < 30
@@ -242,11 +278,13 @@ def test_alignment_pauses_what_is_ahead() -> None:
 def test_a_paused_source_keeps_its_splits() -> None:
     engine = sinking()
     order = engine.coordinator.plan()
-    (operator, subtasks), *_ = order.sources.items()
-    paused = replace(order, sources={operator: {0: replace(subtasks[0], paused=True)}})
+    own = order.of((0, 0))
+    ((operator, source_order),) = own.sources.items()
+    pausing = replace(own, sources={operator: replace(source_order, paused=True)})
+    paused = replace(order, tasks={**order.tasks, (0, 0): pausing})
     result = engine.coordinator.complete(paused, engine.tasks(paused)[0])
     (report,) = [report.source for report in result.reports if report.source]
-    assert report == SourceReport(subtasks[0].splits, False, report.watermark)
+    assert report == SourceReport(source_order.splits, False, report.watermark)
     assert result.records == 0
     while not engine.coordinator.finished:
         engine.epoch()
@@ -282,3 +320,36 @@ def test_what_is_printed_and_collected_outlives_a_commit_that_fails(count: int) 
     while not engine.coordinator.finished:
         printed += engine.epoch().printed
     assert [line[-1] for line in printed] == ["0", "1", "2"][:count]
+
+
+class Sweeping(LogCommitter):
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[Any], states: Sequence[Any]) -> None:
+        LOG.append(("sweep", [epoch]))
+
+    def recover(self, job_id: str, committables: Sequence[Any], states: Sequence[Any]) -> None:
+        LOG.append(("recover", list(committables)))
+
+    def commit(self, committables: Sequence[Any]) -> None:
+        super().commit(committables)
+        if (3,) in committables and LOG.count(("commit", [(3,)])) == 1:
+            raise ConnectionError("for once")
+
+
+class SweepingSink(LogSink):
+    def create_committer(self) -> LogCommitter:
+        return Sweeping()
+
+
+def test_sinks_look_now_and_then_for_what_nobody_waits_for() -> None:
+    now = 0
+    engine = Engine(job_of(lambda env: numbers(env, range(4)).sink_to(SweepingSink()), 1))
+    engine.coordinator._clock = lambda: now
+    for later in (1_000, 58_999, 60_000):
+        now = later
+        engine.epoch()
+    assert [what for what, _ in LOG] == ["commit", "commit", "commit", "sweep"]
+    assert LOG[-1] == ("sweep", [3])
+    with pytest.raises(JobFailedError, match="for once"):
+        engine.epoch()
+    engine.coordinator.give_up([])
+    assert LOG[-2:] == [("commit", [(3,)]), ("recover", [])], "what was to be committed is tried once more"

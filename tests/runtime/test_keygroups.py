@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from millrace.common.types import Row
 from millrace.runtime.keygroups import (
-    KeyTargets,
     UnstableKeyError,
     default_max_parallelism,
     group_range,
@@ -154,11 +153,3 @@ def test_neighbouring_keys_spread_over_the_groups() -> None:
 )
 def test_default_max_parallelism_is_that_of_flink(parallelism: int, expected: int) -> None:
     assert default_max_parallelism(parallelism) == expected
-
-
-def test_targets_forget_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KeyTargets, "LIMIT", 10)
-    targets = KeyTargets(128, 3)
-    found = [targets[key] for key in range(100)]
-    assert found == [subtask_of_group(key_group(key, 128), 128, 3) for key in range(100)]
-    assert len(targets) <= 10

@@ -12,6 +12,7 @@ from tests.runtime.jobs import Engine, job_of, numbers
 
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.coordinator import EpochResult, JobFailedError
+from millrace.runtime.epoch import EpochPlan
 from millrace.runtime.job import JobGraph
 from millrace.runtime.loops import has_loops
 
@@ -89,7 +90,7 @@ def test_the_last_order_keeps_no_state_if_no_other_can_follow() -> None:
     kept, found = [], []
     while not engine.coordinator.finished:
         order = engine.coordinator.plan(keep_state=False)
-        kept.append(order.keep_state)
+        kept.append(order.order.keep_state)
         found.append(sorted(values(engine.coordinator.complete(order, engine.tasks(order)[0]))))
     assert kept == [True, True, False]
     assert found == [[2, 4], [1, 3], [0, 2]]
@@ -106,7 +107,8 @@ def test_only_jobs_with_loops_have_loops() -> None:
 def splits(engine: Engine) -> list[bytes]:
     """What the loop's head will read next; a look at it plans an epoch that never runs."""
     [head] = heads(engine.job)
-    return [packet for order in engine.coordinator.plan().sources[head].values() for packet in order.splits]
+    orders = [own.sources[head] for own in engine.coordinator.plan().tasks.values() if head in own.sources]
+    return [packet for order in orders for packet in order.splits]
 
 
 def test_an_epoch_without_an_end_feeds_nothing_back() -> None:
@@ -162,6 +164,10 @@ def test_every_element_goes_round_once_though_epochs_are_repeated(seed: int) -> 
     assert set(sums) <= set(lines) and max(lines) == max(sums), "the last sums, which state of all epochs is in"
 
 
+def reads(plan: EpochPlan, operator: int) -> bool:
+    return any(operator in own.sources for own in plan.tasks.values())
+
+
 # -- several loops ----------------------------------------------------------------------------------------------------
 
 
@@ -171,7 +177,7 @@ def test_a_loop_ends_after_the_one_that_it_reads() -> None:
     open_heads = []
     while not engine.coordinator.finished:
         order = engine.coordinator.plan()
-        open_heads.append([head for head in (first, second) if order.sources[head]])
+        open_heads.append([head for head in (first, second) if reads(order, head)])
         engine.coordinator.complete(order, engine.tasks(order)[0])
     both = open_heads.index([second])
     assert set(map(tuple, open_heads[:both])) == {(first, second)}
@@ -188,7 +194,7 @@ def test_loops_side_by_side_end_on_their_own() -> None:
     last = {}
     while not engine.coordinator.finished:
         order = engine.coordinator.plan()
-        last.update({head: order.epoch for head in (short, long) if order.sources[head]})
+        last.update({head: order.epoch for head in (short, long) if reads(order, head)})
         engine.coordinator.complete(order, engine.tasks(order)[0])
     assert last == {short: 3, long: 7}
 

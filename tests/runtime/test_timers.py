@@ -16,7 +16,7 @@ KEYS = st.sampled_from(["a", "b", 1, (2, "w")])
 def drained(queue: TimerQueue) -> list[TimerId]:
     """All timers in firing order; the queue is a throwaway copy."""
     found = []
-    while (timer := queue.pop_due(10**6)) is not None:
+    while (timer := queue.pop_due(10**12)) is not None:
         found.append(timer)
     return found
 
@@ -120,3 +120,45 @@ def test_keys_need_not_be_comparable() -> None:
     for queue in (first, second):  # as after a rescale: two timers with the same registration number
         merged.apply(queue.entries())
     assert drained(merged) == [(5, "a"), (5, 1)]
+
+
+def test_a_far_timer_that_comes_and_goes_leaves_nothing() -> None:
+    queue = TimerQueue()
+    queue.register(5, "near")
+    for number in range(1_000_000):
+        queue.register(10**9 + number, "far")
+        queue.delete(10**9 + number, "far")
+    assert len(queue._heap) <= 65
+    assert queue.delta() == [((5, "near"), 0)]
+    assert drained(queue) == [(5, "near")]
+
+
+def test_timeouts_that_are_set_again_and_again_keep_twice_their_number_at_most() -> None:
+    keys, month = 10_000, 30 * 24 * 3_600_000
+    queue = TimerQueue()
+    for turn in range(200):
+        for key in range(keys):
+            if turn:
+                queue.delete(turn - 1 + month, key)
+            queue.register(turn + month, key)
+        assert len(queue._heap) <= 2 * keys + 1
+    assert len(queue.delta()) == len(queue) == keys
+    assert drained(queue) == [(199 + month, key) for key in range(keys)]
+
+
+def test_a_timer_that_is_deleted_and_set_again_is_told_anew() -> None:
+    queue, copy = TimerQueue(), TimerQueue()
+    for at in "ab":
+        queue.register(5, at)
+    copy.apply(queue.delta())
+    queue.delete(5, "a")
+    queue.register(5, "a")
+    queue.register(6, "c")
+    queue.delete(6, "c")
+    queue.delete(5, "b")
+    assert queue.delta() == [((5, "a"), 2), ((5, "b"), None)]
+    queue.register(5, "b")
+    queue.delete(5, "b")
+    assert queue.delta() == []
+    copy.apply([((5, "a"), 2), ((5, "b"), None)])
+    assert drained(copy) == drained(queue) == [(5, "a")]

@@ -1,22 +1,38 @@
-"""``run_task``: old copies catch up, failures become acknowledgements, nothing half done is kept."""
+"""``run_task``: tasks stay or are rebuilt, failures become acknowledgements, nothing half done is kept."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.runtime.jobs import Engine, elements_of, job_of, numbers
 
+from millrace.common.source import (
+    Boundedness,
+    InputStatus,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SourceReaderContext,
+    SplitEnumeratorContext,
+)
 from millrace.common.time import Duration
 from millrace.common.typeinfo import Types
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction, RuntimeContext
 from millrace.datastream.state import StateTtlConfig, ValueStateDescriptor
 from millrace.runtime.coordinator import EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochOrder, TaskAck
-from millrace.runtime.exchange import Packet
+from millrace.runtime.epoch import EpochPlan, TaskAck
+from millrace.runtime.exchange import ACK, Packet
+from millrace.runtime.storage import TaskId
+from millrace.runtime.task_cache import LiveTask, StaleOrderError
+from millrace.runtime.versions import REACH, version_of
 from millrace.runtime.worker import run_task
 
 LIFE: list[str] = []
@@ -69,26 +85,44 @@ def test_a_task_that_stays_reads_nothing() -> None:
     assert LIFE == ["open"]
 
 
-def test_an_old_copy_reads_only_what_it_missed() -> None:
+def test_a_task_that_moves_is_rebuilt_and_what_it_left_is_not_used() -> None:
     engine = summing()
-    turns = [0, 0, 1, 0, 1, 1, 0]
+    turns = [0, 0, 1, 1, 0, 0]
     found, log = [], []
     for worker in turns:
         found.append(engine.epoch(worker))
         log.append(reads(engine))
-    assert log == [
-        [], [], [("delta", 1), ("delta", 2)], [("delta", 3)], [("delta", 4)], [], [("delta", 5), ("delta", 6)],
-    ]  # fmt: skip
-    assert collected(found) == [(1, 1), (0, 2), (1, 4), (0, 6), (1, 9), (0, 12), (1, 16)]
-    assert LIFE == ["open", "open"], "one function in each worker"
+    assert log == [[], [], deltas(1, 2), [], deltas(1, 2, 3, 4), []]
+    assert collected(found) == [(1, 1), (0, 2), (1, 4), (0, 6), (1, 9), (0, 12)]
+    assert LIFE == ["open", "open", "close", "open"]
+
+
+def deltas(*epochs: int) -> list[tuple[str, int]]:
+    return [("delta", epoch) for epoch in epochs]
+
+
+def test_a_long_chain_is_found_from_its_head() -> None:
+    engine = summing(range(1, 3 * REACH))
+    for _ in range(2 * REACH + 5):
+        engine.epoch(0)
+    reads(engine)
+    result = engine.epoch(1)
+    assert reads(engine) == deltas(*range(1, 2 * REACH + 6))
+    number = 2 * REACH + 6
+    assert collected([result]) == [(number % 2, sum(range(number, 0, -2)))]
+
+
+def compacting(engine: Engine, *tasks: TaskId) -> EpochPlan:
+    """The next epoch, in which these tasks write their whole state."""
+    plan = engine.coordinator.plan()
+    return replace(plan, tasks={task: replace(own, compact=task in tasks) for task, own in plan.tasks.items()})
 
 
 def test_a_new_worker_begins_with_the_last_whole_state() -> None:
     engine = summing()
-    order = engine.coordinator.plan()
-    engine.coordinator.complete(order, engine.tasks(order)[0])
-    order = replace(engine.coordinator.plan(), compact=frozenset({(0, 0), SUM}))
-    engine.coordinator.complete(order, engine.tasks(order)[0])
+    engine.epoch()
+    plan = compacting(engine, (0, 0), SUM)
+    engine.coordinator.complete(plan, engine.tasks(plan)[0])
     engine.epoch()
     reads(engine)
     result = engine.epoch(worker=1)
@@ -113,21 +147,23 @@ def test_what_has_expired_is_dropped_from_the_whole_state_and_from_all_copies() 
     engine = Engine(job_of(lambda env: numbers(env, range(1, 9)).key_by(lambda v: v).process(LastSeen()), 1))
     seen = (1, 0)
 
-    def epoch(worker: int, compact: frozenset[tuple[int, int]] = frozenset()) -> Any:
-        order = replace(engine.coordinator.plan(), compact=compact)
-        engine.coordinator.complete(order, engine.tasks(order, worker)[0])
-        cached = engine.workers[worker].take(engine.job.job_id, 0, seen)
-        assert cached is not None
-        engine.workers[worker].put(engine.job.job_id, 0, seen, cached)
-        pieces = cached.task.full_pieces()
+    def epoch(worker: int, *compact: TaskId) -> Any:
+        plan = compacting(engine, *compact)
+        engine.coordinator.complete(plan, engine.tasks(plan, worker)[0])
+        pieces = living(engine, worker, seen).task.full_pieces()
         return [keyed["seen"][1] for piece in pieces for keyed, *_ in piece.values() if keyed]
 
     for _ in range(4):
         epoch(0)
     assert epoch(1) == [{n: (n, n) for n in range(1, 6)}]
     # the watermark is one less than the last timestamp
-    assert epoch(1, frozenset({seen})) == [{4: (4, 4), 5: (5, 5), 6: (6, 6)}]
-    assert epoch(0) == [{4: (4, 4), 5: (5, 5), 6: (6, 6), 7: (7, 7)}], "caught up from the deltas"
+    assert epoch(1, seen) == [{4: (4, 4), 5: (5, 5), 6: (6, 6)}]
+    assert epoch(0) == [{4: (4, 4), 5: (5, 5), 6: (6, 6), 7: (7, 7)}], "rebuilt from the files"
+
+
+def living(engine: Engine, worker: int, task: TaskId) -> LiveTask:
+    """The task that waits in a worker for its next epoch."""
+    return engine.workers[worker]._jobs[engine.job.job_id].tasks[task]
 
 
 def test_the_copy_of_a_failed_epoch_is_not_used() -> None:
@@ -142,17 +178,6 @@ def test_the_copy_of_a_failed_epoch_is_not_used() -> None:
     assert collected([again]) == [(0, 2)]
     assert reads(engine) == [("delta", 1)], "rebuilt from the beginning"
     assert LIFE == ["open", "close", "open"]
-
-
-def test_a_copy_from_before_the_last_whole_state_is_rebuilt() -> None:
-    engine = summing()
-    engine.epoch(0)
-    engine.epoch(1)
-    order = replace(engine.coordinator.plan(), compact=frozenset({(0, 0), SUM}))
-    engine.coordinator.complete(order, engine.tasks(order, 1)[0])
-    reads(engine)
-    assert collected([engine.epoch(0)]) == [(0, 6)]
-    assert reads(engine) == [("full", 3)]
 
 
 def test_the_copy_of_a_run_that_nobody_heard_of_is_not_used() -> None:
@@ -171,8 +196,8 @@ def test_a_lost_whole_state_is_noticed() -> None:
     """What lies there of the time before it does not pass for all."""
     engine = summing()
     engine.epoch()
-    order = replace(engine.coordinator.plan(), compact=frozenset({SUM}))
-    engine.coordinator.complete(order, engine.tasks(order)[0])
+    plan = compacting(engine, SUM)
+    engine.coordinator.complete(plan, engine.tasks(plan)[0])
     engine.storage._fulls.clear()
     order = engine.coordinator.plan()
     acks, _ = engine.tasks(order, 1)
@@ -203,7 +228,7 @@ def test_a_failure_of_the_user_is_an_acknowledgement() -> None:
     assert (failure.operator, failure.element, failure.cause) == ("Map", "3", "ValueError: no 3")
     assert "test_worker.py" in failure.origin
     assert LIFE == ["close map"]
-    assert engine.workers[0].take(engine.job.job_id, 0, (1, 0)) is None, "half an epoch is not kept"
+    assert list(engine.workers[0]._jobs[engine.job.job_id].tasks) == [(0, 0)], "half an epoch is not kept"
     with pytest.raises(JobFailedError, match="no 3"):
         engine.coordinator.complete(order, acks)
 
@@ -233,11 +258,10 @@ def test_acknowledgements_of_earlier_stages_get_through_a_failed_task() -> None:
 
 def test_a_failure_of_the_engine_is_an_acknowledgement_too() -> None:
     engine = summing()
-    order = engine.coordinator.plan()
+    plan = engine.coordinator.plan()
     lost = [Packet(0, 0, 0, 5, b"")]
-    packets = list(
-        run_task(engine.job.job_id, engine.local._load, SUM, order, lost, engine.storage, engine.workers[0], lambda: 0)
-    )
+    places = (engine.storage, engine.workers[0], lambda: 0)
+    packets = list(run_task(engine.job.job_id, engine.local._load, SUM, plan.order, plan.of(SUM), lost, *places))
     failure = TaskAck.decode(packets[-1].payload).failure
     assert failure is not None
     assert failure.origin == "Millrace itself"
@@ -253,12 +277,18 @@ def test_without_state_the_task_ends_with_its_epoch() -> None:
     assert LIFE == ["open", "close"]
 
 
-def test_a_new_attempt_gets_new_tasks() -> None:
+def test_what_has_done_nothing_that_failed_is_used_again_after_a_restart() -> None:
+    """The epoch fails before its second stage has run: Flink calls that local recovery."""
     engine = summing()
     engine.epoch()
-    engine.coordinator.attempt = 1
+    plan = engine.coordinator.plan()
+    source, places = (0, 0), (engine.storage, engine.workers[0], lambda: 0)
+    list(run_task(engine.job.job_id, engine.local._load, source, plan.order, plan.of(source), (), *places))
+    engine.coordinator.restart()
     assert collected([engine.epoch()]) == [(0, 2)]
-    assert LIFE == ["open", "close", "open"]
+    assert reads(engine) == []
+    assert [entry for entry in engine.storage.log if entry[1] == source] == []
+    assert LIFE == ["open"]
 
 
 def test_two_tasks_never_share_a_function() -> None:
@@ -279,7 +309,183 @@ def test_two_tasks_never_share_a_function() -> None:
 def test_orders_and_acknowledgements_travel() -> None:
     engine = summing()
     order = engine.coordinator.plan()
-    assert EpochOrder.decode(order.encode()) == order
+    assert pickle.loads(pickle.dumps(order)) == order
     acks, packets = engine.tasks(order)
     assert elements_of(packets) == [1]
     assert [type(ack).decode(ack.encode()) for ack in acks] == acks
+
+
+# -- runs that cross --------------------------------------------------------------------------------------------------
+
+
+def begun(engine: Engine, plan: EpochPlan, run: int) -> Iterator[Packet]:
+    """A run of the source's task that is not at its end."""
+    places = (engine.storage, engine.workers[0], lambda: 0)
+    packets = run_task(
+        engine.job.job_id, engine.local._load, (0, 0), plan.order, plan.of((0, 0)), (), *places, run=run
+    )
+    first = next(packets)
+    return itertools.chain([first], packets)
+
+
+def test_of_two_runs_at_once_one_gets_the_task_and_the_newer_one_leaves_it() -> None:
+    engine = summing()
+    engine.epoch()
+    before = living(engine, 0, (0, 0)).task
+    plan = engine.coordinator.plan()
+    older, newer = begun(engine, plan, 1), begun(engine, plan, 2)
+    newer_packets, older_packets = list(newer), list(older)
+    left = living(engine, 0, (0, 0))
+    assert left.task is not before
+    assert left.ran == version_of(2, 2)
+    for packets in (newer_packets, older_packets):
+        assert TaskAck.decode(packets[-1].payload).failure is None
+        assert elements_of(packets) == [2]
+
+
+def test_a_late_order_is_refused() -> None:
+    engine = summing()
+    late = engine.coordinator.plan()
+    engine.epoch()
+    before = living(engine, 0, (0, 0))
+    with pytest.raises(StaleOrderError, match="was to run epoch 1, but its job is at epoch 2 now"):
+        engine.tasks(late)
+    assert living(engine, 0, (0, 0)) is before
+    assert collected([engine.epoch()]) == [(0, 2)]
+
+
+def test_a_run_that_others_have_overtaken_leaves_nothing() -> None:
+    engine = summing()
+    engine.epoch()
+    slow = begun(engine, engine.coordinator.plan(), 7)
+    assert collected([engine.epoch()]) == [(0, 2)]
+    kept = living(engine, 0, (0, 0))
+    list(slow)
+    assert living(engine, 0, (0, 0)) is kept
+    assert collected([engine.epoch()]) == [(1, 4)]
+
+
+def test_a_run_that_nobody_listens_to_is_closed() -> None:
+    engine = summing()
+    packets = engine.local._load, SUM
+    plan = engine.coordinator.plan()
+    places = (engine.storage, engine.workers[0], lambda: 0)
+    passing = [Packet(0, ACK, 0, 0, b""), Packet(0, ACK, 0, 0, b"")]
+    running = run_task(engine.job.job_id, *packets, plan.order, plan.of(SUM), passing, *places)
+    next(running)
+    running.close()  # type: ignore[attr-defined]
+    assert LIFE == ["open", "close"]
+    assert len(engine.workers[0]) == 0
+
+
+def test_a_task_that_lives_elsewhere_is_let_go() -> None:
+    engine = summing()
+    engine.epoch()
+    cache = engine.workers[0]
+    slow = begun(engine, engine.coordinator.plan(), 1)
+    cache.let_go(engine.job.job_id, (0, 0))
+    cache.let_go(engine.job.job_id, SUM)
+    assert LIFE == ["open", "close"], "the one that does not run is closed at once"
+    list(slow)
+    assert len(cache) == 0, "the other when it is done"
+
+
+def test_a_job_that_has_ended_is_forgotten() -> None:
+    engine = summing()
+    engine.epoch()
+    cache = engine.workers[0]
+    assert len(cache) == 2
+    slow = begun(engine, engine.coordinator.plan(), 1)
+    cache.forget(engine.job.job_id)
+    list(slow)
+    assert len(cache) == 0
+    assert LIFE == ["open", "close"]
+
+
+# -- nothing changes --------------------------------------------------------------------------------------------------
+
+
+class Waits(Source[int, int]):
+    """The numbers up to ``there``, divided among the subtasks; there may be more later."""
+
+    there = 20
+
+    def get_boundedness(self) -> Boundedness:
+        return Boundedness.CONTINUOUS_UNBOUNDED
+
+    def create_enumerator(self, context: SplitEnumeratorContext[int], checkpoint: Any = None) -> QueueEnumerator[int]:
+        return QueueEnumerator(context, range(context.current_parallelism()))
+
+    def create_reader(self, context: SourceReaderContext) -> WaitsReader:
+        return WaitsReader(context.current_parallelism())
+
+
+class WaitsReader(SourceReader[int, int]):
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.next: int | None = None
+
+    def add_splits(self, splits: Sequence[int]) -> None:
+        (self.next,) = splits
+
+    def notify_no_more_splits(self) -> None:
+        """There is one for each."""
+
+    def poll_next(self, output: ReaderOutput[int]) -> InputStatus:
+        while self.next is not None and self.next < Waits.there:
+            output.collect(self.next, self.next)
+            self.next += self.step
+        return InputStatus.NOTHING_AVAILABLE
+
+    def snapshot_state(self, checkpoint_id: int) -> list[int]:
+        return [] if self.next is None else [self.next]
+
+
+def idle(parallelism: int = 3) -> Engine:
+    """A job whose sources have elements for one epoch, and then nothing, but do not end."""
+    return Engine(job_of(lambda env: waiting(env, parallelism).key_by(lambda v: v % 7).process(Sum())))
+
+
+def waiting(env: StreamExecutionEnvironment, parallelism: int) -> Any:
+    env.set_parallelism(parallelism)
+    return env.from_source(Waits(), WatermarkStrategy.for_monotonous_timestamps(), "Waits")
+
+
+def test_where_nothing_changes_nothing_is_written() -> None:
+    engine = idle()
+    for _ in range(3):
+        engine.epoch()
+    files, chains = len(engine.storage), engine.coordinator._chains.files()
+    for _ in range(20):
+        plan = engine.coordinator.plan()
+        acks, _ = engine.tasks(plan)
+        engine.coordinator.complete(plan, acks)
+        assert [ack.delta_bytes for ack in acks] == [None] * 6
+    assert len(engine.storage) == files
+    assert engine.coordinator._chains.files() == chains
+    assert engine.coordinator.plan().of((0, 0)).base < version_of(4, 0)
+
+
+def test_an_idle_task_is_rebuilt_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = idle()
+    results = [engine.epoch() for _ in range(12)]
+    results.append(engine.epoch(worker=1))
+    assert results[-1].replayed > 0
+    monkeypatch.setattr(Waits, "there", 30)
+    results.append(engine.epoch(worker=1))
+    sums = dict(collected(results))
+    assert sums == {key: sum(v for v in range(30) if v % 7 == key) for key in range(7)}
+
+
+def test_an_idle_run_of_a_failed_epoch_is_not_used_again() -> None:
+    """It has left no version, but its functions may have seen what does not count."""
+    engine = idle(1)
+    for _ in range(3):
+        engine.epoch()
+    plan = engine.coordinator.plan()
+    acks, _ = engine.tasks(plan)
+    assert {ack.delta_bytes for ack in acks} == {None}
+    engine.coordinator.restart()
+    LIFE.clear()
+    engine.epoch()
+    assert LIFE == ["close", "open"]

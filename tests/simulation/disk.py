@@ -19,6 +19,7 @@ _KINDS = (
     (re.compile(r"/chk-\d+$"), "a checkpoint"),
     (re.compile(r"/savepoint-"), "a savepoint"),
     (re.compile(r"/epochs$"), "a number"),
+    (re.compile(r"/orders/"), "orders"),
     (re.compile(r"/shared(/\d+-\d+)?$"), "state"),
 )
 
@@ -98,6 +99,26 @@ class Disk:
             raise DiskError(f"{kind}: {what}")
 
 
+class _Open:
+    """A ``StoredFile``."""
+
+    def __init__(self, content: bytes) -> None:
+        self.size = len(content)
+        self._content = content
+
+    def read(self, begin: int, length: int) -> bytes:
+        return self._content[begin : begin + length]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def __enter__(self) -> _Open:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
 class MemoryFolder:
     """A ``millrace.checkpoint.folder.Folder``."""
 
@@ -113,6 +134,22 @@ class MemoryFolder:
 
     def read(self, path: str) -> bytes:
         return self._disk.read(self._path(path))
+
+    def open(self, path: str) -> _Open:
+        return _Open(self.read(path))
+
+    def read_range(self, path: str, begin: int, length: int) -> bytes:
+        return self.open(path).read(begin, length)
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        start = len(self.uri) + 1
+        return {file[start:]: len(self._disk.files[file]) for file in self._disk.below(self._path(path))}
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """Nothing that was written is ever lost here."""
+
+    def sweep(self) -> None:
+        """Nothing is ever half written here."""
 
     def size(self, path: str) -> int | None:
         content = self._disk.files.get(self._path(path))

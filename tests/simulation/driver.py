@@ -17,7 +17,7 @@ from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.job_status import JobStatus
 from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochOrder
+from millrace.runtime.epoch import EpochPlan
 from millrace.runtime.restart_policies import FixedDelay
 from millrace.spark.savepoints import SavepointRequest, answer, failed
 
@@ -79,7 +79,7 @@ class Driver:
             if not self._lost and not isinstance(error, DriverDied):
                 self.home.close(JobStatus.FAILED)
             raise
-        self._cluster = Cluster(world, job, made.payload, self.home.state)
+        self._cluster = world.cluster = Cluster(world, job, made.payload, self.home.state)
         self._policy = FixedDelay(RESTARTS, 5)
 
     def _begin_with(self) -> Restore | None:
@@ -140,13 +140,13 @@ class Driver:
             return None
         return self._policy.on_failure(self._world.clock())
 
-    def _take_over(self, restore: Restore, order: EpochOrder) -> None:
+    def _take_over(self, restore: Restore, plan: EpochPlan) -> None:
         self._world.touch("take over")
-        self._world.promises.planned(self.job.job_id, order.epoch)
-        self._world.note(f"takes the state over in epoch {order.epoch}")
-        acks = self._cluster.run(order)
+        self._world.promises.planned(self.job.job_id, plan.epoch)
+        self._world.note(f"takes the state over in epoch {plan.epoch}")
+        acks = self._cluster.run(plan)
         self._world.touch("taken over")
-        self.coordinator.begun(order, acks)
+        self.coordinator.begun(plan, acks)
         restore.compare_states(self.coordinator.states)
 
     def _epoch(self) -> None:
@@ -165,16 +165,17 @@ class Driver:
     def _run_epoch(self, savepoint: str | None) -> EpochResult:
         world = self._world
         world.touch("plan")
-        order = self.coordinator.plan(True, savepoint)
-        world.promises.planned(self.job.job_id, order.epoch)
-        world.promises.bounded(order)
-        compact = f", compact {sorted(order.compact)}" if order.compact else ""
-        world.note(f"epoch {order.epoch} after {order.history[-3:]}{compact}{', savepoint' if savepoint else ''}")
-        acks = self._cluster.run(order)
+        plan = self.coordinator.plan(True, savepoint)
+        world.promises.planned(self.job.job_id, plan.epoch)
+        world.promises.bounded(plan, self.coordinator)
+        compacting = [task for task, own in plan.tasks.items() if own.compact]
+        compact = f", compact {compacting}" if compacting else ""
+        world.note(f"epoch {plan.epoch}{compact}{', savepoint' if savepoint else ''}")
+        acks = self._cluster.run(plan)
         self.epochs += 1
         world.touch("tasks done")
-        result = self.coordinator.complete(order, acks)
-        world.note(f"epoch {order.epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
+        result = self.coordinator.complete(plan, acks)
+        world.note(f"epoch {plan.epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
         world.touch("epoch complete")
         if result.checkpoint is not None and world.tidy:
             world.promises.check_leaks(self.home.folder.uri, world.settings.retained)
@@ -205,6 +206,10 @@ class Driver:
             if status is JobStatus.FINISHED:
                 self.coordinator.clean_up()
                 self.cleaned_up = True
+            else:
+                self.coordinator.give_up(self.home.kept_after(status))
+        with suppress(Exception):
+            self._cluster.close()
             self.coordinator.close()
         world.touch("record the end")
         world.over(self.job.job_id)

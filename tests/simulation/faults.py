@@ -22,12 +22,15 @@ DRIVER_STEPS = (
     "delete all of a checkpoint",
     "delete all of a job",
     "delete all of a savepoint",
+    "delete orders",
     "record the end",
     "record the job",
     "recover",
+    "sweep",
     "write a number",
     "write a savepoint's metadata",
     "write metadata",
+    "write orders",
 )
 """What a driver does to the world: it may die before and after."""
 
@@ -54,12 +57,13 @@ STEPS = (
 
 FAULTS = (
     *(("driver dies", step) for step in STEPS),
-    *(("driver's code fails", step) for step in ("abort", "commit", "find splits", "recover", "save the enumerator")),
-    *(("driver's code fails", f"{step}, done") for step in ("abort", "commit", "recover")),
+    *(("driver's code fails", step) for step in ("abort", "commit", "find splits", "recover", "sweep")),
+    ("driver's code fails", "save the enumerator"),
+    *(("driver's code fails", f"{step}, done") for step in ("abort", "commit", "recover", "sweep")),
     *(("delete fails", step) for step in DRIVER_STEPS if step.startswith("delete")),
     *((f"driver's write {fails}", step) for step in DRIVER_STEPS if step.startswith("write") for fails in WRITES),
     *(("read fails", step) for step in STEPS if step.startswith(("read", "list"))),
-    *(("read fails", step) for step in ("read a delta", "read a savepoint", "read a whole state")),
+    *(("read fails", step) for step in ("read a delta", "read a savepoint", "read a whole state", "read orders")),
     *(("task's write fails", f"write {what}") for what in STATE),
     *(("worker dies", f"write {what}{done}") for what in STATE for done in ("", ", done")),
     ("worker dies", "before a task"),
@@ -67,6 +71,7 @@ FAULTS = (
     ("answer lost", ""),
     ("output lost", ""),
     ("zombie", ""),
+    ("late start", ""),
     ("user code fails", "map"),
 )
 """(kind, where): what is sure to happen in some worlds, be there ever so little opportunity."""

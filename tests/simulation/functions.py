@@ -28,6 +28,9 @@ KEYS = 5
 BUCKET = 6 * STEP
 WAIT = 25
 """ms of processing time"""
+PACE = 9
+"""ms of processing time from one tick to the next"""
+TICKS = 12
 BUFFERED = 4
 END_OF_TIME = 2**62
 """A time (ms) that the watermark passes only when the input ends."""
@@ -92,6 +95,37 @@ class Keeping(KeyedProcessFunction):
 def bucket_of(timestamp: int) -> int:
     """The end of the bucket that an event-time timer closes."""
     return (timestamp // BUCKET + 1) * BUCKET
+
+
+class Ticking(KeyedProcessFunction):
+    """Timers that set the next one: ("tick", key, number) from 1 to ``TICKS``, those that are left when the input ends.
+
+    ("early", ...) would be one that has fired before its time.
+    """
+
+    def open(self, context: RuntimeContext) -> None:
+        self.ticks = context.get_state(ValueStateDescriptor("ticks", Types.LONG()))
+
+    def process_element(self, value: Record, ctx: KeyedProcessFunction.Context) -> None:
+        timers = ctx.timer_service()
+        if self.ticks.value() is None:
+            self.ticks.update(0)
+            timers.register_event_time_timer(END_OF_TIME)
+            timers.register_processing_time_timer(timers.current_processing_time() + PACE)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any]:
+        timers = ctx.timer_service()
+        ticks = self.ticks.value()
+        if ctx.time_domain() is TimeDomain.PROCESSING_TIME:
+            world().user_code("timer")
+            if timers.current_processing_time() < timestamp:
+                yield ("early", ctx.get_current_key(), timestamp)
+            last = ticks + 1
+            timers.register_processing_time_timer(timestamp + PACE)
+        else:
+            last = TICKS
+        yield from (("tick", ctx.get_current_key(), n) for n in range(ticks + 1, min(last, TICKS) + 1))
+        self.ticks.update(last)
 
 
 class CountAndSum(AggregateFunction):

@@ -91,9 +91,10 @@ class _Enumerator(SplitEnumerator[Split]):
 class _Reader(SourceReader[Record, Split]):
     def __init__(self, source: NumberedSource, subtask: int) -> None:
         self._source = source
+        self._subtask = subtask
         self._splits: list[Split] = []
         self._no_more = False
-        self._allowed = world().allowance(source.name, subtask)
+        self._allowed: int | None = None
 
     def add_splits(self, splits: Sequence[Split]) -> None:
         self._splits += splits
@@ -107,6 +108,8 @@ class _Reader(SourceReader[Record, Split]):
         self._splits = sorted((split for split in self._splits if split.next < source.count), key=lambda s: s.next)
         if not self._splits:
             return InputStatus.END_OF_INPUT if self._no_more else InputStatus.NOTHING_AVAILABLE
+        if self._allowed is None:
+            self._allowed = world().allowance(source.name, self._subtask)
         if self._allowed == 0:
             return InputStatus.NOTHING_AVAILABLE
         self._allowed -= 1
@@ -116,6 +119,7 @@ class _Reader(SourceReader[Record, Split]):
         return InputStatus.MORE_AVAILABLE
 
     def snapshot_state(self, checkpoint_id: int) -> list[Split]:
+        self._allowed = None
         return self._splits
 
 

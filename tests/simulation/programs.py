@@ -97,6 +97,24 @@ def expect_keeping() -> Results:
     return found
 
 
+# -- timers that go on by themselves ----------------------------------------------------------------------------------
+
+
+def build_ticking(env: StreamExecutionEnvironment) -> None:
+    ticks = many(env).map(f.Shaky()).uid("shaky").key_by(f.key_of).process(f.Ticking()).uid("ticking")
+    ticks.sink_to(LedgerSink()).uid("ledger")
+    ticks.map(tagged_tick).sink_to(PartSink()).uid("parts")
+
+
+def tagged_tick(tick: tuple[Any, ...]) -> Any:
+    return ("part", *tick)
+
+
+def expect_ticking() -> Results:
+    ticks = [("tick", key, number) for key in by_key(MANY) for number in range(1, f.TICKS + 1)]
+    return Counter([*ticks, *map(tagged_tick, ticks)])
+
+
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +252,7 @@ PROGRAMS = {
     program.name: program
     for program in (
         Program("keeping", build_keeping, expect_keeping(), COUNT + FEW),
+        Program("ticking", build_ticking, expect_ticking(), COUNT),
         Program(
             "windows",
             build_windows,

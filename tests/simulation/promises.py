@@ -10,12 +10,15 @@ from tests.simulation.faults import Violation
 
 from millrace.checkpoint.directory import state_files
 from millrace.checkpoint.metadata import Metadata, read_metadata
-from millrace.checkpoint.storage import stored_version
+from millrace.checkpoint.storage import ORDERS, stored_version
+from millrace.runtime.chains import TOGETHER
+from millrace.spark.orders import KEPT
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-    from millrace.runtime.epoch import EpochOrder
+    from millrace.runtime.coordinator import Coordinator
+    from millrace.runtime.epoch import EpochOrder, EpochPlan
 
 _CHECKPOINT = re.compile(r"^(?P<job>.+)/chk-\d+/_metadata$")
 _STATE = re.compile(r"^(?P<job>.+)/shared/(?P<file>.+)$")
@@ -88,9 +91,13 @@ class Promises:
         mine = [metadata for path, metadata in self._checkpoints.items() if path.startswith(job + "/")]
         if len(mine) > retained:
             raise Violation(f"{len(mine)} checkpoints are kept instead of {retained}")
+        orders = 0
         for path in self._world.disk.files:
             match = _STATE.match(path)
             if match is None or match["job"] != job or path in self._world.haunted:
+                continue
+            if match["file"].startswith(f"{ORDERS}/"):
+                orders += 1
                 continue
             stored = stored_version(match["file"])
             assert stored is not None
@@ -98,6 +105,8 @@ class Promises:
             firsts = [metadata.tasks[task].first for metadata in mine if task in metadata.tasks]
             if not firsts or epoch < min(firsts):
                 raise Violation(f"{self._world.short(path)} is still there, but no checkpoint needs it")
+        if orders > KEPT:
+            raise Violation(f"{orders} files with orders are still there")
 
     # -- epochs -------------------------------------------------------------------------------------------------------
 
@@ -107,11 +116,22 @@ class Promises:
             raise Violation(f"epoch {epoch} is run a second time")
         self._epochs.add((job_id, epoch))
 
-    def bounded(self, order: EpochOrder) -> None:
-        """What the driver remembers of past epochs, and tells every task, does not grow with their number."""
-        if len(order.history) > self._world.compact_versions + 1:
-            begins = self._world.compact_versions
-            raise Violation(f"{len(order.history)} epochs are remembered; compaction begins at {begins}")
+    def may_run(self, epoch: int, order: EpochOrder) -> None:
+        """A run of a task begins that was started for an epoch."""
+        if order.epoch != epoch:
+            raise Violation(f"a run of epoch {epoch} has found the order of epoch {order.epoch}")
+
+    def bounded(self, plan: EpochPlan, coordinator: Coordinator) -> None:
+        """What makes up the state of a task does not grow with the number of epochs, and few tasks write all they have
+        in the same one."""
+        together = max(1, len(plan.tasks) // TOGETHER)
+        most = self._world.compact_versions + 2 * len(plan.tasks) // together
+        longest = max(chain.versions for chain in coordinator._chains.tasks.values())
+        if longest > most:
+            raise Violation(f"a task has {longest} versions; compaction begins at {self._world.compact_versions}")
+        compacting = sum(own.compact for own in plan.tasks.values())
+        if compacting > together:
+            raise Violation(f"{compacting} of {len(plan.tasks)} tasks write their whole state at the same time")
 
     # -- sinks --------------------------------------------------------------------------------------------------------
 
@@ -130,7 +150,7 @@ class Promises:
 
 
 def _name(committable: Any) -> str:
-    return committable if isinstance(committable, str) else committable.name
+    return committable if isinstance(committable, str) else committable.in_progress
 
 
 class _Single:

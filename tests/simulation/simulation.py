@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from unittest.mock import patch
+from uuid import UUID
 
 from tests.simulation import current
 from tests.simulation.damage import DamagedWorld, Named
@@ -16,13 +17,17 @@ from tests.simulation.world import World
 
 from millrace.checkpoint import directory, home, restore, snapshot_files
 from millrace.common.job_status import JobStatus
+from millrace.connectors.file_system import committer, part, writer
+from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of
-from millrace.runtime import chains, checkpoints, coordinator
-from millrace.spark import savepoints
+from millrace.runtime import chains, cleaning, commits, coordinator
+from millrace.runtime.operators import sink
+from millrace.spark import orders, savepoints
 
 MOST_DRIVERS = 60
 FOLDERS = (home, restore, snapshot_files, savepoints)
 """Modules that open folders by their URIs."""
+LOGGING = (cleaning, commits, committer, directory, restore, sink)
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,11 @@ def _inside(world: World) -> Iterator[None]:
     replaced = [patch.object(module, "open_folder", world.disk.open) for module in FOLDERS]
     replaced.append(patch.object(chains, "COMPACT_BYTES", world.compact_bytes))
     replaced.append(patch.object(chains, "COMPACT_VERSIONS", world.compact_versions))
-    replaced += [patch.object(module.logger, "disabled", True) for module in (checkpoints, coordinator, directory)]
+    replaced.append(patch.object(coordinator, "SWEEP_MS", world.sweeps))
+    replaced += [patch.object(module, "part_store", lambda root: world.parts) for module in (committer, part, writer)]
+    replaced.append(patch.object(writer, "uuid", _Serial(world)))
+    replaced += [patch.object(module.logger, "disabled", True) for module in LOGGING]
+    replaced.append(patch.object(orders, "INLINE", world.inline))
     current.enter(world)
     for change in replaced:
         change.start()
@@ -88,6 +97,16 @@ def _inside(world: World) -> Iterator[None]:
         for change in replaced:
             change.stop()
         current.leave()
+
+
+class _Serial:
+    """In the place of ``uuid``: numbers in their order, so that a seed says it all."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def uuid4(self) -> UUID:
+        return UUID(int=self._world.serial() << 84)
 
 
 class _Story:
@@ -169,6 +188,7 @@ class _Story:
         seen = driver.coordinator.metrics.accumulators().get("seen")
         if not self._taken_over and driver.epochs and seen != program.seen:
             raise Violation(f"the accumulator has counted {seen} elements instead of {program.seen}")
+        world.parts.check_visible()
         if driver.cleaned_up:
             self._check_sinks(driver.job.job_id)
         job = f"{world.root}/{driver.job.job_id}/"
@@ -180,6 +200,7 @@ class _Story:
         world = self._world
         mine = tuple(owner_of(job_id, uid) for uid in ("ledger", "parts"))
         prepared = world.ledger.prepared.keys() - world.ledger.haunted
-        left = sorted(name for name in (*prepared, *world.parts.open) if name.startswith(mine))
+        hidden = [path for path in world.parts.hidden() if is_of(mine[1], path)]
+        left = sorted([name for name in prepared if name.startswith(mine)] + hidden)
         if left:
             raise Violation(f"sinks have things left that will never be seen: {left[:5]}")

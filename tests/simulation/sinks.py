@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.simulation.current import world
+from tests.simulation.part_files import encode
 
+from millrace.common.file_systems import locate
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.connectors.owner import owner_of
-
-ROLL = 3
-"""Records after which a part is full."""
+from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
+from millrace.connectors.file_system.committer import FileCommitter
+from millrace.connectors.file_system.part import PendingFile
+from millrace.connectors.file_system.writer import WriterState
+from millrace.connectors.owner import epoch_of_name, owner_of
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,16 @@ class LedgerWriter(SinkWriter[Hashable]):
         self._records: list[Hashable] = []
 
     def write(self, element: Hashable, context: SinkWriterContext) -> None:
+        world().sink_code("write")
         self._records.append(element)
 
     def prepare_commit(self) -> list[str]:
         world().user_code("prepare")
-        if not self._records:
+        records, self._records = self._records, []
+        if not records:
             return []
         name = new_name(self._context, self._uid)
-        world().ledger.prepare(name, self._records)
+        world().ledger.prepare(name, records)
         return [name]
 
 
@@ -66,98 +71,63 @@ class LedgerCommitter(Committer[str]):
 
     def recover(self, job_id: str, committables: Sequence[str], states: Sequence[Any]) -> None:
         world().driver_code("recover")
-        mine = owner_of(job_id, self._uid)
-        world().ledger.abort(
-            [name for name in world().ledger.prepared if name.startswith(mine) and name not in committables]
-        )
+        world().ledger.abort(self._unheard(job_id, committables))
         world().driver_code("recover, done")
 
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[str], states: Sequence[Any]) -> None:
+        world().driver_code("sweep")
+        world().ledger.abort(name for name in self._unheard(job_id, committables) if epoch_of_name(name) <= epoch)
+        world().driver_code("sweep, done")
 
-@dataclass(frozen=True)
-class Part:
-    """A part, and how much of it counts."""
-
-    name: str
-    length: int
+    def _unheard(self, job_id: str, committables: Sequence[str]) -> list[str]:
+        mine = owner_of(job_id, self._uid)
+        return [name for name in world().ledger.prepared if name.startswith(mine) and name not in committables]
 
 
-@dataclass(frozen=True)
-class PartSink(Sink[Hashable]):
-    """Parts that are appended to over several epochs: writers have state."""
+class PartSink(FileSink[Hashable]):
+    """The real thing, on files of the world: parts that are appended to over several epochs."""
 
-    uid: str = ""
-
-    def for_operator(self, uid: str) -> PartSink:
-        return replace(self, uid=uid)
-
-    def create_writer(self, context: WriterInitContext) -> PartWriter:
-        return PartWriter(context, self.uid, ())
-
-    def restore_writer(self, context: WriterInitContext, states: Sequence[Part]) -> PartWriter:
-        return PartWriter(context, self.uid, states)
+    def __init__(self) -> None:
+        policy = RollingPolicy.default_rolling_policy(part_size=60, rollover_interval=300, inactivity_interval=200)
+        super().__init__(
+            FileSink.for_row_format("/parts", Lines())
+            .with_rolling_policy(policy)
+            .with_bucket_check_interval(50)
+            .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        )
 
     def create_committer(self) -> PartCommitter:
-        return PartCommitter(self.uid)
+        return PartCommitter(locate("/parts"), self._uid)
 
 
-class PartWriter(SinkWriter[Hashable]):
-    def __init__(self, context: WriterInitContext, uid: str, states: Sequence[Part]) -> None:
-        self._context = context
-        self._uid = uid
-        self._full: list[Part] = []
-        self._open: Part | None = None
-        for part in states:
-            world().parts.cut(part.name, part.length)
-            if self._open is not None:
-                self._full.append(self._open)  # from a subtask that is no more
-            self._open = part
+class Lines:
+    """A line for each record; fails now and then."""
 
-    def write(self, element: Hashable, context: SinkWriterContext) -> None:
-        if self._open is None:
-            self._open = Part(new_name(self._context, self._uid), 0)
-            world().parts.begin(self._open.name)
-        world().parts.append(self._open.name, element)
-        self._open = replace(self._open, length=self._open.length + 1)
-        if self._open.length >= ROLL:
-            self._roll()
-
-    def _roll(self) -> None:
-        if self._open is not None:
-            self._full.append(self._open)
-            self._open = None
-
-    def flush(self, end_of_input: bool) -> None:
-        world().user_code("flush")
-        if end_of_input:
-            self._roll()
-
-    def prepare_commit(self) -> list[Part]:
-        return self._full
-
-    def snapshot_state(self, checkpoint_id: int) -> list[Part]:
-        return [] if self._open is None else [self._open]
+    def encode(self, element: Hashable) -> bytes:
+        world().sink_code("encode")
+        world().user_code("encode")
+        return encode(element)
 
 
-class PartCommitter(Committer[Part]):
-    def __init__(self, uid: str) -> None:
-        self._uid = uid
+class PartCommitter(FileCommitter):
+    """Fails now and then, as its files do."""
 
-    def commit(self, committables: Sequence[Part]) -> None:
-        for part in committables:
-            world().driver_code("commit")
-            world().parts.finish(part.name, part.length)
-            world().driver_code("commit, done")
+    def abort(self, committables: Sequence[PendingFile]) -> None:
+        world().driver_code("abort")
+        super().abort(committables)
+        world().driver_code("abort, done")
 
-    def abort(self, committables: Sequence[Part]) -> None:
-        """A part that was begun in an earlier epoch is gone on with: ``recover`` knows which."""
-
-    def recover(self, job_id: str, committables: Sequence[Part], states: Sequence[Part]) -> None:
+    def recover(self, job_id: str, committables: Sequence[PendingFile], states: Sequence[WriterState]) -> None:
         world().driver_code("recover")
-        mine = owner_of(job_id, self._uid)
-        keep = {part.name for part in (*committables, *states)}
-        for name in [name for name in world().parts.open if name.startswith(mine) and name not in keep]:
-            world().parts.remove(name)
+        super().recover(job_id, committables, states)
         world().driver_code("recover, done")
+
+    def sweep(
+        self, job_id: str, epoch: int, committables: Sequence[PendingFile], states: Sequence[WriterState]
+    ) -> None:
+        world().driver_code("sweep")
+        super().sweep(job_id, epoch, committables, states)
+        world().driver_code("sweep, done")
 
 
 @dataclass(frozen=True)
@@ -170,6 +140,7 @@ class PlainSink(Sink[Hashable]):
 
 class PlainWriter(SinkWriter[Hashable]):
     def write(self, element: Hashable, context: SinkWriterContext) -> None:
+        world().sink_code("show")
         world().seen(element)
 
 

@@ -1,4 +1,4 @@
-"""What the sinks of a simulated program write to. It notices broken promises at once."""
+"""What the two-phase sink of a simulated program writes to. It notices broken promises at once."""
 
 from __future__ import annotations
 
@@ -63,45 +63,3 @@ class Ledger:
             if name in self.committed:
                 raise Violation(f"transaction {name} is to be aborted, but it is committed")
             self.prepared.pop(name, None)
-
-
-class Parts:
-    """Files that sinks append to over several epochs; the part up to some length is what counts."""
-
-    def __init__(self, world: World) -> None:
-        self.open: dict[str, Records] = {}
-        self.finished: dict[str, Records] = {}
-        self._world = world
-
-    def begin(self, name: str) -> None:
-        if name in self.open or name in self.finished:
-            raise Violation(f"part {name} is begun twice: a number was used again")
-        self.open[name] = []
-
-    def cut(self, name: str, length: int) -> None:
-        """Go on with a part as it was at the end of an epoch."""
-        if name in self.finished:
-            raise Violation(f"part {name} is to be gone on with, but it is finished")
-        content = self.open.get(name)
-        if content is None or len(content) < length:
-            there = "gone" if content is None else f"{len(content)} records long"
-            raise Violation(f"part {name} is to be gone on with at length {length}, but it is {there}")
-        del content[length:]
-
-    def append(self, name: str, record: Hashable) -> None:
-        self.open[name].append(record)
-
-    def finish(self, name: str, length: int) -> None:
-        """Called on the driver."""
-        if name in self.finished:
-            return
-        content = self.open.get(name)
-        if content is None or len(content) < length:
-            raise Violation(f"part {name} of {length} records is to be committed, but there is {content}")
-        self._world.promises.may_commit(name)
-        del self.open[name]
-        self.finished[name] = content[:length]
-        self._world.ledger.show(name, self.finished[name])
-
-    def remove(self, name: str) -> None:
-        self.open.pop(name, None)

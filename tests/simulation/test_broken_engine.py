@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.simulation.current import world
+from tests.simulation.part_files import OpenPart
 from tests.simulation.simulation import simulate
 
-from millrace.checkpoint import storage
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.runtime import epoch, versions, worker
+from millrace.connectors.file_system.part import RowPart
+from millrace.connectors.file_system.writer import FileWriter, WriterState
+from millrace.runtime import chains, exchange, versions, worker
+from millrace.runtime.between import Between
+from millrace.runtime.chains import Chains, TaskChain, TaskFiles
 from millrace.runtime.checkpoints import Checkpoints
 from millrace.runtime.commits import Commits
 from millrace.runtime.coordinator import Coordinator
+from millrace.runtime.epoch import TaskAck
 from millrace.runtime.loops import Loops
-from millrace.runtime.reading import ReadingState
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.reading import ReadingSnapshot
+from millrace.runtime.storage import TaskId
+from millrace.runtime.wiring import Fork
+from millrace.spark import orders
 
 ENOUGH = 2_000
 """seeds, one of which must find it"""
-RARE = {"does not record which numbers are in use": 1442}
+RARE = {"does not record which numbers are in use": 698}
 """mistakes that few seeds find -> one that does, as long as the simulation draws as it does now"""
 
-_conclude, _go_on = Coordinator._conclude, ReadingState.go_on
+_conclude, _snapshot, _digest = Coordinator._conclude, SourceOperator.snapshot, exchange._digest
+_add = TaskChain.add
 
 
 def nothing(*_: Any) -> None:
@@ -34,22 +47,98 @@ def commits_before_it_records(self: Coordinator, order: Any) -> Any:
     return _conclude(self, order)
 
 
-def takes_the_next_number(self: CheckpointDirectory) -> int:
+def takes_the_next_number(self: CheckpointDirectory, listing: Any = None) -> int:
     return max([0, *self.numbers()]) + 1
 
 
-def has_forgotten_the_positions(self: ReadingState, snapshot: Any) -> None:
-    _go_on(self, snapshot)
-    self.splits = {}
+def without_its_splits(self: SourceOperator) -> Any:
+    times, finished, _ = _snapshot(self)
+    return times, finished, ()
+
+
+def digest_of_any_run(edge: int, channel: int, target: int, number: int, run: int) -> int:
+    return _digest(edge, channel, target, number, 1)
 
 
 def same_for_all_runs(epoch: int, run: int) -> int:
     return versions.version_of(epoch, 1)
 
 
-def same_for_all_lists_of_runs(history: Sequence[int], runs: Sequence[int]) -> tuple[int, ...]:
-    return versions.versions_of(history, [min(run, 1) for run in runs])
+def takes_idle_tasks_for_new_ones(self: Chains) -> Any:
+    return {task: TaskFiles() if chain.ran > chain.head else chain.files() for task, chain in self.tasks.items()}
 
+
+def gives_idle_tasks_a_version(self: TaskChain, ack: TaskAck) -> None:
+    _add(self, replace(ack, delta_bytes=ack.delta_bytes or 0))
+
+
+def compacts_all_at_once(self: Chains) -> frozenset[TaskId]:
+    return frozenset(task for task, chain in self.tasks.items() if chain.urgency >= 1)
+
+
+def spares_nothing(self: Commits, job_id: str, epoch: int) -> None:
+    for _, committer in self._committers.values():
+        committer.sweep(job_id, epoch, (), ())
+
+
+def keeps_nothing(self: Commits, job_id: str, kept: Any) -> None:
+    for id in self._committers:
+        self._recover(job_id, id, (), ())
+
+
+class HeldElsewhere:
+    """What timers emit between epochs lies where it outlives the task."""
+
+    def __init__(self) -> None:
+        self.lists: dict[Any, list[Any]] = {}
+
+    def create(self, between: Between, members: Any) -> None:
+        _create_between(between, members)
+        for member in between._members:
+            member.fork._held = self.lists.setdefault((world().root, member.info.uid, member.subtask), [])
+
+    def release(self, fork: Fork) -> None:
+        held = list(fork._held)
+        fork._held.clear()
+        for tag, chunk in held:
+            fork._send(tag, chunk)
+
+
+def settles_without_failing(self: Between) -> None:
+    self._failure = None
+    _settle(self)
+
+
+class InPlace:
+    """How parts were gone on with once: in the same file, after what counts for nothing was cut off, unless an epoch in
+    between had failed."""
+
+    def __init__(self) -> None:
+        self.epochs: dict[tuple[str, int], int] = {}
+        """state of a part -> the epoch at whose end it was taken"""
+        self.at = 0
+
+    def create(self, writer: FileWriter[Any], config: Any, context: Any, states: Any = ()) -> None:
+        self.at = context.get_checkpoint_id()
+        _create(writer, config, context, states)
+
+    def snapshot_state(self, writer: FileWriter[Any], checkpoint_id: int) -> list[WriterState]:
+        states = _snapshot_state(writer, checkpoint_id)
+        self.epochs.update({(part.in_progress, part.size): checkpoint_id for part in states[0].parts})
+        return states
+
+    def open(self, part: RowPart) -> Any:
+        state = part._state
+        if part._own is not None and self.epochs[state.in_progress, state.size] + 1 == self.at:
+            part._own, part._written, part._kept = None, state.size, state.size
+            part._store.cut(state.in_progress, state.size)  # type: ignore[attr-defined]
+            return OpenPart(part._store, state.in_progress, part._store._names[state.in_progress])  # type: ignore[arg-type, attr-defined]
+        return _open(part)
+
+
+_create, _snapshot_state, _open = FileWriter.__init__, FileWriter.snapshot_state, RowPart._open
+_create_between, _settle = Between.__init__, Between.settle
+_in_place, _elsewhere = InPlace(), HeldElsewhere()
 
 Replaced = list[tuple[Any, str, Callable[..., Any]]]
 
@@ -62,14 +151,35 @@ MISTAKES: dict[str, Replaced] = {
     "never deletes old checkpoints": [(Checkpoints, "_delete", nothing)],
     "uses the numbers of epochs again": [(CheckpointDirectory, "unused_epoch", takes_the_next_number)],
     "does not record which numbers are in use": [(CheckpointDirectory, "reserve", nothing)],
-    "forgets how far its sources are": [(ReadingState, "go_on", has_forgotten_the_positions)],
+    "forgets how far its sources are": [(SourceOperator, "snapshot", without_its_splits)],
+    "sends splits again that their tasks have": [(ReadingSnapshot, "unknown", lambda self, s: list(self.splits[s]))],
+    "forgets what goes round in loops": [(ReadingSnapshot, "unknown", lambda self, subtask: [])],
     "takes a loop for ended that begins again": [(Loops, "begin_from", Loops.restore)],
     "does not notice that packets come from two runs": [(Coordinator, "_check_exchanges", nothing)],
+    "goes on with a part in the file of another run": [
+        (FileWriter, "__init__", lambda self, *given: _in_place.create(self, *given)),
+        (FileWriter, "snapshot_state", lambda self, number: _in_place.snapshot_state(self, number)),
+        (RowPart, "_open", lambda self: _in_place.open(self)),
+    ],
+    "takes back what waits for its commit": [(Commits, "sweep", spares_nothing)],
+    "takes back what a checkpoint names that stays": [(Commits, "give_up", keeps_nothing)],
+    "does not look at the runs of packets": [(exchange, "_digest", digest_of_any_run)],
     "takes one run of a task for another": [
         (worker, "version_of", same_for_all_runs),
-        (epoch, "versions_of", same_for_all_lists_of_runs),
-        (storage, "versions_of", same_for_all_lists_of_runs),
+        (chains, "version_of", same_for_all_runs),
     ],
+    "lets a late run find the order of another epoch": [(orders, "_path", lambda order: "orders/current")],
+    "goes on with a task that has done what does not count": [(worker, "_is_clean", lambda live, own: True)],
+    "touches sinks between epochs": [(Fork, "holding", lambda self: nullcontext())],
+    "forgets what was held back between epochs": [(Fork, "release", lambda self: self._held.clear())],
+    "keeps what was held back when the task is rebuilt": [
+        (Between, "__init__", lambda self, members: _elsewhere.create(self, members)),
+        (Fork, "release", lambda self: _elsewhere.release(self)),
+    ],
+    "does not tell what went wrong between epochs": [(Between, "settle", settles_without_failing)],
+    "forgets idle tasks when it goes on": [(Chains, "files", takes_idle_tasks_for_new_ones)],
+    "looks for files of idle tasks": [(TaskChain, "add", gives_idle_tasks_a_version)],
+    "writes all whole states in the same epoch": [(Chains, "to_compact", compacts_all_at_once)],
 }
 
 

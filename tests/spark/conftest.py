@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MakeEnvironment = Callable[..., StreamExecutionEnvironment]
+TIGHT_BYTES = 2 * 1024 * 1024
 
 
 class Watch(PlainListener):
@@ -86,3 +87,17 @@ def environment(spark: SparkSession) -> MakeEnvironment:
         return env.set_parallelism(parallelism).set_runtime_mode(mode)
 
     return make
+
+
+@pytest.fixture
+def tight_results(spark: SparkSession) -> Iterator[None]:
+    """Spark refuses results of more than 2 MB; it asks its configuration for each job."""
+    configuration: Any = spark.sparkContext._jsc.sc().conf()  # type: ignore[union-attr]
+    before = configuration.get("spark.driver.maxResultSize", "1g")
+    configuration.set("spark.driver.maxResultSize", str(TIGHT_BYTES))
+    try:
+        with pytest.raises(Exception, match="maxResultSize"):
+            spark.range(200_000).selectExpr("uuid()").collect()
+        yield
+    finally:
+        configuration.set("spark.driver.maxResultSize", before)

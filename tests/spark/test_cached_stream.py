@@ -9,12 +9,6 @@ import pytest
 from tests.spark.conftest import MakeEnvironment
 from tests.spark.test_graphs import Logged
 
-from millrace.checkpoint.home import JobHome
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.restart_policies import NoRestart
-from millrace.spark.runner import JobRunner
-from millrace.spark.submit import JobSettings
-
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_later_jobs_read_what_the_first_one_kept(environment: MakeEnvironment, tmp_path: Path, batch: bool) -> None:
@@ -33,23 +27,3 @@ def test_later_jobs_read_what_the_first_one_kept(environment: MakeEnvironment, t
     assert Counter(calls.read_text().splitlines()) == {f"call {n}": 2 for n in range(50)}
     env.close()
     assert list(kept.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("cached", "batch", "what"),
-    [
-        (False, False, "a job that runs in several epochs keeps its state"),
-        (True, False, "a job with cache() keeps the elements"),
-        (True, True, "a job with cache() keeps the elements"),
-        (False, True, None),
-    ],
-)
-def test_what_a_cluster_needs_a_directory_for(
-    environment: MakeEnvironment, tmp_path: Path, cached: bool, batch: bool, what: str | None
-) -> None:
-    stream = environment(1, batch).from_sequence(1, 2)
-    (stream.cache() if cached else stream).print()
-    job = stream.get_execution_environment().job_graph()
-    settings = JobSettings(None, {}, 1, bounded=True, batch=batch, epoch_interval_ms=100, restart=NoRestart())
-    home = JobHome(job.job_id, None, str(tmp_path))
-    assert JobRunner(job, b"", settings, Coordinator(job, lambda: 0), home)._keeps_in_files() == what

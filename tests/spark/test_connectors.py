@@ -114,8 +114,9 @@ class LedgerWriter(SinkWriter[int]):
         self.entries.append((element, context.timestamp()))
 
     def prepare_commit(self) -> list[Any]:
-        self.written += len(self.entries)
-        return [(self.context.get_checkpoint_id(), self.context.get_index_of_subtask(), self.entries, os.getpid())]
+        entries, self.entries = self.entries, []
+        self.written += len(entries)
+        return [(self.context.get_checkpoint_id(), self.context.get_index_of_subtask(), entries, os.getpid())]
 
     def snapshot_state(self, checkpoint_id: int) -> list[int]:
         return [self.written]

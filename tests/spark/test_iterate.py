@@ -11,7 +11,7 @@ from tests.spark.test_execution import endless
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark import runner
+from millrace.spark import orders
 
 
 class Reached(KeyedProcessFunction):
@@ -51,7 +51,7 @@ def both(element: tuple[int, int]) -> list[tuple[int, int]]:
 def test_a_breadth_first_search(
     environment: MakeEnvironment, watch: Watch, batch: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "ORDER_LIMIT", 700)  # so that some orders travel in a file
+    monkeypatch.setattr(orders, "INLINE", 700)  # so that some orders travel in a file
     loop = environment(2, batch).from_collection([(1, 0)]).iterate()
     reached = loop.key_by(lambda element: element[0]).process(Reached())
     loop.close_with(reached.flat_map(both))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from millrace.spark.archives import unpack
 from millrace.spark.shipping import SPARK, Shipping, locate
+from millrace.spark.unpacking import unpack
 
 
 class Context:

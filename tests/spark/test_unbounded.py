@@ -57,6 +57,40 @@ def test_processing_time_timers_of_an_endless_job(environment: MakeEnvironment) 
         assert all(later[1] > earlier[1] for earlier, later in itertools.pairwise(told)), "the state goes on"
 
 
+class Beat(KeyedProcessFunction):
+    """Says how often it fired, 50 ms after the last time."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> None:
+        if self.count.value() is None:
+            self.count.update(0)
+            self.set_next(ctx)
+
+    def set_next(self, ctx: KeyedProcessFunction.Context) -> None:
+        timers = ctx.timer_service()
+        timers.register_processing_time_timer(timers.current_processing_time() + 50)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[int]:
+        self.count.update(self.count.value() + 1)
+        self.set_next(ctx)
+        yield self.count.value()
+
+
+def test_a_chain_of_timers_does_not_wait_for_epochs(environment: MakeEnvironment, watch: Watch) -> None:
+    env = environment(1, **{"millrace.epoch.interval-ms": 1_000})
+    beats = endless(env, per_second=20).key_by(lambda value: 0).process(Beat())
+    found = []
+    with beats.execute_and_collect("beats") as values:
+        for value in values:
+            found.append(value)
+            if len(found) == 60:
+                break
+    assert found == list(range(1, 61))
+    assert len(watch.epochs) <= 20, "at their borders alone two could fire in each"
+
+
 class Slowly(MapFunction):
     def map(self, value: str) -> str:
         time.sleep(0.001)

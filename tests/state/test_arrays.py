@@ -217,7 +217,8 @@ def test_values_without_their_classes() -> None:
     array, described = encode(values)
     ((card, pair),) = decode(array, without_classes(described))
     assert card == {"suit": "HEARTS", "points": 1, "notes": ["x"]}
-    assert pair["left"] == 1 and isinstance(pair["right"], bytes)
+    assert pair["left"] == 1
+    assert repr(pair["right"]) == f"<{Thing.__module__}.Thing text='a'>"
     ((card, pair),) = decode(array, without_classes(described, hashable=True))
     assert card == ("HEARTS", 1, ["x"]) and pair[0] == 1
     array, described = encode([{Pair(1, 2): Pair(3, 4)}, {}])

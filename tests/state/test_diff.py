@@ -25,7 +25,7 @@ MANY = 1_000
 
 def compared(before: SavepointWriter, after: SavepointWriter, folder: Path, limit: int = MANY) -> Difference:
     a, b = before.write(str(folder / "a")), after.write(str(folder / "b"))
-    return compare_savepoints(open_snapshot(a), open_snapshot(b), limit)
+    return compare_savepoints(open_snapshot(a, trust=True), open_snapshot(b, trust=True), limit)
 
 
 def the_state(found: Difference) -> StateDifference:
@@ -115,7 +115,8 @@ def test_timers(tmp_path: Path) -> None:
     ]
     state = the_state(compared(*writers, tmp_path))
     assert (state.name, state.removed, state.added, state.changed) == ("event-time timers", 1, 2, 0)
-    assert [(key, timer.timestamp) for (key, timer), *_ in map(_parts, state.examples)] == [(1, 1), (6, 4), (0, 5)]
+    found = {(key, timer.timestamp) for (key, timer), *_ in map(_parts, state.examples)}
+    assert found == {(1, 1), (6, 4), (0, 5)}
 
 
 def _parts(example: Example) -> tuple[Any, Any, Any]:
@@ -168,7 +169,8 @@ def test_two_moments_of_a_job(tmp_path: Path) -> None:
     job.epoch()
     job.epoch(tmp_path / "a")
     job.epoch(tmp_path / "b")
-    found = compare_savepoints(open_snapshot(str(tmp_path / "a")), open_snapshot(str(tmp_path / "b")), MANY)
+    a, b = (open_snapshot(str(tmp_path / name), trust=True) for name in "ab")
+    found = compare_savepoints(a, b, MANY)
     operators = {operator.uid: operator for operator in found.operators}
     assert operators["numbers"].notes == ("its splits or their positions differ",)
     states = {state.name: state for state in operators["states"].states}

@@ -70,7 +70,7 @@ def as_rows(frame: DataFrame) -> list[Any]:
 
 
 def test_spark_reads_the_files_of_a_savepoint(spark: SparkSession, lives: tuple[str, str]) -> None:
-    for name, view in views(SavepointReader.read(lives[0])).items():
+    for name, view in views(SavepointReader.read(lives[0], trust=True)).items():
         frame = view.to_spark(spark)
         expected = sorted(map(repr, view.to_arrow().to_pylist()))
         assert as_rows(frame) == expected, name
@@ -80,7 +80,7 @@ def test_spark_reads_the_files_of_a_savepoint(spark: SparkSession, lives: tuple[
 
 
 def test_a_checkpoint_comes_through_the_driver(spark: SparkSession, lives: tuple[str, str]) -> None:
-    savepoint, checkpoint = map(SavepointReader.read, lives)
+    savepoint, checkpoint = (SavepointReader.read(path, trust=True) for path in lives)
     for name in ("value", "memo", "list"):
         frame = checkpoint.keyed_state("states", name).to_spark(spark)
         assert as_rows(frame) == as_rows(savepoint.keyed_state("states", name).to_spark(spark))
@@ -96,7 +96,7 @@ def test_types_that_spark_has_not(spark: SparkSession, tmp_path: Path) -> None:
     writer = SavepointWriter.new()
     for name, (value, _, _) in values.items():
         writer.keyed_state("op", ValueStateDescriptor(name, OBJECT), [value], lambda row: 0)
-    reader = SavepointReader.read(writer.write(str(tmp_path / "s")))
+    reader = SavepointReader.read(writer.write(str(tmp_path / "s")), trust=True)
     for name, (_, type_name, expected) in values.items():
         frame = reader.keyed_state("op", name).to_spark(spark)
         assert frame.dtypes == [("key", "bigint"), ("value", type_name)]
@@ -105,12 +105,12 @@ def test_types_that_spark_has_not(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_state_that_holds_nothing(spark: SparkSession, tmp_path: Path) -> None:
     path = SavepointWriter.new().keyed_state("op", TOTAL, [], "a").write(str(tmp_path / "s"))
-    assert SavepointReader.read(path).keyed_state("op", "total").to_spark(spark).count() == 0
+    assert SavepointReader.read(path, trust=True).keyed_state("op", "total").to_spark(spark).count() == 0
 
 
 def test_spark_reads_the_folder_itself(spark: SparkSession, lives: tuple[str, str]) -> None:
     frame = spark.read.parquet(f"file://{lives[0]}/states-states/largest-*.parquet")
-    expected = dict(SavepointReader.read(lives[0]).keyed_state("states", "largest").items())
+    expected = dict(SavepointReader.read(lives[0], trust=True).keyed_state("states", "largest").items())
     assert {row.key: row.value for row in frame.collect()} == expected
 
 
@@ -151,17 +151,17 @@ def test_a_function_runs_on_spark_as_it_does_here(spark: SparkSession, tmp_path:
         writer.list_state("lists", ListStateDescriptor("list", LONG), rows, "amount")
         paths.append(writer.write(str(tmp_path / name)))
     # Rows of one key come in any order, so lists are in any.
-    readers = list(map(SavepointReader.read, paths))
+    readers = [SavepointReader.read(path, trust=True) for path in paths]
     lists = [
         {key: Counter(memos) for key, memos in reader.keyed_state("totals", "memos").items()} for reader in readers
     ]
     assert lists[0] == lists[1]
     assert {user: sum(memos.values()) for user, memos in lists[0].items()} == Counter(n % KEYS for n in range(100))
-    found = compare_savepoints(open_snapshot(paths[0]), open_snapshot(paths[1]), 5)
+    found = compare_savepoints(open_snapshot(paths[0], trust=True), open_snapshot(paths[1], trust=True), 5)
     assert {state.name for operator in found.operators for state in operator.states} <= {"memos"}
     assert set(readers[0].timers("totals").items()) == {(n % KEYS, Timer("event", n)) for n in range(100)}
     files = {path.relative_to(tmp_path / "spark").as_posix() for path in (tmp_path / "spark").rglob("*.parquet")}
-    known = {file.path for saved in open_snapshot(paths[0]).metadata.saved.values() for file in saved.files}
+    known = {file.path for saved in open_snapshot(paths[0], trust=True).metadata.saved.values() for file in saved.files}
     assert files == known
     assert len({path.split("-")[-3] for path in known if "/total-" in path}) == 3, "a file for each task"
 
@@ -186,7 +186,7 @@ def test_a_failure_on_spark_reads_as_one_here(spark: SparkSession, tmp_path: Pat
 def test_without_a_row_the_states_are_there(spark: SparkSession, tmp_path: Path) -> None:
     rows = OperatorTransformation.bootstrap_with(amounts(spark, 0)).key_by("user").transform(Begin())
     path = SavepointWriter.new().with_operator("totals", rows).write(str(tmp_path / "s"))
-    assert [(state.name, state.rows) for state in SavepointReader.read(path).states("totals")] == [
+    assert [(state.name, state.rows) for state in SavepointReader.read(path, trust=True).states("totals")] == [
         ("total", 0),
         ("memos", 0),
     ]

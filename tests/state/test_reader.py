@@ -41,7 +41,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def reader(saved: str) -> SavepointReader:
-    return SavepointReader.read(saved)
+    return SavepointReader.read(saved, trust=True)
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def test_names_that_are_not_there(reader: SavepointReader, ask: Any, text: str) 
 
 def test_a_state_that_holds_nothing_is_an_empty_table(tmp_path: Path) -> None:
     path = SavepointWriter.new().keyed_state("op", ValueStateDescriptor("none", Types.LONG()), [], "a")
-    view = SavepointReader.read(path.write(str(tmp_path / "savepoint"))).keyed_state("op", "none")
+    view = SavepointReader.read(path.write(str(tmp_path / "savepoint")), trust=True).keyed_state("op", "none")
     assert (view.to_arrow().num_rows, view.to_arrow().schema.names) == (0, ["key", "value"])
     assert list(view.items()) == [] and list(view.tables()) == []
 
@@ -275,16 +275,16 @@ def test_a_state_that_holds_nothing_is_an_empty_table(tmp_path: Path) -> None:
 def test_the_directory_of_a_job_is_its_last_checkpoint(tmp_path: Path) -> None:
     job = SavedJob(collecting(every_state, 2), tmp_path, checkpoint_every=1)
     paths = [job.epoch().checkpoint for _ in range(3)]
-    reader = SavepointReader.read(str(tmp_path / job.job.job_id))
+    reader = SavepointReader.read(str(tmp_path / job.job.job_id), trust=True)
     assert reader.metadata.path == paths[-1]
-    assert SavepointReader.read(f"{paths[-1]}/_metadata").metadata == reader.metadata
+    assert SavepointReader.read(f"{paths[-1]}/_metadata", trust=True).metadata == reader.metadata
 
 
 def test_where_there_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="is no checkpoint or savepoint: it has no file _metadata"):
-        SavepointReader.read(str(tmp_path))
+        SavepointReader.read(str(tmp_path), trust=True)
     with pytest.raises(SnapshotError, match="is no checkpoint or savepoint: it has no file _metadata"):
-        SavepointReader.read(str(tmp_path / "missing"))
+        SavepointReader.read(str(tmp_path / "missing"), trust=True)
 
 
 @pytest.fixture
@@ -295,7 +295,7 @@ def savepoint(tmp_path: Path) -> Path:
 
 
 def test_damage_is_named(savepoint: Path) -> None:
-    reader = SavepointReader.read(str(savepoint))
+    reader = SavepointReader.read(str(savepoint), trust=True)
     files = sorted((savepoint / "states-states").glob("value-*.parquet"))
     files[0].write_bytes(files[0].read_bytes()[:-1] + b"x")
     with pytest.raises(CorruptFileError, match=rf"{files[0]} is corrupt: its checksum is wrong"):
@@ -310,7 +310,7 @@ def test_pandas_and_arrow_read_the_files_themselves(savepoint: Path) -> None:
     """They need nothing of Millrace."""
     parts = [pandas.read_parquet(file) for file in sorted((savepoint / "states-states").glob("largest-*.parquet"))]
     frame = pandas.concat(parts)
-    expected = dict(SavepointReader.read(str(savepoint)).keyed_state("states", "largest").items())
+    expected = dict(SavepointReader.read(str(savepoint), trust=True).keyed_state("states", "largest").items())
     assert dict(zip(frame["key"], frame["value"])) == expected
     assert list(frame.columns) == ["key_group", "key", "value"]
     files = sorted((savepoint / "states-states").glob("value-*.parquet"))
@@ -333,7 +333,7 @@ def test_files_are_read_one_after_the_other(tmp_path: Path, monkeypatch: pytest.
         return read(folder, file)
 
     monkeypatch.setattr(millrace.state.opened, "read_rows", reading)
-    view = SavepointReader.read(path).keyed_state("op", "list")
+    view = SavepointReader.read(path, trust=True).keyed_state("op", "list")
     for iterate in (view.items, view.tables):
         loaded.clear()
         walk = iter(iterate())
@@ -354,10 +354,10 @@ def test_values_of_the_main_module_are_found_by_the_classes_given(tmp_path: Path
     writer = SavepointWriter.new().keyed_state("op", descriptor, [Own("a")], key=lambda own: own.text)
     path = writer.write(str(tmp_path / "savepoint"))
     with pytest.raises(Exception, match="Own"):
-        list(SavepointReader.read(path).keyed_state("op", "own").items())
-    ((key, own),) = SavepointReader.read(path, classes=[Own]).keyed_state("op", "own").items()
+        list(SavepointReader.read(path, trust=True).keyed_state("op", "own").items())
+    ((key, own),) = SavepointReader.read(path, classes=[Own], trust=True).keyed_state("op", "own").items()
     assert (key, type(own), own.text) == ("a", Own, "a")
-    (row,) = SavepointReader.read(path).keyed_state("op", "own").to_arrow().to_pylist()
+    (row,) = SavepointReader.read(path, trust=True).keyed_state("op", "own").to_arrow().to_pylist()
     assert row["value"].startswith("<__main__.Own: ") and "can't be unpickled here" in row["value"]
 
 

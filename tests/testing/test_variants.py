@@ -84,7 +84,7 @@ def test_finds_changes_that_are_not_in_a_delta() -> None:
     def make() -> OperatorHarness:
         return OperatorHarness(lambda: Forgetful(Sum()), key_selectors=[lambda v: 0])
 
-    with pytest.raises(AssertionError, match=r"variant 'deltas to stale copies, seed \d+'"):
+    with pytest.raises(AssertionError, match=r"variant 'rebuilt from deltas, seed \d+'"):
         check_variants(make, NUMBERS)
 
 

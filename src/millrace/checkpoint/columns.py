@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from millrace.checkpoint.classes import Classes
 from millrace.checkpoint.evolution import Problem, change_of, examine
+from millrace.checkpoint.inert import inert_loads
 from millrace.checkpoint.pickles import decode_pickles, encode_pickles
 from millrace.checkpoint.records import (
     CLASS_FORMS,
@@ -34,6 +35,8 @@ __all__ = ["check", "check_keys", "children", "classes_of", "decode", "encode"]
 
 Described = dict[str, Any]
 
+INERT = "pickled data"
+"""Form of a column of pickles that are only looked at; no file says so of itself."""
 DEEPEST = 12
 """Values that go deeper are pickled as a whole: they may contain themselves."""
 _NONE = type(None)
@@ -113,6 +116,8 @@ def _decode_present(array: Any, description: Described, known: Classes) -> list[
         return DECODERS[form](array, description)
     if form == "pickle":
         return decode_pickles(array, description, known)
+    if form == INERT:
+        return list(map(inert_loads, array.to_numpy(zero_copy_only=False).tolist()))
     decode_inner = partial(decode, known=known)
     if form in CLASS_FORMS:
         return decode_class(array, description, decode_inner, known)

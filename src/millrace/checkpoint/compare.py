@@ -12,8 +12,8 @@ from millrace.checkpoint.state_files import check_states
 from millrace.checkpoint.stored_types import compare_stored
 from millrace.checkpoint.window_forms import check_windows
 from millrace.runtime.job import JobGraph
-from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.snapshot import JobSnapshot
+from millrace.runtime.specs import Window
 from millrace.runtime.state.info import StateInfo
 
 
@@ -61,8 +61,8 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
             rescaled = place.parallelism != info.parallelism
             change = f", {place.parallelism} -> {info.parallelism} subtasks" if rescaled else ""
             names = ", ".join(repr(state.name) for state in metadata.states.get(uid, ()))
-            if place.windows is not None and issubclass(info.factory, WindowOperatorBase):
-                problem = check_windows(place.windows, info.args[0])
+            if place.windows is not None and isinstance(info.spec, Window):
+                problem = check_windows(place.windows, info.spec.strategy)
                 incompatible += [] if problem is None else [f"{title}: {problem}"]
             saved = metadata.saved.get(uid, SavedOperator())
             incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from millrace.checkpoint.alive import Heartbeat, is_left_alone
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import Folder, open_folder
+from millrace.checkpoint.folder import Folder, LocalFolder, open_folder
 from millrace.checkpoint.storage import FolderStorage
 from millrace.common.file_systems import absolute
 from millrace.common.job_status import JobStatus
 from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
+from millrace.runtime.cleaning import Cleaner
+from millrace.runtime.snapshot import JobSnapshot
+from millrace.util.private_folder import make_shared
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,18 @@ class JobHome:
 
     :param state_directory: where jobs without durable checkpoints keep their state; None: a temporary directory.
     :param scratch: where temporary directories are made; None: where the system has them.
+    :param trust_directory: whether all who can write to the directories may be trusted; else the folder is this user's
+        alone.
+    :raises NotPrivateError: it is there, and others could have written to it.
     """
 
     def __init__(
-        self, job_id: str, plan: CheckpointPlan | None, state_directory: str | None, scratch: str | None = None
+        self,
+        job_id: str,
+        plan: CheckpointPlan | None,
+        state_directory: str | None,
+        scratch: str | None = None,
+        trust_directory: bool = False,
     ) -> None:
         self._plan = plan
         self._temporary: str | None = None
@@ -48,8 +61,27 @@ class JobHome:
         else:
             self._temporary = tempfile.mkdtemp(prefix="millrace-", dir=scratch)
             self.folder = open_folder(self._temporary).child(f"job-{job_id}")
+        if isinstance(self.folder, LocalFolder):
+            make_shared(self.folder.uri, trust_directory)
         self.durable = durable is not None
-        self.checkpoints = CheckpointDirectory(self.folder)
+        self.checkpoints = CheckpointDirectory(self.folder, self.durable)
+        self._heartbeat: Heartbeat | None = None
+
+    def announce(self) -> None:
+        """From now on others can see that this process drives the job, until ``close`` or ``fall_silent``. What dead
+        drivers have left beside it goes."""
+        if self._temporary is not None:
+            return  # nobody else looks for it there
+        self._heartbeat = Heartbeat(self.folder)
+        self._heartbeat.start()
+        if not self.durable:
+            _sweep(self.folder.uri)
+
+    def fall_silent(self) -> None:
+        """This process drives the job no more, and does not know whether it is over."""
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat is not None:
+            heartbeat.stop()
 
     @property
     def state(self) -> Folder:
@@ -59,14 +91,21 @@ class JobHome:
     def storage(self) -> FolderStorage:
         return self.checkpoints.storage()
 
-    def recorder(self, clock: Callable[[], int]) -> Checkpoints | None:
+    def recorder(self, clock: Callable[[], int], cleaner: Cleaner | None = None) -> Checkpoints | None:
         """What records the checkpoints, None without."""
-        return None if self._plan is None else Checkpoints(self._plan.settings, self.checkpoints, clock)
+        return None if self._plan is None else Checkpoints(self._plan.settings, self.checkpoints, clock, cleaner)
+
+    def kept_after(self, status: JobStatus) -> list[JobSnapshot]:
+        """The checkpoints that stay when the job has ended so."""
+        return self.checkpoints.snapshots() if self._keeps(status) else []
 
     def close(self, status: JobStatus) -> None:
         """The job has ended: delete what nobody shall go on from."""
-        if not self._keeps(status):
-            with contextlib.suppress(OSError):
+        self.fall_silent()
+        with contextlib.suppress(OSError):
+            if self._keeps(status):
+                self.folder.sweep()
+            else:
                 self.checkpoints.delete_all()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
@@ -79,3 +118,15 @@ class JobHome:
         if status is JobStatus.CANCELED:
             return retention is ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
         return retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+
+
+def _sweep(own: str) -> None:
+    """Delete the folders of jobs whose drivers have died, beside one of a job: nobody goes on from what is in them."""
+    parent = os.path.dirname(own)
+    if not os.path.isdir(parent):
+        return  # another kind of file system, of which nobody knows how to list directories
+    for entry in os.scandir(parent):
+        if entry.name.startswith("job-") and entry.path != own:
+            folder = open_folder(entry.path)
+            if is_left_alone(folder):
+                folder.delete_tree()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from millrace.checkpoint.alive import living_driver
 from millrace.checkpoint.compare import Comparison, compare, compare_states
-from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_files
+from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes
 from millrace.checkpoint.errors import SnapshotError
 from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import CHECKPOINT, Metadata, read_metadata
+from millrace.checkpoint.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
+from millrace.checkpoint.trust import check_trusted
 from millrace.common.file_systems import absolute
 from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.epoch import EpochOrder
+from millrace.runtime.epoch import EpochPlan
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.versions import first_of_epoch
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Restore:
     coordinator: Coordinator
     metadata: Metadata
     comparison: Comparison
-    order: EpochOrder | None
+    order: EpochPlan | None
     """lets the tasks take over their state; None: they go on from their own files"""
     claimed: bool = False
     """whether the files belong to the job now"""
@@ -40,41 +45,85 @@ class Restore:
             dispose(self.uri)
 
 
-def restore_from(path: str, coordinator: Coordinator, allow_non_restored: bool, claim: bool) -> Restore:
-    """Let a new job begin with what lies at a path or URI.
+def restore_from(
+    path: str, coordinator: Coordinator, allow_non_restored: bool, claim: bool, trust_directory: bool = False
+) -> Restore:
+    """Let a new job begin with what lies at a path or URI: its pickles run.
 
-    :raises SnapshotError: there is nothing usable there; the text names the file.
+    A checkpoint may be of a job that still runs: then what that job has prepared with its sinks is its own business.
+
+    :param trust_directory: whether everybody who could have written it may be trusted.
+    :raises NotPrivateError: somebody else could have.
+    :raises SnapshotError: there is nothing usable there; the text names the file. Or ``claim`` is for what a running
+        job needs.
     :raises RestoreError: the program does not fit.
     """
-    folder = open_folder(snapshot_path(path))
-    metadata = read_metadata(folder)
-    check_files(base_folder(folder, metadata), metadata)
+    folder, metadata = _open(path)
+    if not trust_directory:
+        check_trusted(folder, base_folder(folder, metadata), metadata)
+    driver = living_driver(_parent(folder)) if metadata.kind == CHECKPOINT else None
+    if driver is not None:
+        if claim:
+            raise SnapshotError(
+                f"{folder.uri} can't be claimed: its job {metadata.job_id} still runs ({driver}). Stop it, or use the "
+                f"claim mode NO_CLAIM, or a savepoint"
+            )
+        logger.warning(
+            "%s is of job %s, which still runs (%s): both go on from there, and what it has prepared with its sinks is "
+            "left alone",
+            folder.uri,
+            metadata.job_id,
+            driver,
+        )
     snapshot = metadata.snapshot()
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored)
-    order = coordinator.begin_from(snapshot, folder.uri, ended=metadata.kind == CHECKPOINT)
+    ended = metadata.kind == CHECKPOINT and driver is None
+    order = coordinator.begin_from(snapshot, folder.uri, ended)
     return Restore(folder.uri, coordinator, metadata, comparison, order, claim)
 
 
+def _open(path: str) -> tuple[Folder, Metadata]:
+    """What lies at a path, and is whole; of the directory of a job its newest checkpoint that is."""
+    folder = open_folder(absolute(path).rstrip("/").removesuffix(f"/{METADATA}"))
+    if folder.size(METADATA) is not None:
+        metadata = read_metadata(folder)
+        base = base_folder(folder, metadata)
+        check_sizes(base.uri, metadata, base.sizes())
+        return folder, metadata
+    directory = CheckpointDirectory(folder)
+    listing = directory.listing()
+    if not listing.usable:
+        raise SnapshotError(f"{folder.uri} is no checkpoint or savepoint: it has no file {METADATA}")
+    number, metadata, damaged = directory.newest(listing)
+    _warn(directory, number, damaged)
+    return folder.child(f"chk-{number}"), metadata
+
+
 def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore | None:
-    """Let a new driver go on with the job of one that died, from its last checkpoint; None if there is none, and the
-    job begins anew.
+    """Let a new driver go on with the job of one that died, from its last checkpoint that is whole; None if there is
+    none, and the job begins anew.
 
     The program may have changed meanwhile: then its tasks take the state over as from a savepoint.
+
+    :raises SnapshotError: there are checkpoints, and all are damaged; about the newest.
     """
-    numbers = directory.numbers()
-    if not numbers:
-        coordinator.begin_anew(directory.unused_epoch())
+    listing = directory.listing()
+    next_epoch = directory.unused_epoch(listing)
+    directory.folder.sweep()
+    if not listing.usable:
+        coordinator.begin_anew(next_epoch)
         directory.drop_unneeded(())
         return None
-    place = directory.folder.child(f"chk-{numbers[-1]}")
-    metadata = directory.read(numbers[-1])
-    check_files(directory.shared, metadata)
+    number, metadata, damaged = directory.newest(listing)
+    _warn(directory, number, damaged)
+    place = directory.folder.child(f"chk-{number}")
     snapshot = metadata.snapshot()
-    next_epoch = directory.unused_epoch()
-    kept = directory.kept()
+    kept = directory.kept(listing, until=number)
     if coordinator.checkpoints is not None:
         coordinator.checkpoints.adopt(kept)
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored=False)
+    for broken, error in damaged.items():
+        directory.set_aside(broken, error)
     if not snapshot.fits(coordinator.job):
         order = coordinator.begin_from(snapshot, place.uri, ended=True, next_epoch=next_epoch)
     else:
@@ -82,6 +131,20 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
         coordinator.go_on(snapshot, next_epoch)
     directory.drop_unneeded(kept)  # not before their numbers are out of use
     return Restore(place.uri, coordinator, metadata, comparison, order)
+
+
+def _warn(directory: CheckpointDirectory, number: int, damaged: Mapping[int, SnapshotError]) -> None:
+    """Say which checkpoints could not be used, and what follows from that."""
+    for broken, error in damaged.items():
+        logger.warning(
+            "checkpoint %s/chk-%d is of no use (%s): going on from %s/chk-%d, the one before. What sinks have "
+            "committed since then is written a second time",
+            directory.folder.uri,
+            broken,
+            error,
+            directory.folder.uri,
+            number,
+        )
 
 
 def dispose(path: str) -> None:

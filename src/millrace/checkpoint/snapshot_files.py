@@ -16,23 +16,20 @@ from millrace.checkpoint.adapt import adapt
 from millrace.checkpoint.compare import state_changes
 from millrace.checkpoint.compatibility import adapter
 from millrace.checkpoint.directory import SHARED
-from millrace.checkpoint.errors import MissingFileError
+from millrace.checkpoint.earlier import keyed_state, rest_of, rests
 from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
-from millrace.checkpoint.state_files import iter_states, read_operator_states, write_states
-from millrace.checkpoint.storage import chain_files
-from millrace.checkpoint.task_file import read_task_file
+from millrace.checkpoint.state_files import iter_states, read_operator_state, write_states
 from millrace.checkpoint.window_forms import convert_windows
 from millrace.runtime.epoch import SavedSubtask
 from millrace.runtime.job import OperatorInfo
-from millrace.runtime.keygroups import group_range, key_group
-from millrace.runtime.member import OperatorDeltas
-from millrace.runtime.operators.window import WindowOperatorBase
+from millrace.runtime.keygroups import group_range
 from millrace.runtime.pickling import dumps
 from millrace.runtime.snapshot import OperatorPlace
-from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
+from millrace.runtime.specs import Window
+from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend
 from millrace.runtime.state.info import KEYED, StateInfo
-from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend
+from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.redistribute import redistribute
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.state.tables import ListTable, MapTable
@@ -67,10 +64,11 @@ class FolderSnapshots:
         earlier = load(open_folder(uri), metadata, place, info, subtask)
         if earlier is None:
             return None
-        keyed = earlier.keyed
-        if issubclass(info.factory, WindowOperatorBase):
-            keyed = convert_windows(keyed, place.windows, info.args[0], earlier.watermark)
-        states = metadata.states.get(info.uid, ())
+        states, keyed = metadata.states.get(info.uid, ()), earlier.keyed
+        if metadata.kind != SAVEPOINT:
+            keyed = _settled(keyed, states, wanted)
+        if isinstance(info.spec, Window):
+            keyed = convert_windows(keyed, place.windows, info.spec.strategy, earlier.watermark)
         return replace(earlier, keyed=_adapted(keyed, states, wanted), adapt=partial(_adapted_operator_state, states))
 
 
@@ -83,8 +81,8 @@ def _metadata(uri: str) -> Metadata:
 def _adapted(
     pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted
 ) -> Iterator[KeyedDelta]:
-    """The pieces with values of the types that the functions want now."""
-    before = {description.name: description for description in descriptions if description.scope == KEYED}
+    """The pieces, of full state, with values of the types that the functions want now."""
+    before = _keyed(descriptions)
     for piece in pieces:
         adapted = {}
         for name, (kind, entries) in piece.items():
@@ -92,6 +90,23 @@ def _adapted(
             if change is not _MISFIT:
                 adapted[name] = (kind, entries if change is None else adapt(kind, entries, change))
         yield adapted
+
+
+def _settled(
+    pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted
+) -> Iterator[KeyedDelta]:
+    """Changes, where those of states whose values have another type now have become full state."""
+    before = _keyed(descriptions)
+    collected = KeyedStateBackend()
+    for piece in pieces:
+        changing = {name for name in piece if _change(before.get(name), wanted(name)) is not None}
+        collected.apply({name: change for name, change in piece.items() if name in changing})
+        yield {name: change for name, change in piece.items() if name not in changing}
+    yield collected.full()
+
+
+def _keyed(descriptions: Iterable[StateDescription]) -> dict[str, StateDescription]:
+    return {description.name: description for description in descriptions if description.scope == KEYED}
 
 
 _MISFIT = object()
@@ -129,7 +144,7 @@ def _from_savepoint(
         return None
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
     keyed = iter_states(folder, saved.files, groups)
-    shared = read_operator_states(folder, saved.files, place.parallelism, info.parallelism)[subtask]
+    shared = read_operator_state(folder, saved.files, place.parallelism, info.parallelism, subtask)
     smalls = tuple(None if small is None else pickle.loads(base64.b64decode(small)) for small in saved.smalls)
     return EarlierState(keyed, shared, _present(smalls), saved.watermark)
 
@@ -138,53 +153,22 @@ def _from_checkpoint(
     folder: Folder, metadata: Metadata, place: OperatorPlace, info: OperatorInfo, subtask: int
 ) -> EarlierState:
     files = open_folder(folder.uri.rstrip("/").rpartition("/")[0]).child(SHARED)
-    parts = [EarlierSubtask(files, metadata, place, number) for number in range(place.parallelism)]
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
-    whole = len(parts) == info.parallelism and place.max_parallelism == info.max_parallelism
-
-    def keyed() -> Iterator[KeyedDelta]:
-        for number, part in enumerate(parts):
-            state = part.keyed.full()
-            if whole and number == subtask:
-                yield state
-            elif not whole:
-                yield only_keys(state, lambda key: key_group(key, info.max_parallelism) in groups)
-
-    shared = redistribute([part.operator.full() for part in parts], info.parallelism)[subtask]
+    keyed = keyed_state(files, metadata, place, groups, info.max_parallelism)
+    if place.parallelism == info.parallelism and not _has_union(metadata, place):
+        own = rest_of(files, metadata, place, subtask)
+        # As long as there are as many subtasks as before, each looks at its own only.
+        return EarlierState(keyed, own.shared, _present((own.small,) * place.parallelism), own.watermark)
+    parts = rests(files, metadata, place)
+    shared = redistribute([part.shared for part in parts], info.parallelism)[subtask]
     watermark = min(part.watermark for part in parts)
-    return EarlierState(keyed(), shared, _present(tuple(part.small for part in parts)), watermark)
+    return EarlierState(keyed, shared, _present(tuple(part.small for part in parts)), watermark)
+
+
+def _has_union(metadata: Metadata, place: OperatorPlace) -> bool:
+    return any(state.kind == Distribution.UNION.value for state in metadata.states.get(place.uid, ()))
 
 
 def _present(smalls: tuple[Any, ...]) -> tuple[Any, ...]:
     """Nothing, if no subtask had anything."""
     return smalls if any(small is not None for small in smalls) else ()
-
-
-class EarlierSubtask:
-    """One earlier subtask of an operator, put together from the files of its task."""
-
-    def __init__(self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int) -> None:
-        self.keyed = KeyedStateBackend()
-        self.operator = OperatorStateBackend()
-        self.small: Any = None
-        self.watermark = 0
-        task = (place.stage, place.offset + subtask)
-        for name, _ in chain_files(task, metadata.tasks[task], metadata.history):
-            path = f"{folder.uri}/{name}"
-            try:
-                content = folder.read(name)
-            except FileNotFoundError:
-                raise MissingFileError(path) from None
-            for piece in read_task_file(path, content, lambda uid: uid == place.uid):
-                self._apply(piece[place.uid])
-
-    def _apply(self, state: OperatorDeltas) -> None:
-        keyed, shared, small, gate, _ = state
-        if keyed is not None:
-            self.keyed.apply(keyed)
-        if shared is not None:
-            self.operator.apply(shared)
-        if small is not None:
-            self.small = small
-        if gate is not None:
-            self.watermark = gate[0][0]

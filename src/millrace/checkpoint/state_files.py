@@ -20,9 +20,12 @@ from millrace.checkpoint.columns import check, check_keys, classes_of
 from millrace.checkpoint.errors import CorruptFileError, MissingFileError
 from millrace.checkpoint.evolution import EvolutionError, Problem
 from millrace.checkpoint.folder import Folder
+from millrace.checkpoint.kept import KeptBytes
+from millrace.checkpoint.sections import BY_ADDRESS
 from millrace.checkpoint.state_file import StateFile
 from millrace.checkpoint.state_rows import (
     Table,
+    by_key_group,
     explode,
     explode_operator_state,
     groups_of,
@@ -30,16 +33,17 @@ from millrace.checkpoint.state_rows import (
     implode_operator_state,
     of_key_groups,
 )
+from millrace.checkpoint.stored_file import Seekable, StoredFile
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.operator_state import Distribution, OperatorDelta
-from millrace.runtime.state.redistribute import redistribute
+from millrace.runtime.state.redistribute import shares
 
 __all__ = [
     "check_states",
     "iter_states",
     "main_classes",
     "read_content",
-    "read_operator_states",
+    "read_operator_state",
     "read_rows",
     "read_states",
     "write_states",
@@ -47,11 +51,17 @@ __all__ = [
 
 KEYED, OPERATOR = "keyed", "operator"
 ROWS_IN_A_FILE = 250_000
+ROWS_TOGETHER = 2_000
+"""A row group has so many rows at least; it begins and ends with a key group."""
+GATHERED = 100_000
+"""Entries of small pieces that go to a file together."""
 METADATA = b"millrace"
 """the entry of a file's metadata that describes it, as JSON"""
 _REPETITIVE = ["key_group", "namespace", "window_start", "window_end"]
 """columns that are worth a dictionary; in others looking for equal values costs more than it saves"""
 _NO_CLASSES: dict[str, type] = {}
+_kept = KeptBytes(16 * 1024 * 1024)
+"""files of operator state, of which several tasks of a process may need the same"""
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -73,15 +83,29 @@ def write_states(
     """
     writer = _Writer(folder, prefix, subtask, run)
     with _without_collector():
-        for piece in keyed:
-            for name, (kind, entries) in piece.items():
-                for table in explode(kind, entries, max_parallelism, ROWS_IN_A_FILE):
-                    if len(table[0]):
-                        writer.write(name, KEYED, kind, table)
+        for name, kind, entries in _gathered(keyed):
+            for table in explode(kind, entries, max_parallelism, ROWS_IN_A_FILE):
+                if len(table[0]):
+                    writer.write(name, KEYED, kind, table)
         for name, (distribution, entry) in (operator or {}).items():
             kind = distribution.value
             writer.write(name, OPERATOR, kind, explode_operator_state(kind, entry))
     return writer.files
+
+
+def _gathered(pieces: Iterable[KeyedDelta]) -> Iterator[tuple[str, str, dict[Any, Any]]]:
+    """(state, kind, entries): neighbouring pieces of a state together, where that is not too much."""
+    name, kind, waiting = "", "", dict[Any, Any]()
+    for piece in pieces:
+        for state, (other, entries) in piece.items():
+            fits = state == name and other in BY_ADDRESS and len(waiting) + len(entries) <= GATHERED
+            if waiting and not fits:
+                yield name, kind, waiting
+                waiting = {}
+            name, kind = state, other
+            waiting.update(entries)
+    if waiting:
+        yield name, kind, waiting
 
 
 class _Writer:
@@ -95,7 +119,7 @@ class _Writer:
         # The numbers alone make the name unique, whatever is left of the state's own.
         path = f"{self._prefix}/{_file_name(state)}-{self._writer}-{len(self.files)}.parquet"
         about = {"state": state, "scope": scope, "kind": kind, "subtask": self._subtask, "columns": described}
-        content = _parquet(rows.replace_schema_metadata({METADATA: json.dumps(about)}))
+        content = _parquet(rows.replace_schema_metadata({METADATA: json.dumps(about)}), scope == KEYED)
         size = self._folder.write(path, [content])
         checksum = zlib.crc32(content)
         groups = groups_of(rows) if scope == KEYED else None
@@ -108,9 +132,23 @@ def _file_name(state: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "_", state).strip("_.-")[:60] or "state"
 
 
-def _parquet(rows: Any) -> memoryview:
+def _parquet(rows: Any, keyed: bool) -> memoryview:
+    """Keyed rows are sorted by key group, with row groups of their own for those that have many."""
+    if keyed:
+        rows, parts = by_key_group(rows, ROWS_TOGETHER)
+    else:
+        parts = [slice(0, len(rows))]
     buffer = io.BytesIO()
-    pq.write_table(rows, buffer, compression="zstd", compression_level=1, use_dictionary=_REPETITIVE)
+    with pq.ParquetWriter(
+        buffer,
+        rows.schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=_REPETITIVE,
+        write_page_checksum=True,
+    ) as writer:
+        for part in parts:
+            writer.write_table(rows.slice(part.start, part.stop - part.start))
     return buffer.getbuffer()
 
 
@@ -150,9 +188,7 @@ def read_states(
 def _add_keyed(folder: Folder, file: StateFile, key_groups: range | None, known: Classes, keyed: KeyedDelta) -> None:
     if file.scope != KEYED or not _may_hold(file, key_groups):
         return
-    rows = read_rows(folder, file)
-    if key_groups is not None:
-        rows = of_key_groups(rows, key_groups)
+    rows = read_rows(folder, file) if key_groups is None else _rows_of(folder, file, key_groups)
     if len(rows):
         entries = keyed.setdefault(file.state, (file.kind, {}))[1]
         with _naming(file), _without_collector():
@@ -166,19 +202,57 @@ def _may_hold(file: StateFile, key_groups: range | None) -> bool:
     return lowest < key_groups.stop and highest >= key_groups.start
 
 
-def read_operator_states(
+def read_operator_state(
     folder: Folder,
     files: Iterable[StateFile],
     earlier_parallelism: int,
     parallelism: int,
+    subtask: int,
     known: Classes = _NO_CLASSES,
-) -> list[OperatorDelta]:
-    """The operator state that each of ``parallelism`` subtasks begins with, given the files of all earlier ones."""
-    of_subtask: dict[int, list[StateFile]] = {subtask: [] for subtask in range(earlier_parallelism)}
+) -> OperatorDelta:
+    """The operator state that one of ``parallelism`` subtasks begins with, given the files of all earlier ones: what
+    ``redistribute`` says, from the files that it takes."""
+    by_state: dict[str, list[StateFile]] = {}
+    for file in sorted((file for file in files if file.scope == OPERATOR), key=lambda file: file.subtask):
+        by_state.setdefault(file.state, []).append(file)
+    states: OperatorDelta = {}
+    dealt = 0
+    for name, parts in by_state.items():
+        distribution = Distribution(parts[0].kind)
+        if distribution is Distribution.BROADCAST:
+            parts = [file for file in parts if file.subtask == subtask % earlier_parallelism]
+        elif distribution is Distribution.SPLIT_DISTRIBUTE and earlier_parallelism == parallelism:
+            parts = [file for file in parts if file.subtask == subtask]
+        elif distribution is Distribution.SPLIT_DISTRIBUTE:
+            items = sum(file.rows for file in parts)
+            entry = (0, _items_of(folder, parts, shares(items, parallelism, dealt)[subtask], known))
+            dealt += items
+            if entry[1]:
+                states[name] = (distribution, entry)
+            continue
+        found = _operator_state(folder, parts, known)
+        if name in found and (found[name][1] if distribution is Distribution.BROADCAST else found[name][1][1]):
+            states[name] = found[name]
+    return states
+
+
+def _items_of(folder: Folder, files: Iterable[StateFile], share: range, known: Classes) -> list[Any]:
+    """Some of the items of a list that lies in several files."""
+    items: list[Any] = []
+    start = 0
     for file in files:
-        if file.scope == OPERATOR:
-            of_subtask[file.subtask].append(file)
-    return redistribute([_operator_state(folder, own, known) for own in of_subtask.values()], parallelism)
+        if share.start < start + file.rows and start < share.stop:
+            _, found = _operator_entry(folder, file, known)
+            items += found[max(share.start - start, 0) : share.stop - start]
+        start += file.rows
+    return items
+
+
+def _operator_entry(folder: Folder, file: StateFile, known: Classes) -> Any:
+    content = _kept.get(folder.uri, file.path, lambda: read_content(folder, file))
+    rows = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    with _naming(file):
+        return implode_operator_state(file.kind, rows, file.columns, known)
 
 
 def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) -> OperatorDelta:
@@ -186,9 +260,7 @@ def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) 
     for file in files:
         if file.scope != OPERATOR:
             continue
-        distribution, rows = Distribution(file.kind), read_rows(folder, file)
-        with _naming(file):
-            entry = implode_operator_state(file.kind, rows, file.columns, known)
+        distribution, entry = Distribution(file.kind), _operator_entry(folder, file, known)
         if file.state not in states:
             states[file.state] = (distribution, entry)
         elif distribution is not Distribution.BROADCAST:
@@ -202,17 +274,52 @@ def read_rows(folder: Folder, file: StateFile) -> Any:
     return pq.ParquetFile(content).read(use_threads=False)  # a task has one core
 
 
-def read_content(folder: Folder, file: StateFile) -> Any:
-    """The bytes of a file, which are what was written. Raises ``MissingFileError``, ``CorruptFileError``."""
+def _rows_of(folder: Folder, file: StateFile, key_groups: range) -> Any:
+    """The rows of some key groups; only the row groups that have some are read, each page with a checksum of its
+    own."""
+    if file.groups is None or (file.groups[0] in key_groups and file.groups[1] in key_groups):
+        return of_key_groups(read_rows(folder, file), key_groups)
+    with _opened(folder, file) as stored:
+        source = pa.PythonFile(Seekable(stored), mode="r")
+        try:
+            parquet = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=True)
+            if parquet.num_row_groups == 1:
+                return of_key_groups(read_rows(folder, file), key_groups)
+            chosen = _overlapping(parquet.metadata, key_groups)
+            return of_key_groups(parquet.read_row_groups(chosen, use_threads=False), key_groups)
+        except (OSError, pa.ArrowException) as error:
+            raise CorruptFileError(f"{folder.uri}/{file.path}", str(error)) from error
+
+
+def _overlapping(metadata: Any, key_groups: range) -> list[int]:
+    """The row groups that may have rows of some key groups."""
+    column = metadata.schema.names.index("key_group")
+    found = []
+    for number in range(metadata.num_row_groups):
+        extremes = metadata.row_group(number).column(column).statistics
+        if extremes is None or (extremes.min < key_groups.stop and extremes.max >= key_groups.start):
+            found.append(number)
+    return found
+
+
+def _opened(folder: Folder, file: StateFile) -> StoredFile:
     path = f"{folder.uri}/{file.path}"
     try:
-        content = folder.read(file.path)
+        stored = folder.open(file.path)
     except FileNotFoundError:
         raise MissingFileError(path) from None
-    if len(content) != file.size:
-        raise CorruptFileError(path, f"it has {len(content)} bytes, not {file.size}")
+    if stored.size != file.size:
+        stored.close()
+        raise CorruptFileError(path, f"it has {stored.size} bytes, not {file.size}")
+    return stored
+
+
+def read_content(folder: Folder, file: StateFile) -> Any:
+    """The bytes of a file, which are what was written. Raises ``MissingFileError``, ``CorruptFileError``."""
+    with _opened(folder, file) as stored:
+        content = stored.read(0, file.size)
     if zlib.crc32(content) != file.checksum:
-        raise CorruptFileError(path, "its checksum is wrong")
+        raise CorruptFileError(f"{folder.uri}/{file.path}", "its checksum is wrong")
     return content
 
 

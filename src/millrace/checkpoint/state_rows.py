@@ -25,7 +25,15 @@ from millrace.checkpoint.key_groups import key_groups
 from millrace.datastream.window import TimeWindow
 from millrace.runtime.state.address import Scoped
 
-__all__ = ["explode", "explode_operator_state", "groups_of", "implode", "implode_operator_state", "of_key_groups"]
+__all__ = [
+    "by_key_group",
+    "explode",
+    "explode_operator_state",
+    "groups_of",
+    "implode",
+    "implode_operator_state",
+    "of_key_groups",
+]
 
 Entries = dict[Any, Any]
 """of a table, in full form"""
@@ -154,6 +162,20 @@ def groups_of(table: Any) -> list[int]:
     """The lowest and the highest key group of some rows."""
     extremes = pc.min_max(table[KEY_GROUP])
     return [extremes["min"].as_py(), extremes["max"].as_py()]
+
+
+def by_key_group(table: Any, least: int) -> tuple[Any, list[slice]]:
+    """The rows in the order of their key groups, and parts of ``least`` rows or more that share no key group."""
+    groups = table[KEY_GROUP].to_numpy()
+    order = np.argsort(groups, kind="stable")  # rows of one address stay together
+    ordered = groups[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]).tolist()
+    parts, begin = [], 0
+    for end in [*starts[1:], len(ordered)]:
+        if end - begin >= least or end == len(ordered):
+            parts.append(slice(begin, end))
+            begin = end
+    return table.take(pa.array(order)), parts
 
 
 def of_key_groups(table: Any, groups: range) -> Any:

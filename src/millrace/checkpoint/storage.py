@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
 
 from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder
-from millrace.checkpoint.task_file import read_task_file, task_file
-from millrace.runtime.chains import TaskChain
+from millrace.checkpoint.task_file import TaskFile, task_file, together
+from millrace.runtime.chains import TaskFiles
 from millrace.runtime.member import TaskDelta
 from millrace.runtime.storage import TaskId
-from millrace.runtime.versions import epoch_and_run, first_of_epoch, versions_of
+from millrace.runtime.versions import Past, epoch_and_run, first_of_epoch
 
+ORDERS = "orders"
+"""The folder beside the tasks' state with orders that are too large to travel with every task."""
 _NAME = re.compile(r"^(\d+)-(\d+)/(\d+)-\d+\.(?:delta|full)$")
 
 
@@ -23,42 +27,59 @@ def state_path(task: TaskId, version: int, kind: str) -> str:
     return f"{stage}-{partition}/{epoch}-{run}.{kind}"
 
 
-def chain_files(task: TaskId, chain: TaskChain, history: Sequence[int]) -> list[tuple[str, int]]:
+def chain_files(task: TaskId, files: TaskFiles) -> list[tuple[str, int]]:
     """The files that a task's state consists of, in the order in which they are applied, with their sizes."""
-    whole, *changes = versions_of(history, chain.runs)
-    files = [(state_path(task, version, "delta"), size) for version, size in zip(changes, chain.delta_bytes)]
-    if chain.full_bytes is not None:
-        files.insert(0, (state_path(task, whole, "full"), chain.full_bytes))
-    return files
+    named = [(state_path(task, version, "delta"), size) for version, size in files.since()]
+    if files.whole_bytes is not None:
+        named.insert(0, (state_path(task, files.whole, "full"), files.whole_bytes))
+    return named
 
 
 class FolderStorage:
-    """A ``StateStorage``: one file per task and version, written once."""
+    """A ``StateStorage``: one file per task and version, written once.
 
-    def __init__(self, folder: Folder) -> None:
+    :param key_groups: uid of an operator -> number of its key groups, for who writes (``JobGraph.key_groups``).
+    """
+
+    def __init__(self, folder: Folder, key_groups: Mapping[str, int] = MappingProxyType({})) -> None:
         self._folder = folder
+        self._key_groups = key_groups
 
-    def write_delta(self, task: TaskId, version: int, delta: TaskDelta) -> int:
-        return self._folder.write(state_path(task, version, "delta"), task_file([delta]))
+    def write_delta(self, task: TaskId, version: int, past: Past, delta: TaskDelta) -> int:
+        content = task_file([delta], self._key_groups, whole=False, past=past)
+        return self._folder.write(state_path(task, version, "delta"), content)
 
     def write_full(self, task: TaskId, version: int, pieces: Iterable[TaskDelta]) -> int:
-        return self._folder.write(state_path(task, version, "full"), task_file(pieces))
+        return self._folder.write(state_path(task, version, "full"), task_file(pieces, self._key_groups, whole=True))
 
     def read_delta(self, task: TaskId, version: int) -> TaskDelta:
         delta: TaskDelta = {}
-        for section in self._sections(state_path(task, version, "delta")):
-            delta.update(section)
+        for piece in self._pieces(state_path(task, version, "delta")):
+            for uid, state in piece.items():
+                delta[uid] = state if uid not in delta else together(delta[uid], state)
         return delta
 
     def read_full(self, task: TaskId, version: int) -> Iterator[TaskDelta]:
-        return self._sections(state_path(task, version, "full"))
+        return self._pieces(state_path(task, version, "full"))
 
-    def _sections(self, path: str) -> Iterator[TaskDelta]:
+    def read_past(self, task: TaskId, version: int) -> Past:
+        with self._file(state_path(task, version, "delta")) as file:
+            return file.past()
+
+    def _pieces(self, path: str) -> Iterator[TaskDelta]:
+        with self._file(path) as file:
+            for section, state in file.read(lambda section: True):
+                yield {section.uid: state}
+
+    @contextmanager
+    def _file(self, path: str) -> Iterator[TaskFile]:
+        name = f"{self._folder.uri}/{path}"
         try:
-            content = self._folder.read(path)
+            file = self._folder.open(path)
         except FileNotFoundError:
-            raise MissingVersionError(f"{self._folder.uri}/{path}") from None
-        return read_task_file(f"{self._folder.uri}/{path}", content)
+            raise MissingVersionError(name) from None
+        with file:
+            yield TaskFile(name, file)
 
     def discard(self, task: TaskId, before: int) -> None:
         stage, partition = task

@@ -10,6 +10,8 @@ from millrace.common.job_status import JobStatus
 from millrace.datastream.defaults import Submission
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
+
     from millrace.spark.submit import SparkJobClient
 
 
@@ -54,10 +56,10 @@ class Jobs:
         _cancel([*self._detached, *self._collecting])
 
 
-def spark_runs() -> bool:
-    """Whether this process has a Spark session already."""
+def spark_context() -> SparkContext | None:
+    """Spark's context if this process has one already. Does not import Spark."""
     pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+    return None if pyspark is None else pyspark.SparkContext._active_spark_context
 
 
 def _ended(client: SparkJobClient) -> bool:

@@ -121,10 +121,10 @@ def _screen() -> Screen | None:
 
 
 def _starter(stopper: Stopper, screen: Screen | None) -> Callable[[Submission], SparkJobClient]:
-    from millrace.cli.jobs import spark_runs
+    from millrace.cli.jobs import spark_context
 
     def start(submission: Submission) -> SparkJobClient:
-        if screen is not None and not spark_runs():
+        if screen is not None and spark_context() is None:
             screen.show("starting Spark")
         with stopper.deferred():
             return submission.start()

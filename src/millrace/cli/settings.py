@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from millrace.cli.options import ProgramOptions
 from millrace.cli.program import Program
@@ -17,7 +17,7 @@ SPARK_MASTER = "spark.master"
 class RunSettings:
     """What a program is run with."""
 
-    configuration: dict[str, str]
+    configuration: dict[str, str] = field(repr=False)
     paths: tuple[str, ...]
     """what ``sys.path`` gets after the program's folder"""
 

@@ -28,21 +28,26 @@ def state() -> None:
     """Look into savepoints and checkpoints.
 
     PATH is the path or URI of a savepoint, of a checkpoint (chk-N), or of the directory of a job's checkpoints, of
-    which the last one counts. Classes of stored values are imported from the current directory and PYTHONPATH; where
-    they are missing, values are shown by their fields.
+    which the last one counts. Nothing in it is run: values are shown by their fields, pickled ones by what their
+    pickles say. With --trust classes are imported from the current directory and PYTHONPATH, and what is pickled is
+    unpickled, which may run any code: only for savepoints of your own.
     """
+
+
+_trust = click.option("--trust", is_flag=True, help="Unpickle values: it may run any code that the savepoint names.")
 
 
 @state.command()
 @click.argument("path")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def ls(path: str, as_json: bool) -> None:
+@_trust
+def ls(path: str, as_json: bool, trust: bool) -> None:
     """List operators and their states."""
     from millrace.cli.state_text import listing, listing_json
     from millrace.state import SavepointReader
 
     with _explained(path):
-        reader = SavepointReader(_open(path))
+        reader = SavepointReader(_open(path, trust))
         show = listing_json if as_json else listing
         click.echo(show(reader.metadata, reader.operators()))
 
@@ -54,7 +59,8 @@ def ls(path: str, as_json: bool) -> None:
 @click.option("--key", metavar="KEY", help="Only what is stored for this key: text, or a Python literal.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Most entries of a state.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_json: bool) -> None:
+@_trust
+def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_json: bool, trust: bool) -> None:
     """Print what the states of an operator hold.
 
     UID is the operator's uid or, if no other has it, its name. Without STATE all states are shown.
@@ -64,7 +70,7 @@ def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_
     from millrace.state.opened import NotInSavepointError, nearest
 
     with _explained(path):
-        opened = _open(path)
+        opened = _open(path, trust)
         operator = operator_entry(opened, opened.find(uid))
         wanted = None if key is None else matches(key)
         found = []
@@ -88,7 +94,8 @@ def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_
 @click.argument("after", metavar="B")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(min=0), help="Most examples for a state.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def diff(before: str, after: str, limit: int, as_json: bool) -> None:
+@_trust
+def diff(before: str, after: str, limit: int, as_json: bool, trust: bool) -> None:
     """Compare two savepoints or checkpoints.
 
     Exits with 0 if they hold the same, with 1 if they differ, with 2 after an error.
@@ -97,21 +104,21 @@ def diff(before: str, after: str, limit: int, as_json: bool) -> None:
     from millrace.state.diff import compare_savepoints
 
     with _explained(before):
-        a = _open(before)
+        a = _open(before, trust)
     with _explained(after):
-        b = _open(after)
+        b = _open(after, trust)
         found = compare_savepoints(a, b, limit)
     click.echo((difference_json if as_json else difference_text)(a, b, found))
     if found:
         sys.exit(NOT_FOUND)
 
 
-def _open(path: str) -> Opened:
+def _open(path: str, trust: bool) -> Opened:
     from millrace.state.opened import open_snapshot
 
-    if "" not in sys.path:
+    if trust and "" not in sys.path:
         sys.path.insert(0, "")  # where `python -m` looks, too
-    return open_snapshot(path)
+    return open_snapshot(path, trust=trust)
 
 
 def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[Any, Any]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from millrace.checkpoint.pickled_object import PickledObject
 from millrace.common.types import Row
 from millrace.runtime.failure import shorten
 from millrace.runtime.state.address import Scoped
@@ -160,6 +161,9 @@ def jsonable(value: Any) -> Any:
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, enum.Enum):
         return value.name
+    if isinstance(value, PickledObject):
+        parts = {"args": value.args, "state": value.state, "items": value.items}
+        return {"pickled": value.name, **{name: jsonable(part) for name, part in parts.items() if part}}
     if isinstance(value, Row):
         return jsonable(list(value) if value._fields is None else value.as_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from millrace.common import config_values
 from millrace.common.config_options import ConfigOption
+from millrace.util.secrets import is_secret, mask, mask_options
 
 __all__ = ["Configuration"]
 
@@ -81,13 +82,15 @@ class Configuration:
         try:
             return convert(value)  # type: ignore[no-any-return]
         except (ValueError, TypeError) as error:
-            raise ValueError(f"could not parse value {value!r} for key {key!r}: {error}") from None
+            shown = mask(key, repr(value))
+            raise ValueError(f"could not parse value {shown} for key {key!r}: {_why(key, error)}") from None
 
     def _set(self, key: str, value: Any, convert: Callable[[Any], Any]) -> Configuration:
         try:
             self._values[key] = convert(value)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"wrong value {value!r} for key {key!r}: {error}") from None
+            shown = mask(key, repr(value))
+            raise ValueError(f"wrong value {shown} for key {key!r}: {_why(key, error)}") from None
         return self
 
     @staticmethod
@@ -128,7 +131,13 @@ class Configuration:
         return hash(frozenset(self._values))
 
     def __str__(self) -> str:
-        return f"{{{', '.join(f'{key}={value}' for key, value in self.to_dict().items())}}}"
+        """All entries, without secrets."""
+        return f"{{{', '.join(f'{key}={value}' for key, value in mask_options(self.to_dict()).items())}}}"
 
     def __repr__(self) -> str:
         return f"Configuration({self})"
+
+
+def _why(key: str, error: Exception) -> str:
+    """What is wrong with a value; the error's own text may show it."""
+    return type(error).__name__ if is_secret(key) else str(error)

@@ -1,8 +1,14 @@
 """The FLIP-143 sink contract: what a sink written in Python implements.
 
-The *writer* lives in a task. At the end of an epoch the runtime calls ``flush`` and ``prepare_commit``: what that
+The *writer* lives in a task. At the end of an epoch the runtime calls ``flush``, ``prepare_commit`` and
+``snapshot_state``, in this order, then the writer goes on with the elements of the next epoch. What ``prepare_commit``
 returns (the committables) travels to the driver. When every task of the epoch has answered and the epoch is recorded,
 the *committer* there makes the committables visible. A sink without a committer writes at ``write`` or ``flush``.
+
+**Writers last**: connections, prepared statements and open files of a writer stay from epoch to epoch. It is closed
+when the input has ended, after an error, and when its task goes on somewhere else or from an earlier state; another one
+is then made from what ``snapshot_state`` returned. A run of a task may also be given up without a word and go on for a
+while, beside the one that has taken its place: what a writer holds must be its own, by a name that no other has.
 
 Flink's counterpart: ``org.apache.flink.api.connector.sink2`` (PyFlink cannot define sinks in Python).
 """
@@ -26,7 +32,7 @@ CommT = TypeVar("CommT")
 
 
 class WriterInitContext(ABC):
-    """What the runtime tells a writer."""
+    """What the runtime tells a writer, which may keep this object and ask at any time."""
 
     @abstractmethod
     def get_index_of_subtask(self) -> int: ...
@@ -39,7 +45,7 @@ class WriterInitContext(ABC):
 
     @abstractmethod
     def get_checkpoint_id(self) -> int:
-        """The epoch that this writer begins in. Numbers grow and are never used twice: a repeated epoch gets a new
+        """The epoch at the moment of the call. Numbers grow and are never used twice: a repeated epoch gets a new
         one."""
 
     @abstractmethod
@@ -47,7 +53,7 @@ class WriterInitContext(ABC):
         """The task's clock, ms since the epoch."""
 
     def current_watermark(self) -> int:
-        """The watermark (ms) at the moment of the call; a writer may keep this object to ask at the end of an epoch."""
+        """The watermark (ms) at the moment of the call."""
         return -(2**63)
 
     def is_idle(self) -> bool:
@@ -71,7 +77,7 @@ class SinkWriterContext(ABC):
 
 
 class SinkWriter(ABC, Generic[T]):
-    """Writes the elements of one subtask."""
+    """Writes the elements of one subtask, epoch after epoch."""
 
     @abstractmethod
     def write(self, element: T, context: SinkWriterContext) -> None: ...
@@ -80,15 +86,19 @@ class SinkWriter(ABC, Generic[T]):
         """The epoch ends (or, with ``end_of_input``, the job): push out what is buffered."""
 
     def prepare_commit(self) -> list[Any]:
-        """What the committer has to make visible for this epoch; empty without a committer."""
+        """What the committer has to make visible for this epoch; empty without a committer, and for an epoch without
+        elements. What is returned is no longer the writer's: it must not return it again, nor change it."""
         return []
 
     def snapshot_state(self, checkpoint_id: int) -> list[Any]:
-        """What ``Sink.restore_writer`` needs to go on in the next epoch (picklable values)."""
+        """What ``Sink.restore_writer`` needs to go on from here (picklable values). This writer goes on, too, and what
+        it does from now on must leave valid what it returned: another writer may take it up at any time, while this
+        one lives."""
         return []
 
     def close(self) -> None:
-        """Release resources; called after success and after failure."""
+        """Release resources; called after success and after failure. What was written since the last
+        ``prepare_commit`` counts for nothing."""
 
 
 class Committer(ABC, Generic[CommT]):
@@ -110,12 +120,24 @@ class Committer(ABC, Generic[CommT]):
         """Forget committables of an epoch that failed before it was recorded."""
 
     def recover(self, job_id: str, committables: Sequence[CommT], states: Sequence[Any]) -> None:
-        """The job goes on from a checkpoint, or from its last epoch after a failure: nothing runs at this moment.
+        """The job goes on from a checkpoint, or from its last epoch after a failure, or it ends: nothing runs at this
+        moment.
 
         ``committables`` are all that still wait: those that the checkpoint holds and, if the driver has survived, those
         of later epochs that are complete. ``commit`` is called with them after this; some may be committed already.
-        ``states`` is what the writers returned from ``snapshot_state`` at that moment. Whatever else the job ``job_id``
-        prepared with this sink belongs to epochs that count for nothing: abort it.
+        ``states`` is what the writers returned from ``snapshot_state`` at that moment. At the end of a job that failed
+        or was cancelled, both are what the checkpoints and savepoints name that stay. Whatever else the job ``job_id``
+        prepared with this sink counts for nothing: abort it.
+        """
+
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[CommT], states: Sequence[Any]) -> None:
+        """The job runs, no epoch does, and ``epoch`` was the last one: take back what runs of its tasks have prepared
+        of which nobody will ever hear (Spark may run a task twice, or take it for lost). Called now and then.
+
+        To be taken back is what ``job_id`` prepared with this sink in epochs up to ``epoch`` and what is neither in
+        ``committables`` (all that still wait) nor in ``states`` (of the writers, at the end of the epoch). Later epochs
+        are those of another driver that has taken this one for dead. An error is logged, and does no harm to the job.
+        By default this is left to ``recover``.
         """
 
     def close(self) -> None: ...
@@ -125,8 +147,8 @@ class Sink(ABC, Generic[T]):
     """A sink of elements; see the module docstring. Instances are pickled into every task."""
 
     reports_each_epoch: bool = False
-    """whether every subtask opens its writer in every epoch, also without elements: for sinks whose committer has to
-    hear of watermarks"""
+    """whether every subtask has a writer in every epoch, also without elements and after the end of its input: for
+    sinks whose committer has to hear of watermarks"""
 
     def for_input_type(self, type_info: TypeInformation) -> Sink[T]:
         """This sink for a stream of that element type, for sinks that write typed values in another form."""
@@ -141,7 +163,8 @@ class Sink(ABC, Generic[T]):
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]: ...
 
     def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> SinkWriter[T]:
-        """A writer that goes on from the ``snapshot_state`` of the epoch before."""
+        """A writer that goes on from the ``snapshot_state`` of the epoch before, with another writer's states if the
+        parallelism has changed. The writers that returned them may be alive, and writing."""
         return self.create_writer(context)
 
     def create_committer(self) -> Committer[Any] | None:

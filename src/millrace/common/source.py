@@ -1,8 +1,9 @@
 """The FLIP-27 source contract: what a source written in Python implements.
 
 A source has two halves. The *enumerator* lives on the driver, finds splits and assigns them to readers;
-the *reader* lives in a task and turns splits into elements. Between two epochs (checkpoints) a reader exists
-only as the list of splits that it returned from ``snapshot_state``: a split therefore carries its own position.
+the *reader* lives in a task and turns splits into elements. A reader lives as long as its task, over many epochs
+(checkpoints), with its connections and threads. At the end of each epoch it says in ``snapshot_state`` which splits are
+left: if the task fails or moves, a new reader goes on from these. A split therefore carries its own position.
 
 Flink's counterpart: ``org.apache.flink.api.connector.source`` (PyFlink cannot define sources in Python).
 """
@@ -23,10 +24,12 @@ __all__ = [
     "InputStatus",
     "ReaderOutput",
     "Source",
+    "SourceEvent",
     "SourceReader",
     "SourceReaderContext",
     "SplitEnumerator",
     "SplitEnumeratorContext",
+    "split_id",
 ]
 
 T = TypeVar("T")
@@ -52,6 +55,21 @@ class InputStatus(enum.Enum):
     """Nothing ever again from this reader."""
 
 
+class SourceEvent:
+    """A message between a reader and its enumerator, in either direction. It must be picklable."""
+
+
+def split_id(split: Any) -> str:
+    """The name of a split: its ``split_id``, an attribute or a method. It stays the same while the position changes.
+
+    Splits without one are called by their class, so those of one reader share a watermark generator.
+    """
+    known = getattr(split, "split_id", None)
+    if known is None:
+        return type(split).__qualname__
+    return str(known() if callable(known) else known)
+
+
 class ReaderOutput(ABC, Generic[T]):
     """Where a reader puts its elements."""
 
@@ -71,6 +89,16 @@ class ReaderOutput(ABC, Generic[T]):
     def mark_idle(self) -> None:
         """Declare this reader idle: it no longer holds the watermark back until its next element."""
 
+    def create_output_for_split(self, split_id: str) -> ReaderOutput[T]:
+        """The output for the elements of one split, which has a watermark generator of its own; the same one for the
+        same name until it is released. The reader's watermark is the lowest of all splits that have an output and are
+        not idle.
+        """
+        return self
+
+    def release_output_for_split(self, split_id: str) -> None:
+        """The split is read to its end: it no longer holds the watermark back."""
+
 
 class SourceReaderContext(ABC):
     """What the runtime tells a reader."""
@@ -86,8 +114,16 @@ class SourceReaderContext(ABC):
         """The task's clock, ms since the epoch."""
 
     def max_records(self) -> int | None:
-        """The most elements that the epoch takes, None for no limit: a poll should not emit more."""
+        """The most elements that an epoch takes, None for no limit: a poll should not emit more."""
         return None
+
+    def send_split_request(self) -> None:
+        """Ask the enumerator for one split more than the runtime asks for by itself, see ``SplitEnumerator``."""
+
+    def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
+        """Tell the enumerator something. It travels with what this epoch reports and arrives while the next one is
+        planned; if the epoch fails it never arrives."""
+        raise NotImplementedError(f"{type(self).__name__} has no enumerator to tell")
 
     def get_runtime_context(self) -> RuntimeContext:
         """Metrics, accumulators, cached files and the rest of what functions can know."""
@@ -99,14 +135,20 @@ class SourceReaderContext(ABC):
 
 
 class SourceReader(ABC, Generic[T, SplitT]):
-    """Reads splits in one task."""
+    """Reads splits in one task, epoch after epoch.
+
+    All methods are called by the task's thread. In each epoch: ``notify_checkpoint_complete`` if there is news,
+    ``handle_source_events``, ``add_splits`` (a new reader gets those of the last snapshot first),
+    ``notify_no_more_splits``, then ``poll_next`` until the epoch has enough, ``end_epoch``, ``snapshot_state``,
+    ``snapshot_taken``. ``close`` comes at the end of the input, of the job, and after a failure.
+    """
 
     def start(self) -> None:
-        """Called once, before the first ``add_splits``."""
+        """Called once, before anything else."""
 
     @abstractmethod
     def add_splits(self, splits: Sequence[SplitT]) -> None:
-        """Take over splits: those of the last snapshot first, then newly assigned ones."""
+        """Take over splits, besides those that the reader has."""
 
     def notify_no_more_splits(self) -> None:
         """No split will ever be added again: the reader answers END_OF_INPUT when its splits are used up."""
@@ -115,15 +157,31 @@ class SourceReader(ABC, Generic[T, SplitT]):
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         """Emit some elements (a handful or a few thousand, never a blocking wait) and say what comes next."""
 
+    def handle_source_events(self, event: SourceEvent) -> None:
+        """What the enumerator has sent."""
+
+    def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
+        """Watermark alignment: some splits (given by their names) are too far ahead of the others, or no longer. A
+        reader that can't leave single splits alone goes on with all."""
+
     def end_epoch(self, output: ReaderOutput[T], checkpoint_id: int) -> None:
-        """The epoch ends before the input does: emit what must not wait for the next one. Most readers have nothing."""
+        """The epoch ends before the input does, or the job is stopped: emit what must not wait for the next one. Most
+        readers have nothing."""
 
     @abstractmethod
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
-        """The unfinished splits with their positions; finished ones are left out."""
+        """The unfinished splits with their positions; finished ones are left out. Positions are those of what was
+        emitted: what a thread has read ahead does not count."""
+
+    def snapshot_taken(self) -> None:
+        """The task's state of this epoch is written. Threads of the reader may use operator state again."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint with the snapshot of this number was recorded: what was emitted before it will not be read
+        again. Readers hear of the last one only, with the next epoch, so not after the end of the job."""
 
     def close(self) -> None:
-        """Release what ``start`` or reading opened."""
+        """Release what ``start`` or reading opened, and end all threads."""
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
@@ -139,23 +197,36 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     @abstractmethod
     def signal_no_more_splits(self, subtask_id: int) -> None: ...
 
+    def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
+        """Tell a reader something, with the next order; it is sent again if that epoch fails."""
+        raise NotImplementedError(f"{type(self).__name__} has no readers to tell")
+
     @abstractmethod
     def current_processing_time(self) -> int:
         """The driver's clock, ms since the epoch."""
 
 
 class SplitEnumerator(ABC, Generic[SplitT]):
-    """Finds splits and assigns them to readers, on the driver."""
+    """Finds splits and assigns them to readers, on the driver.
+
+    Readers need not ask: while an epoch is planned the runtime asks for each of them in turn, until a whole round
+    assigned nothing or the readers have enough: few at first, twice as many after every epoch in which that held a
+    reader back, 512 at most. So no order carries all splits of a source with millions.
+    """
+
+    splits_end = True
+    """Whether readers get to the end of a split some day. If they don't, as with the partitions of a log, a reader may
+    have any number of them: the runtime goes on asking for it."""
 
     def start(self) -> None:
         """Called once, before any request."""
 
     @abstractmethod
     def handle_split_request(self, subtask_id: int) -> None:
-        """Reader ``subtask_id`` could take one more split: assign one, signal no more splits, or do nothing.
+        """Reader ``subtask_id`` could take one more split: assign one, signal no more splits, or do nothing."""
 
-        The runtime asks the readers in turn, at the beginning of each epoch, until a whole round assigned nothing.
-        """
+    def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
+        """What a reader has sent."""
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
         """Splits whose reader is gone (a rescale): assign them again."""
@@ -182,6 +253,11 @@ class Source(ABC, Generic[T, SplitT]):
 
     @abstractmethod
     def create_reader(self, context: SourceReaderContext) -> SourceReader[T, SplitT]: ...
+
+    def arrives_over_time(self) -> bool:
+        """Whether a bounded source may have nothing for a while and more later. A streaming job with one has an epoch
+        every interval, as with unbounded sources, so that elements, timers and checkpoints don't wait."""
+        return False
 
     def for_readers(self) -> Source[T, SplitT]:
         """What the tasks need of this source: a copy without what only the enumerator uses."""

@@ -5,48 +5,63 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from millrace.connectors.threads import Cancelled
+
 WAIT_SECONDS = 0.02
 
 
-class Cancelled(BaseException):
-    """Unwinds ``run``; not an Exception, so that user code does not swallow it."""
-
-
 class CheckpointLock:
-    """For ``with``, by the threads of ``run``, also nested. Once it is closed, entering it raises ``Cancelled``."""
+    """For ``with``, by the threads of ``run``, also nested. Once it is closed, entering it raises ``Cancelled``.
+
+    The task takes it at the end of an epoch and gives it back when the state is written.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._changed = threading.Condition()
         self._owner: int | None = None
+        """the thread that is inside"""
         self._depth = 0
-        self._closing = False
-        self._closed = threading.Event()
+        self._wanted = False
+        """the task has it, or is to get it next: else a loop around the lock would get it again and again"""
+        self.closed = False
 
     def __enter__(self) -> None:
         me = threading.get_ident()
-        if self._closing and self._owner != me:
-            self._closed.wait()  # else a loop around the lock would get it again and again
-        self._lock.acquire()
-        if self.closed:
-            self._lock.release()
-            raise Cancelled
-        self._owner = me
-        self._depth += 1
+        with self._changed:
+            if self._owner != me:
+                while (self._wanted or self._owner is not None) and not self.closed:
+                    self._changed.wait()
+            if self.closed:
+                raise Cancelled
+            self._owner = me
+            self._depth += 1
 
     def __exit__(self, *exc: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._owner = None
-        self._lock.release()
+        with self._changed:
+            self._depth -= 1
+            if not self._depth:
+                self._owner = None
+                self._changed.notify_all()
 
-    @property
-    def closed(self) -> bool:
-        return self._closed.is_set()
-
-    def close(self, meanwhile: Callable[[], None]) -> None:
-        """Wait until nobody is inside, calling ``meanwhile`` from time to time; from then on nobody will be."""
-        self._closing = True
-        while not self._lock.acquire(timeout=WAIT_SECONDS):
+    def take(self, meanwhile: Callable[[], object]) -> None:
+        """Wait until nobody is inside, calling ``meanwhile`` from time to time; nobody will be until ``give_back``."""
+        with self._changed:
+            self._wanted = True
+        while not self._is_free(WAIT_SECONDS):
             meanwhile()
-        self._closed.set()
-        self._lock.release()
+
+    def _is_free(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._owner is None, seconds)
+
+    def give_back(self) -> None:
+        """Nothing happens if it was not taken."""
+        with self._changed:
+            self._wanted = False
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nobody gets in any more; who is inside may come again before he leaves, or not."""
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()

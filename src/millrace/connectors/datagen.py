@@ -33,7 +33,7 @@ class GeneratorFunction(ABC, Generic[T]):
     """Makes the element for an index; use it instead of a plain function when there is something to open."""
 
     def open(self, context: SourceReaderContext) -> None:
-        """Called once per reader (a reader lives for one epoch), before the first ``map``."""
+        """Called once per reader, before the first ``map``."""
 
     @abstractmethod
     def map(self, index: int) -> T: ...
@@ -86,6 +86,9 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
 
     def get_boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED if self._count is not None else Boundedness.CONTINUOUS_UNBOUNDED
+
+    def arrives_over_time(self) -> bool:
+        return self._rate.events_per_second is not None
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[GeneratorSplit], checkpoint: Sequence[GeneratorSplit] | None = None
@@ -153,11 +156,14 @@ class GeneratorReader(SourceReader[T, GeneratorSplit]):
             if split.stop is not None:
                 end = min(end, split.stop)
             numbers = range(split.position, end, split.step)
-            if split.stop is None or end < split.stop:
-                self._splits.append(replace(split, position=end))
             if numbers:
                 self._emitted[split.split_id] = self._emitted.get(split.split_id, 0) + len(numbers)
-                output.collect_batch(list(map(self._make, numbers)))
+                output.create_output_for_split(split.split_id).collect_batch(list(map(self._make, numbers)))
+            if split.stop is None or end < split.stop:
+                self._splits.append(replace(split, position=end))
+            else:
+                output.release_output_for_split(split.split_id)
+            if numbers:
                 return InputStatus.MORE_AVAILABLE
         done = self._no_more_splits and not self._splits
         return InputStatus.END_OF_INPUT if done else InputStatus.NOTHING_AVAILABLE

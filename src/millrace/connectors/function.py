@@ -18,8 +18,8 @@ T = TypeVar("T")
 class SinkFunctionSink(Sink[T], Generic[T]):
     """Hands each element to ``sink_function.invoke(value, context)``.
 
-    A copy of the function serves one subtask for one epoch: ``open`` before the first element, ``finish`` only at the
-    end of the input, ``close`` after success and failure. A repeated epoch invokes again: at least once.
+    A copy of the function serves one subtask: ``open`` before the first element, ``finish`` at the end of the input,
+    ``close`` after it, after a failure, and when the subtask moves. A repeated epoch invokes again: at least once.
 
     A ``CheckpointedFunction`` needs an operator that keeps its state: ``add_sink`` gives it one, this raises TypeError.
     """

@@ -7,7 +7,7 @@ import uuid
 
 from millrace.common.sink import WriterInitContext
 
-__all__ = ["owner_of", "prepared_name"]
+__all__ = ["epoch_of_name", "owner_of", "prepared_name"]
 
 
 def owner_of(job_id: str, uid: str) -> str:
@@ -23,3 +23,8 @@ def prepared_name(context: WriterInitContext, uid: str) -> str:
     """
     owner = owner_of(context.get_job_id(), uid)
     return f"{owner}-{context.get_checkpoint_id()}-{context.get_index_of_subtask()}-{uuid.uuid4().hex[:12]}"
+
+
+def epoch_of_name(name: str) -> int:
+    """The epoch in which a writer prepared what has this name."""
+    return int(name.split("-")[1])

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from millrace.common.source import InputStatus, ReaderOutput, SourceReader
+from millrace.common.source import InputStatus, ReaderOutput, SourceReader, split_id
 
 __all__ = ["QueueReader"]
 
@@ -35,11 +35,14 @@ class QueueReader(SourceReader[T, SplitT], Generic[T, SplitT]):
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         if not self._splits:
             return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
-        left = self.read(self._splits[0], output)
-        if left is None:
-            self._splits.popleft()
-        else:
+        name = split_id(self._splits[0])
+        left = self.read(self._splits[0], output.create_output_for_split(name))
+        if left is not None:
             self._splits[0] = left
+            return InputStatus.MORE_AVAILABLE
+        self._splits.popleft()
+        if not self._splits or split_id(self._splits[0]) != name:
+            output.release_output_for_split(name)
         return InputStatus.MORE_AVAILABLE
 
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:

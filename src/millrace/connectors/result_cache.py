@@ -25,6 +25,7 @@ from millrace.common.source import (
 )
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.queue_reader import QueueReader
+from millrace.util.private_folder import make_shared
 
 __all__ = ["CacheSink", "CacheSource", "ResultCache"]
 
@@ -55,10 +56,12 @@ class ResultCache:
     """Where the result of a stream is kept: empty, or with all of it. Lives on the driver.
 
     :param directory: parent of the files, which all workers reach; None: a temporary one.
+    :param trust_directory: whether all who can write to it may be trusted; else the files are this user's alone.
     """
 
-    def __init__(self, directory: str | None = None) -> None:
+    def __init__(self, directory: str | None = None, trust_directory: bool = False) -> None:
         self._parent = directory
+        self._trust = trust_directory
         self._full: _Contents | None = None
 
     def source(self) -> CacheSource | None:
@@ -67,7 +70,7 @@ class ResultCache:
 
     def sink(self) -> CacheSink:
         """Where a job writes the result."""
-        return CacheSink(self, _Contents(self._parent))
+        return CacheSink(self, _Contents(self._parent, self._trust))
 
     def fill(self, contents: _Contents) -> None:
         """A job has written all of ``contents``. Of two that computed the same at the same time the first counts."""
@@ -86,9 +89,10 @@ class ResultCache:
 class _Contents:
     """A directory with one result."""
 
-    def __init__(self, parent: str | None) -> None:
+    def __init__(self, parent: str | None, trust: bool) -> None:
         base = os.path.abspath(parent or tempfile.gettempdir())
         self.directory = os.path.join(base, f"millrace-cache-{uuid.uuid4().hex}")
+        make_shared(self.directory, trust)
         self.parts: list[CachePart] = []
         self._lock = threading.Lock()
         self._readers = 0
@@ -152,7 +156,7 @@ class CacheWriter(SinkWriter[Any]):
 
     def __init__(self, directory: str, context: WriterInitContext) -> None:
         self._context = context
-        self._path = os.path.join(directory, f"{context.get_index_of_subtask()}-{uuid.uuid4().hex}")
+        self._directory = directory
         self._file: BinaryIO | None = None
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
@@ -167,17 +171,20 @@ class CacheWriter(SinkWriter[Any]):
         if not self._values:
             return
         if self._file is None:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            self._file = open(self._path, "wb")  # noqa: SIM115  closed by close()
+            name = f"{self._context.get_index_of_subtask()}-{uuid.uuid4().hex}"
+            self._file = open(os.path.join(self._directory, name), "wb")  # noqa: SIM115  closed at the end of the epoch
         stamped = any(timestamp is not None for timestamp in self._timestamps)
         self._file.write(cloudpickle.dumps((self._values, self._timestamps if stamped else None), protocol=5))
         self._values, self._timestamps = [], []
 
     def prepare_commit(self) -> list[CachePart]:
+        file, self._file = self._file, None
         path = None
-        if self._file is not None:
-            self._file.flush()
-            path = self._path
+        if file is not None:
+            file.close()
+            path = file.name
+        elif not self._last:
+            return []
         context = self._context
         subtask, subtasks = context.get_index_of_subtask(), context.get_number_of_parallel_subtasks()
         return [CachePart(subtask, subtasks, path, self._last)]

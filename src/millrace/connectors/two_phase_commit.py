@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.function import sink_context
-from millrace.connectors.owner import owner_of, prepared_name
+from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
 
 if TYPE_CHECKING:
     from millrace.datastream.functions import TwoPhaseCommitSinkFunction
@@ -173,6 +173,17 @@ class _TransactionCommitter(Committer[PreparedTransaction]):
         function = self._open()
         for handle in list(function.list_open_transactions(f"{owner_of(job_id, self._uid)}-")):
             if handle not in waiting:
+                function.recover_and_abort(handle)
+
+    def sweep(
+        self, job_id: str, epoch: int, committables: Sequence[PreparedTransaction], states: Sequence[Any]
+    ) -> None:
+        owner = f"{owner_of(job_id, self._uid)}-"
+        waiting = [transaction.handle for transaction in committables]
+        function = self._open()
+        for handle in list(function.list_open_transactions(owner)):
+            name = function.name_of(handle)
+            if handle not in waiting and name is not None and epoch_of_name(name) <= epoch:
                 function.recover_and_abort(handle)
 
     def close(self) -> None:

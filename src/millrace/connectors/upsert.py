@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
@@ -63,7 +64,8 @@ class UpsertSink(Sink[T], Generic[T]):
 
     @abstractmethod
     def open_table(self) -> UpsertTable[T]:
-        """Connect to the store, once for each epoch of a subtask that has elements."""
+        """Connect to the store. The table stays open from epoch to epoch; one that fails at its first ``apply`` of an
+        epoch, because the store has closed the connection meanwhile, is replaced once."""
 
     def create_writer(self, context: WriterInitContext) -> _UpsertWriter[T]:
         return _UpsertWriter(self, self._batch_size)
@@ -76,6 +78,8 @@ class _UpsertWriter(SinkWriter[T]):
         self._batch_size = batch_size
         self._changes: dict[Hashable, T] = {}
         self._table: UpsertTable[T] | None = None
+        self._proven = False
+        """whether the table has worked in this epoch"""
 
     def write(self, element: T, context: SinkWriterContext) -> None:
         self._changes[self._key_of(element)] = element
@@ -85,15 +89,27 @@ class _UpsertWriter(SinkWriter[T]):
     def flush(self, end_of_input: bool) -> None:
         if self._changes:
             self._apply()
+        self._proven = False
 
     def _apply(self) -> None:
-        if self._table is None:
-            self._table = self._sink.open_table()
         changes, self._changes = self._changes, {}
         deletes = [key for key, element in changes.items() if self._sink.is_deletion(element)]
         upserts = [element for element in changes.values() if not self._sink.is_deletion(element)]
-        self._table.apply(upserts, deletes)
+        aged = self._table is not None and not self._proven
+        if self._table is None:
+            self._table = self._sink.open_table()
+        try:
+            self._table.apply(upserts, deletes)
+        except Exception:
+            if not aged:
+                raise
+            with suppress(Exception):
+                self.close()
+            self._table = self._sink.open_table()
+            self._table.apply(upserts, deletes)
+        self._proven = True
 
     def close(self) -> None:
-        if self._table is not None:
-            self._table.close()
+        table, self._table = self._table, None
+        if table is not None:
+            table.close()

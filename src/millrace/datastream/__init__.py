@@ -40,7 +40,8 @@ _MODULES = {
     "async_data_stream": "AsyncDataStream",
     "checkpoint_config": "CheckpointConfig",
     "checkpoint_storage": """
-        CheckpointStorage CustomCheckpointStorage FileSystemCheckpointStorage JobManagerCheckpointStorage
+        CheckpointFiles CheckpointStorage CustomCheckpointStorage FileSystemCheckpointStorage
+        JobManagerCheckpointStorage
     """,
     "checkpointing_mode": "CheckpointingMode",
     "data_stream": "CloseableIterator ConnectedStreams DataStream DataStreamSink KeyedStream",
@@ -50,16 +51,17 @@ _MODULES = {
         AggregateFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy BroadcastProcessFunction
         CheckpointedFunction CoFlatMapFunction CoGroupFunction CoMapFunction CoProcessFunction FilterFunction
         FlatJoinFunction FlatMapFunction JoinFunction KeyedBroadcastProcessFunction KeyedCoProcessFunction
-        KeyedProcessFunction KeySelector MapFunction Partitioner ProcessAllWindowFunction ProcessFunction
-        ProcessJoinFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction SourceFunction
-        TwoPhaseCommitSinkFunction WindowFunction
+        KeyedProcessFunction KeySelector MapFunction ParallelSourceFunction Partitioner ProcessAllWindowFunction
+        ProcessFunction ProcessJoinFunction ProcessWindowFunction ReduceFunction RuntimeContext SinkFunction
+        SourceFunction TwoPhaseCommitSinkFunction WindowFunction
     """,
     "iterative_stream": "IterativeStream",
     "output_tag": "OutputTag",
     "slot_sharing_group": "MemorySize SlotSharingGroup",
     "state": "StateTtlConfig",
     "state_backend": """
-        CustomStateBackend EmbeddedRocksDBStateBackend HashMapStateBackend PredefinedOptions StateBackend
+        CustomStateBackend EmbeddedRocksDBStateBackend HashMapStateBackend KeyValueStateBackend KeyValueStore
+        PredefinedOptions StateBackend StorePlace
     """,
     "stream_execution_environment": "StreamExecutionEnvironment",
     "time_domain": "TimeDomain",

@@ -10,9 +10,9 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 from millrace.datastream.data_stream import DataStream, expect
 from millrace.datastream.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
+from millrace.runtime import specs
 
 __all__ = ["AsyncDataStream"]
 

@@ -10,8 +10,8 @@ from millrace.datastream.broadcast_stream import BroadcastStream
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream, expect
 from millrace.datastream.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from millrace.datastream.state import MapStateDescriptor
-from millrace.graph import specs
 from millrace.graph.origin import user_origin
+from millrace.runtime import specs
 
 __all__ = ["BroadcastConnectedStream"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from millrace.common.config_values import to_boolean, to_duration, to_int
 from millrace.common.time import Duration, TimeSpan, to_millis
+from millrace.datastream.checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 
@@ -40,6 +41,7 @@ class CheckpointConfig:
         self._unaligned = False
         self._force_unaligned = False
         self._aligned_timeout = 0
+        self._storage: CheckpointStorage | None = None
         if configuration is not None:
             self.configure(configuration)
 
@@ -114,6 +116,23 @@ class CheckpointConfig:
             0, tolerable_checkpoint_failure_number, "Number of tolerable checkpoint failures"
         )
         return self
+
+    # -- where: what PyFlink 1 had here ---------------------------------------------------------------------------
+
+    def set_checkpoint_storage(self, storage: CheckpointStorage) -> CheckpointConfig:
+        """Where checkpoints go; overrides ``execution.checkpointing.storage`` and ``execution.checkpointing.dir``."""
+        if not isinstance(storage, CheckpointStorage):
+            raise TypeError(f"set_checkpoint_storage() takes a CheckpointStorage, not {storage!r}")
+        self._storage = storage
+        return self
+
+    def set_checkpoint_storage_dir(self, checkpoint_path: str) -> CheckpointConfig:
+        """Keep checkpoints as files in this directory."""
+        return self.set_checkpoint_storage(FileSystemCheckpointStorage(checkpoint_path))
+
+    def get_checkpoint_storage(self) -> CheckpointStorage | None:
+        """What was set here, None if the configuration decides."""
+        return self._storage
 
     # -- retention --------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from millrace.checkpoint.home import CheckpointPlan
+from millrace.common.checkpoint_files import CheckpointFiles, own_uri
 from millrace.common.config_values import to_int
+from millrace.common.plugin_class import is_class_name, load_class
 from millrace.datastream.checkpoint_config import CheckpointConfig
+from millrace.datastream.checkpoint_storage import (
+    CheckpointStorage,
+    CustomCheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
 from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.runtime.checkpoints import CheckpointSettings
 
@@ -31,11 +39,34 @@ def checkpoint_plan(config: CheckpointConfig, configuration: Mapping[str, str]) 
         _retained(configuration),
     )
     retention = config.get_externalized_checkpoint_retention()
-    storage = (_value(configuration, STORAGE) or "filesystem").lower()
-    if storage not in ("filesystem", "jobmanager"):
-        raise ValueError(f"{STORAGE[0]} must be filesystem or jobmanager, not {storage!r}")
-    directory = _value(configuration, DIRECTORY) if storage == "filesystem" else None
+    chosen = config.get_checkpoint_storage()
+    directory = _of_storage(chosen) if chosen is not None else _configured(configuration)
     return CheckpointPlan(settings, directory, retention or ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS)
+
+
+def _of_storage(storage: CheckpointStorage) -> str | None:
+    """Where checkpoints go by what the program has set; None for a temporary place."""
+    if isinstance(storage, (FileSystemCheckpointStorage, CustomCheckpointStorage)):
+        return storage.get_checkpoint_path()
+    if isinstance(storage, JobManagerCheckpointStorage):
+        return None
+    raise TypeError(
+        f"checkpoint storage {type(storage).__qualname__}: one of your own is a CheckpointFiles in a "
+        f"CustomCheckpointStorage"
+    )
+
+
+def _configured(configuration: Mapping[str, str]) -> str | None:
+    """The same by the configuration."""
+    storage, directory = _value(configuration, STORAGE) or "filesystem", _value(configuration, DIRECTORY)
+    if storage.lower() == "filesystem":
+        return directory
+    if storage.lower() == "jobmanager":
+        return None
+    key = next(name for name in STORAGE if configuration.get(name))
+    if not is_class_name(storage):
+        raise ValueError(f"{key} must be filesystem, jobmanager or package.module:Class, not {storage!r}")
+    return own_uri(load_class(storage, CheckpointFiles, key), directory or "")  # type: ignore[type-abstract]
 
 
 def _retained(configuration: Mapping[str, str]) -> int:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC
+from typing import Any
 from urllib.parse import urlsplit
 
-from millrace.datastream.not_yet import not_yet
+from millrace.common.checkpoint_files import CheckpointFiles, own_uri
+from millrace.common.plugin_class import checked_class, load_class
 
-__all__ = ["CheckpointStorage", "JobManagerCheckpointStorage", "FileSystemCheckpointStorage", "CustomCheckpointStorage"]
+__all__ = [
+    "CheckpointStorage",
+    "JobManagerCheckpointStorage",
+    "FileSystemCheckpointStorage",
+    "CheckpointFiles",
+    "CustomCheckpointStorage",
+]
 
 
 def _checked_path(path: str) -> str:
@@ -119,10 +127,31 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
 
 class CustomCheckpointStorage(CheckpointStorage):
-    """PyFlink's wrapper of a storage written in Java.
+    """Snapshots in a storage of the user's own. PyFlink wraps one written in Java here.
 
-    :raises NotImplementedError: always; there is no JVM side to load it.
+    Tasks and later programs find the class by its name, so it has to be at the top of a module.
+
+    :param storage: a subclass of ``CheckpointFiles``, or the name of one as ``package.module:Class``.
+    :param location: what the class is made with: where in the storage the checkpoints go.
+    :raises TypeError: it is none, or lacks methods.
+    :raises ValueError: there is no class of that name.
     """
 
-    def __init__(self, j_custom_checkpoint_storage: object = None) -> None:
-        raise not_yet("pyflink.datastream.CustomCheckpointStorage", "FileSystemCheckpointStorage")
+    def __init__(self, storage: str | type[CheckpointFiles], location: str = "") -> None:
+        what = "CustomCheckpointStorage"
+        base: Any = CheckpointFiles
+        self._cls = load_class(storage, base, what) if isinstance(storage, str) else checked_class(storage, base, what)
+        if "." in self._cls.__qualname__:
+            raise ValueError(f"{what}: {self._cls.__qualname__} must be at the top of its module to be found by name")
+        self._location = location
+
+    def get_checkpoint_path(self) -> str:
+        """The URI of the location, which ``-s`` and ``millrace state`` understand, too (our addition)."""
+        return own_uri(self._cls, self._location)
+
+    def get_savepoint_path(self) -> str | None:
+        """None: the directory for savepoints is set on the environment."""
+        return None
+
+    def __str__(self) -> str:
+        return f"CustomCheckpointStorage({self.get_checkpoint_path()})"

@@ -64,10 +64,10 @@ from millrace.datastream.not_yet import module_getattr
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
-from millrace.graph import specs
+from millrace.graph.cache import Cache
 from millrace.graph.nodes import Chaining, Edge, GraphError, Node
 from millrace.graph.origin import user_origin
-from millrace.runtime import partitioners
+from millrace.runtime import partitioners, specs
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
 
 if TYPE_CHECKING:
@@ -513,7 +513,7 @@ class DataStream(_NodeHandle):
         from millrace.datastream.cached_stream import CachedDataStream
 
         result = self._env._new_result_cache()
-        node = self._env._program.add("Cache", specs.Cache(result), self._edges(), self._type)
+        node = self._env._program.add("Cache", Cache(result), self._edges(), self._type)
         self._env._program.change(node.id, uid=f"cache-{node.id}")
         return CachedDataStream(self._env, (Port(node.id),), self._type, result)
 

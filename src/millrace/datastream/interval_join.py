@@ -8,9 +8,9 @@ from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedS
 from millrace.datastream.functions import ProcessJoinFunction
 from millrace.datastream.join_checks import check_environments, check_key_types
 from millrace.datastream.output_tag import OutputTag
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
+from millrace.runtime import specs
 
 __all__ = ["IntervalJoin", "IntervalJoined"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.common.config_options import ConfigOptions
+from millrace.util.private_folder import TRUST_DIRECTORY
 
 MASTER = ConfigOptions.key("millrace.master").string_type().no_default_value()
 """Spark master of a session that Millrace makes: local[*], spark://..., yarn, k8s://..."""
@@ -17,6 +18,14 @@ EPOCH_RECORDS = ConfigOptions.key("millrace.epoch.max-records").int_type().defau
 
 EPOCH_MILLIS = ConfigOptions.key("millrace.epoch.max-duration-ms").int_type().default_value(1_000)
 """Longest time that one subtask of an unbounded source reads in one epoch (ms)."""
+
+EPOCH_TIMEOUT = ConfigOptions.key("millrace.epoch.timeout").duration_type().no_default_value()
+"""How long an epoch may take before it is cancelled and counts as failed, beyond the time that its sources may read.
+Streaming mode: ten minutes unless it is set. Batch mode: no limit unless it is set."""
+STREAMING_EPOCH_TIMEOUT_MS = 600_000
+
+STATE_TRUST_DIRECTORY = ConfigOptions.key(TRUST_DIRECTORY).boolean_type().default_value(False)
+"""Whether all who can write to the directories of state, checkpoints, savepoints and caches may be trusted."""
 
 STATE_DIRECTORY = ConfigOptions.key("millrace.state.directory").string_type().no_default_value()
 """Where tasks keep their state between epochs: a directory that all workers reach; default: a temporary one."""

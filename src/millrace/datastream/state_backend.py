@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from millrace.common.plugin_class import checked_class, load_class
+from millrace.common.state_store import KeyValueStore, StorePlace
 from millrace.datastream.not_yet import not_yet
 
 __all__ = [
     "StateBackend",
     "HashMapStateBackend",
     "EmbeddedRocksDBStateBackend",
+    "KeyValueStore",
+    "KeyValueStateBackend",
     "CustomStateBackend",
     "PredefinedOptions",
+    "StorePlace",
 ]
 
 DEFAULT_TRANSFER_THREADS = 4
@@ -125,14 +131,50 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         )
 
 
-class CustomStateBackend(StateBackend):
-    """PyFlink's wrapper of a backend written in Java.
+class KeyValueStateBackend(StateBackend):
+    """Base of a user's own backends: keyed state in ordered stores of bytes (our addition).
 
-    :raises NotImplementedError: always; there is no JVM side to load it.
+    The backend is pickled into the tasks; what can't be pickled is made in ``open_store``. Checkpoints don't depend on
+    it: a job may go on with another backend. ``millrace.testing.check_state_backend`` tests it.
     """
 
-    def __init__(self, j_custom_state_backend: object = None) -> None:
-        raise not_yet("pyflink.datastream.CustomStateBackend", "HashMapStateBackend or EmbeddedRocksDBStateBackend")
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, str]) -> KeyValueStateBackend:
+        """The backend that ``state.backend.type`` names, with what the configuration says about it."""
+        return cls()
+
+    @abstractmethod
+    def open_store(self, place: StorePlace) -> KeyValueStore:
+        """A new, empty store for a task; called in the worker."""
+
+    def discard(self, job_id: str) -> None:
+        """The job has ended: delete what killed processes left on the driver's machine. Called on the driver."""
+
+
+class CustomStateBackend(StateBackend):
+    """A backend of the user's own. PyFlink wraps one written in Java here.
+
+    :param backend: a ``KeyValueStateBackend``, such a class, or the name of one as ``package.module:Class``.
+    :raises TypeError: it is none, or lacks methods.
+    :raises ValueError: there is no class of that name.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        if isinstance(backend, KeyValueStateBackend):
+            self._backend = backend
+            return
+        what = "CustomStateBackend"
+        found = load_class(backend, KeyValueStateBackend, what) if isinstance(backend, str) else backend  # type: ignore[type-abstract]
+        if not isinstance(found, type):
+            raise TypeError(f"{what} takes a KeyValueStateBackend, its class or its name, not {backend!r}")
+        self._backend = checked_class(found, KeyValueStateBackend, what).from_configuration({})  # type: ignore[type-abstract]
+
+    def get_backend(self) -> KeyValueStateBackend:
+        """The backend itself (our addition)."""
+        return self._backend
+
+    def __str__(self) -> str:
+        return f"CustomStateBackend({type(self._backend).__qualname__})"
 
 
 def _local_path(path: str) -> str:

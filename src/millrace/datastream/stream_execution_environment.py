@@ -30,18 +30,20 @@ from millrace.datastream.data_stream import DataStream, Port, checked_type, expe
 from millrace.datastream.defaults import Submission, get_defaults, get_submitter
 from millrace.datastream.dependencies import Dependencies, dependencies_of, existing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
-from millrace.datastream.functions import SourceFunction
+from millrace.datastream.functions import ParallelSourceFunction, SourceFunction
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
+from millrace.datastream.state_options import tell_about
 from millrace.datastream.state_plan import configured_backend, state_plan
-from millrace.graph import specs
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.graph.program import Program
+from millrace.runtime import specs
 from millrace.runtime.commits import commits_in_two_phases
+from millrace.runtime.failover import is_regional
 from millrace.runtime.job import JobGraph
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.restart import restart_policy
@@ -326,12 +328,23 @@ class StreamExecutionEnvironment:
         source_name: str = "Custom Source",
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Read a SourceFunction, in one subtask."""
+        """Read a SourceFunction, in one subtask; a ParallelSourceFunction in as many as the stream has."""
         if isinstance(source_func, Source):
             return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
         expect(source_func, SourceFunction, "add_source()")
-        source = SourceFunctionSource(source_func)
-        return self._read(source, WatermarkStrategy.no_watermarks(), source_name, type_info, non_parallel=True)
+        source, single = SourceFunctionSource(source_func), not isinstance(source_func, ParallelSourceFunction)
+        return self._read(source, WatermarkStrategy.no_watermarks(), source_name, type_info, non_parallel=single)
+
+    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+        """Text from a server, cut at a delimiter, in one subtask (Flink's ``socketTextStream``, which PyFlink lacks).
+
+        :param max_retry: attempts to connect again after the server has closed the connection, -1 for ever.
+        """
+        from millrace.connectors.socket_text import SocketTextSource
+
+        source = SocketTextSource(hostname, port, delimiter, max_retry)
+        no_time = WatermarkStrategy.no_watermarks()
+        return self._read(source, no_time, "Socket Stream", Types.STRING(), non_parallel=True)
 
     def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> DataStream:
         raise not_yet("pyflink.datastream.StreamExecutionEnvironment.create_input", "from_source() with a FileSource")
@@ -361,6 +374,10 @@ class StreamExecutionEnvironment:
             raise RuntimeError("No operators defined in streaming topology. Cannot execute.")
         return run_passes(graph)
 
+    def _sources(self) -> list[Source[Any, Any]]:
+        nodes = self._program.graph(Settings(1)).nodes
+        return [node.spec.source for node in nodes if isinstance(node.spec, specs.Source)]
+
     def _unbounded_source(self) -> Node | None:
         """A source of the program that never ends."""
         for node in self._program.graph(Settings(1)).nodes:
@@ -371,6 +388,11 @@ class StreamExecutionEnvironment:
 
     def _bounded(self) -> bool:
         return self._unbounded_source() is None
+
+    def _by_the_clock(self) -> bool:
+        """Whether epochs come every interval, since elements arrive over time."""
+        waiting = any(source.arrives_over_time() for source in self._sources())
+        return not self._is_batch() and (waiting or not self._bounded())
 
     def _is_batch(self) -> bool:
         wanted = self._configuration.get_string(_MODE, "STREAMING").upper()
@@ -383,7 +405,9 @@ class StreamExecutionEnvironment:
             raise GraphError(
                 f"{endless.described} never ends, but BATCH mode needs bounded sources; use STREAMING or AUTOMATIC"
             )
-        return mode is RuntimeExecutionMode.BATCH or (mode is RuntimeExecutionMode.AUTOMATIC and self._bounded())
+        # Whether a function's run() ever returns is not known: AUTOMATIC takes it for endless, as Flink does.
+        ends = self._bounded() and not any(isinstance(source, SourceFunctionSource) for source in self._sources())
+        return mode is RuntimeExecutionMode.BATCH or (mode is RuntimeExecutionMode.AUTOMATIC and ends)
 
     def job_graph(self, job_name: str | None = None) -> JobGraph:
         """The program as the job that would run now (our addition; ``millrace.testing`` runs it without Spark)."""
@@ -393,7 +417,7 @@ class StreamExecutionEnvironment:
         records = None if graph.settings.batch else self._option(options.EPOCH_RECORDS)
         # An epoch may read as long as the next one is away, or their cadence would throttle the sources.
         longest = max(self._option(options.EPOCH_MILLIS), self._cadence_of_checkpoints(job) or 0)
-        millis = None if self._bounded() else longest
+        millis = longest if self._by_the_clock() else None
         files = {file.name: file.path for file in self._dependencies.cached_files}
         return with_settings(job, records, millis, self._config.get_global_job_parameters(), files)
 
@@ -420,20 +444,31 @@ class StreamExecutionEnvironment:
         checkpoint = self._checkpoint_config.get_checkpoint_interval()
         return min(interval, checkpoint) if checkpoint > 0 else interval
 
+    def _epoch_timeout_ms(self, job: JobGraph, batch: bool) -> int | None:
+        wanted = self._option(options.EPOCH_TIMEOUT)
+        if wanted is None and batch:
+            return None
+        limit: int = options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
+        return limit + (job.epoch_millis or 0)
+
     def _start(self, job_name: str | None) -> SparkJobClient:
         from millrace.spark.submit import JobSettings, submit
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
+        tell_about({**configuration, **self._checkpoint_config.to_dict()})
         plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
         job = self.job_graph(job_name)
         settings = JobSettings(
             spark=self._spark,
             configuration=configuration,
             parallelism=self.get_parallelism(),
-            bounded=self._bounded(),
+            bounded=not self._by_the_clock(),
             batch=batch,
             epoch_interval_ms=self._epoch_interval_ms(job),
+            epoch_timeout_ms=self._epoch_timeout_ms(job, batch),
+            cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),
             restart=restart_policy(configuration, None, plan is not None),
+            regional=is_regional(configuration),
             checkpoints=plan,
             savepoint_directory=self.get_default_savepoint_directory() or configuration.get(_OLDER_SAVEPOINT_DIRECTORY),
             dependencies=self._dependencies,
@@ -455,7 +490,7 @@ class StreamExecutionEnvironment:
         return client.wait()
 
     def _new_result_cache(self) -> ResultCache:
-        cache = ResultCache(self._option(options.STATE_DIRECTORY))
+        cache = ResultCache(self._option(options.STATE_DIRECTORY), self._option(options.STATE_TRUST_DIRECTORY))
         self._result_caches.add(cache)
         return cache
 

@@ -38,9 +38,9 @@ from millrace.datastream.state import (
     StateDescriptor,
 )
 from millrace.datastream.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
-from millrace.graph import specs
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
+from millrace.runtime import specs
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
 
 if TYPE_CHECKING:

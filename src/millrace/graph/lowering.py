@@ -1,80 +1,18 @@
-"""From the finished graph to the job that tasks run: every description meets its operator."""
+"""From the finished graph to the job that tasks run: every node gets its place."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.graph import specs
-from millrace.graph.nodes import Edge, Graph, Node
+from millrace.graph.cache import Cache
+from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.passes.chain_operators import slot_groups
+from millrace.runtime import specs
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
 from millrace.runtime.loops import ancestors
-from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
-from millrace.runtime.operators.async_wait import AsyncWaitOperator
-from millrace.runtime.operators.base import Operator
-from millrace.runtime.operators.broadcast_process import (
-    BROADCAST_INPUT,
-    BatchBroadcastProcessOperator,
-    BatchKeyedBroadcastProcessOperator,
-    BroadcastProcessOperator,
-    KeyedBroadcastProcessOperator,
-)
-from millrace.runtime.operators.cache import CacheOperator
-from millrace.runtime.operators.close_with import CloseWithOperator
-from millrace.runtime.operators.co_process import (
-    BatchKeyedCoProcessOperator,
-    CoProcessOperator,
-    KeyedCoProcessOperator,
-)
-from millrace.runtime.operators.collect import CollectOperator, PrintOperator
-from millrace.runtime.operators.filter import FilterOperator
-from millrace.runtime.operators.flat_map import FlatMapOperator
-from millrace.runtime.operators.interval_join import IntervalJoinOperator
-from millrace.runtime.operators.iterate import IterateOperator
-from millrace.runtime.operators.map import MapOperator
-from millrace.runtime.operators.process import BatchKeyedProcessOperator, KeyedProcessOperator, ProcessOperator
-from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
-from millrace.runtime.operators.sink import SinkOperator
-from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.operators.stateful_sink import StatefulSinkOperator
+from millrace.runtime.operators.broadcast_process import BROADCAST_INPUT
 from millrace.runtime.partitioners import Forward
-from millrace.runtime.state.working import StatePlan
-from millrace.runtime.windows.choice import window_operator
-
-STREAMING: dict[type[specs.Spec], type[Operator]] = {
-    specs.Source: SourceOperator,
-    specs.Map: MapOperator,
-    specs.FlatMap: FlatMapOperator,
-    specs.Filter: FilterOperator,
-    specs.AssignTimestamps: AssignTimestampsOperator,
-    specs.Process: ProcessOperator,
-    specs.KeyedProcess: KeyedProcessOperator,
-    specs.CoProcess: CoProcessOperator,
-    specs.KeyedCoProcess: KeyedCoProcessOperator,
-    specs.BroadcastProcess: BroadcastProcessOperator,
-    specs.KeyedBroadcastProcess: KeyedBroadcastProcessOperator,
-    specs.Reduce: ReduceOperator,
-    specs.IntervalJoin: IntervalJoinOperator,
-    specs.AsyncWait: AsyncWaitOperator,
-    specs.Cache: CacheOperator,
-    specs.Iterate: IterateOperator,
-    specs.CloseWith: CloseWithOperator,
-    specs.Sink: SinkOperator,
-    specs.StatefulSink: StatefulSinkOperator,
-    specs.Print: PrintOperator,
-    specs.Collect: CollectOperator,
-}
-
-BATCH: dict[type[specs.Spec], type[Operator]] = {
-    **STREAMING,
-    specs.KeyedProcess: BatchKeyedProcessOperator,
-    specs.KeyedCoProcess: BatchKeyedCoProcessOperator,
-    specs.BroadcastProcess: BatchBroadcastProcessOperator,
-    specs.KeyedBroadcastProcess: BatchKeyedBroadcastProcessOperator,
-    specs.Reduce: BatchReduceOperator,
-}
 
 
 def lower(graph: Graph, job_name: str) -> JobGraph:
@@ -84,14 +22,13 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
     # Final results would only be there when the loop has ended, so those that go round are running ones.
     final = {node.id for node in graph.nodes} - in_loops(graph) if settings.batch else set()
     names = chain_names(graph)
-    specs_of = {node.id: _with_state(node.spec, settings.state) for node in graph.nodes}
     operators = tuple(
         OperatorInfo(
             id=node.id,
             uid=node.uid or "",
             name=node.name,
-            factory=_factory(specs_of[node.id], node.id in final),
-            args=_arguments(specs_of[node.id], node, settings.batch),
+            spec=_prepared(node, settings),
+            final=node.id in final,
             parallelism=node.parallelism or 1,
             max_parallelism=node.max_parallelism or 1,
             stage=graph.stages[node.id],
@@ -113,22 +50,24 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
         partitions=partitions,
         leading_edges=sum(_is_broadcast_side(*pair) for pair in edges),
         state=settings.state,
+        batch=settings.batch,
     )
 
 
-def _with_state(spec: specs.Spec, state: StatePlan) -> specs.Spec:
-    """Windows learn where their contents may be."""
-    if isinstance(spec, specs.Window):
-        return replace(spec, strategy=replace(spec.strategy, in_memory=state.in_memory))
-    return spec
-
-
-def _factory(spec: specs.Spec, batch: bool) -> type[Operator]:
-    if isinstance(spec, specs.Window):
-        return window_operator(spec.strategy, batch)
-    if isinstance(spec, specs.TableStep):
-        return type(spec.config.operator())
-    return (BATCH if batch else STREAMING)[type(spec)]
+def _prepared(node: Node, settings: Settings) -> specs.Spec:
+    """What a node does, with what only the finished graph knows."""
+    match node.spec:
+        case specs.Window() as spec:
+            # Windows learn where their contents may be.
+            return replace(spec, strategy=replace(spec.strategy, in_memory=settings.state.in_memory))
+        case specs.Source() | specs.AssignTimestamps() as spec if settings.batch:
+            return replace(spec, strategy=_bounded(spec.strategy))
+        case Cache() as spec:
+            return specs.FillCache(spec.cache.sink())
+        case specs.Sink() as spec:
+            return specs.Sink(spec.sink.for_operator(node.uid or ""))
+        case spec:
+            return spec
 
 
 def in_loops(graph: Graph) -> set[int]:
@@ -170,18 +109,6 @@ def _place(graph: Graph) -> tuple[dict[int, int], tuple[int, ...]]:
         starts.append(start)
     offsets = {node.id: starts[graph.stages[node.id]][groups[node.id]] for node in graph.nodes}
     return offsets, tuple(sum(width.values()) or 1 for width in widths)
-
-
-def _arguments(spec: specs.Spec, node: Node, batch: bool) -> tuple[Any, ...]:
-    if isinstance(spec, specs.Source):
-        return (spec.source, _bounded(spec.strategy) if batch else spec.strategy)
-    if isinstance(spec, specs.AssignTimestamps):
-        return (_bounded(spec.strategy) if batch else spec.strategy,)
-    if isinstance(spec, specs.Cache):
-        return (spec.cache.sink(),)
-    if isinstance(spec, specs.Sink):
-        return (spec.sink.for_operator(node.uid or ""),)
-    return tuple(getattr(spec, name) for name in spec.__dataclass_fields__)
 
 
 def _bounded(strategy: WatermarkStrategy) -> WatermarkStrategy:

@@ -7,10 +7,11 @@ from typing import Any
 
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.origin import user_origin
-from millrace.graph.specs import Cache, CloseWith, Source, Spec
 from millrace.runtime.loops import ancestors
+from millrace.runtime.specs import CloseWith, Source, Spec
 
 
 class Program:

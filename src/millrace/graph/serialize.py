@@ -32,7 +32,7 @@ def serialize(job: JobGraph) -> bytes:
 
 def _explain(job: JobGraph, error: Exception) -> GraphError:
     for info in job.operators:
-        for value in info.args:
+        for value in info.spec.parts():
             if not pickles(value):
                 return GraphError(_text(f"operator {info.name!r} at {info.origin}", value, error))
     for edge in job.edges:

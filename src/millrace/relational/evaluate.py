@@ -49,7 +49,7 @@ class Evaluator:
         if isinstance(expression, FieldAccess):
             return self._field(expression)
         if isinstance(expression, UdfCall):
-            raise NotImplementedError("a user's function is called by its own operator, not inside an expression")
+            raise NotImplementedError("a function of the user cannot be called here")
         raise NotImplementedError(f"{type(expression).__name__} cannot be computed on columns")
 
     @property

@@ -26,10 +26,10 @@ class FormatContext:
     """for errors"""
     columns: Schema
     """physical columns that the format reads or writes, in their order"""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     metadata: tuple[str, ...] = ()
     """keys of ``DecodingFormat.readable_metadata`` that are wanted, as columns after the physical ones"""
-    configuration: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
     """of the session"""
 
 

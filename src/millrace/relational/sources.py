@@ -32,9 +32,9 @@ class TableContext:
     """metadata columns: (name, key, type); virtual ones are not written"""
     primary_key: tuple[str, ...] = ()
     partition_keys: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """what WITH says, 'connector' included"""
-    configuration: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
     """of the session"""
     streaming: bool = True
     comment: str = ""

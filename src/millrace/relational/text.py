@@ -22,6 +22,7 @@ from millrace.relational.rex import (
 )
 from millrace.relational.rules.traversal import subqueries_of
 from millrace.relational.types import NullType
+from millrace.util.secrets import mask_options
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "LIKE", "SIMILAR TO"}
 
@@ -252,7 +253,7 @@ def _lookup_join(node: n.LookupJoin) -> list[str]:
     parts = [node.kind, ".".join(node.path), keys]
     if node.condition is not None:
         parts.append(rex_text(node.condition, source + node.table))
-    return parts + ([f"options={dict(node.options)}"] if node.options else [])
+    return parts + ([f"options={mask_options(dict(node.options))}"] if node.options else [])
 
 
 def _correlate(node: n.Correlate) -> list[str]:

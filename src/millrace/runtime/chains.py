@@ -1,69 +1,123 @@
-"""Which state files of each task are needed: by the running job, and by the checkpoints that are kept."""
+"""Which state files each task has: those that the running job and its checkpoints need, and when to write them anew."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from millrace.runtime.epoch import TaskAck
 from millrace.runtime.storage import TaskId
+from millrace.runtime.versions import INITIAL, epoch_and_run, version_of
 
 COMPACT_BYTES = 4 * 1024 * 1024
 """Changes below this size are not worth a compaction."""
 COMPACT_VERSIONS = 500
-"""Versions that a new worker reads at most before it has the state."""
+"""Versions of a task after which it should write its whole state."""
+TOGETHER = 32
+"""One task in so many, and one at least, writes its whole state in the same epoch."""
 
 
 @dataclass(frozen=True)
-class TaskChain:
-    """The files that make up the state of one task: a whole state, if there is one, and the changes since."""
+class TaskFiles:
+    """The files that make up the state of one task at the end of an epoch, as a checkpoint records them."""
 
-    first: int = 0
-    """oldest epoch that is needed"""
-    full_bytes: int | None = None
-    """size of the whole state as of ``first``; None: the task began without any"""
-    delta_bytes: tuple[int, ...] = ()
-    """sizes of the changes of the epochs after it, oldest first"""
-    runs: tuple[int, ...] = (0,)
-    """the runs that wrote the files: the whole state (0: there was none), then the changes"""
+    whole: int = INITIAL
+    """the version with a whole state, ``INITIAL`` if the task began without any"""
+    whole_bytes: int | None = None
+    """size of that file; None: there is none"""
+    delta_bytes: int = 0
+    """size of all changes since"""
+    changes: str = ""
+    """the versions since, oldest first: ``<epoch>-<run>:<bytes>`` for each, with blanks between them"""
 
     @property
-    def worth_compaction(self) -> bool:
-        grown = sum(self.delta_bytes) > max(COMPACT_BYTES, self.full_bytes or 0)
-        return grown or len(self.delta_bytes) >= COMPACT_VERSIONS
-
-    def after(self, ack: TaskAck) -> TaskChain:
-        """With the files that a task has acknowledged."""
-        if ack.full_bytes is not None:
-            return TaskChain(ack.epoch, ack.full_bytes, runs=(ack.run,))
-        return replace(self, delta_bytes=(*self.delta_bytes, ack.delta_bytes), runs=(*self.runs, ack.run))
+    def first(self) -> int:
+        """The oldest epoch that is needed."""
+        return epoch_and_run(self.whole)[0]
 
     @property
     def bytes(self) -> int:
         """Size of all files."""
-        return (self.full_bytes or 0) + sum(self.delta_bytes)
+        return (self.whole_bytes or 0) + self.delta_bytes
+
+    def since(self) -> Iterator[tuple[int, int]]:
+        """The versions since the whole state, oldest first, with the sizes of their changes."""
+        for entry in self.changes.split():
+            version, _, size = entry.partition(":")
+            epoch, _, run = version.partition("-")
+            yield version_of(int(epoch), int(run)), int(size)
+
+
+class TaskChain:
+    """The same for a task that runs. What an epoch adds costs the same however many there were."""
+
+    def __init__(self, files: TaskFiles | None = None) -> None:
+        """``files``: what it goes on from."""
+        files = files or TaskFiles()
+        self.head = self.whole = files.whole
+        self.whole_bytes = files.whole_bytes
+        self.delta_bytes = files.delta_bytes
+        self.versions = 0
+        """those since the whole state"""
+        for self.head, _ in files.since():
+            self.versions += 1
+        self.ran = self.head
+        """the last run that counts, as a version, whether it changed anything or not"""
+        self._changes = bytearray(files.changes.encode())
+
+    @property
+    def first(self) -> int:
+        """The oldest epoch that is needed."""
+        return epoch_and_run(self.whole)[0]
+
+    @property
+    def at_whole(self) -> bool:
+        """Whether there is a file with the whole state of the last version."""
+        return self.head == self.whole != INITIAL
+
+    @property
+    def urgency(self) -> float:
+        """How much the task should write its whole state: from 1 on."""
+        grown = self.delta_bytes / max(COMPACT_BYTES, self.whole_bytes or 0)
+        return max(grown, self.versions / COMPACT_VERSIONS)
+
+    def add(self, ack: TaskAck) -> None:
+        """The task has acknowledged an epoch that counts."""
+        self.ran = version_of(ack.epoch, ack.run)
+        if ack.full_bytes is not None:
+            self.head = self.whole = self.ran
+            self.whole_bytes, self.delta_bytes, self.versions = ack.full_bytes, 0, 0
+            self._changes = bytearray()
+        elif ack.delta_bytes is not None:
+            self.head = self.ran
+            self.delta_bytes += ack.delta_bytes
+            self.versions += 1
+            self._changes += b" %d-%d:%d" % (ack.epoch, ack.run, ack.delta_bytes)
+
+    def files(self) -> TaskFiles:
+        return TaskFiles(self.whole, self.whole_bytes, self.delta_bytes, self._changes.decode().lstrip())
 
 
 class Chains:
     """The chains of all tasks at the end of an epoch."""
 
     def __init__(self, tasks: Iterable[TaskId]) -> None:
-        self.history: tuple[int, ...] = ()
-        """completed epochs that some task needs, oldest first"""
         self.tasks: dict[TaskId, TaskChain] = {task: TaskChain() for task in tasks}
 
-    def record(self, epoch: int, acks: Iterable[TaskAck]) -> None:
+    def restore(self, files: Mapping[TaskId, TaskFiles]) -> None:
+        """The tasks go on from these files."""
+        self.tasks = {task: TaskChain(known) for task, known in files.items()}
+
+    def files(self) -> dict[TaskId, TaskFiles]:
+        return {task: chain.files() for task, chain in self.tasks.items()}
+
+    def record(self, acks: Iterable[TaskAck]) -> None:
         """An epoch is complete."""
         for ack in acks:
-            task = (ack.stage, ack.partition)
-            self.tasks[task] = self.tasks[task].after(ack)
-        oldest = min((chain.first for chain in self.tasks.values()), default=0)
-        self.history = tuple(known for known in (*self.history, epoch) if known >= oldest)
-
-    def runs(self) -> dict[TaskId, tuple[int, ...]]:
-        """The runs of each task whose files make up its state."""
-        return {task: chain.runs for task, chain in self.tasks.items()}
+            self.tasks[ack.stage, ack.partition].add(ack)
 
     def to_compact(self) -> frozenset[TaskId]:
-        """Tasks that should write their whole state."""
-        return frozenset(task for task, chain in self.tasks.items() if chain.worth_compaction)
+        """Tasks that should write their whole state in the next epoch. Never many at once: those that need it most."""
+        urgent = [(chain.urgency, task) for task, chain in self.tasks.items() if chain.urgency >= 1]
+        urgent.sort(key=lambda entry: (-entry[0], entry[1]))
+        return frozenset(task for _, task in urgent[: max(1, len(self.tasks) // TOGETHER)])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import enum
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
+from millrace.runtime.cleaning import AtOnce, Cleaner
 from millrace.runtime.failure import Failure, JobFailedError, describe, full_traceback
 from millrace.runtime.snapshot import JobSnapshot
 from millrace.runtime.storage import CheckpointStore, TaskId
-
-logger = logging.getLogger(__name__)
 
 HISTORY = 100
 """Checkpoints and savepoints that are remembered with their figures."""
@@ -67,16 +66,25 @@ class Kept:
 class Checkpoints:
     """The checkpoints of one job."""
 
-    def __init__(self, settings: CheckpointSettings, store: CheckpointStore, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        settings: CheckpointSettings,
+        store: CheckpointStore,
+        clock: Callable[[], int],
+        cleaner: Cleaner | None = None,
+    ) -> None:
         self.settings = settings
         self.history: deque[CheckpointStats] = deque(maxlen=HISTORY)
         self.adopted_tasks: frozenset[TaskId] = frozenset()
         """tasks of the checkpoints of earlier drivers"""
         self._store = store
         self._clock = clock
+        self._cleaner = cleaner or AtOnce()
         self._kept: list[Kept] = []
-        self._doubtful: list[Kept] = []
-        """checkpoints that failed, but may lie there all the same"""
+        self._going: list[Kept] = []
+        """checkpoints that nobody wants, but that may lie there: replaced ones, and those that failed"""
+        self._asked: set[int] = set()
+        """those of them that the cleaner is about to delete"""
         self._failed = 0
         """checkpoints in a row that failed"""
         self._begun = clock()
@@ -128,25 +136,32 @@ class Checkpoints:
             )
         )
         if cause is not None:
-            self._doubtful.append(kept)
-            self._delete(self._doubtful)
+            self._going.append(kept)
+            self._delete()
             self._count_failure(snapshot, cause, must)
             return None
         self._failed = self._new_bytes = 0
         self._kept.append(kept)
-        self._delete(self._doubtful)
-        self._delete(self._kept, self.settings.retained)
+        too_many = max(0, len(self._kept) - self.settings.retained)
+        self._going += self._kept[:too_many]
+        del self._kept[:too_many]
+        self._delete()
         return path
 
-    def _delete(self, checkpoints: list[Kept], leave: int = 0) -> None:
-        """Delete the oldest ones. One that can't be deleted keeps its files, until another time."""
-        while len(checkpoints) > leave:
-            try:
-                self._store.delete(checkpoints[0].checkpoint_id)
-            except Exception:
-                logger.warning("checkpoint %d could not be deleted", checkpoints[0].checkpoint_id, exc_info=True)
-                return
-            del checkpoints[0]
+    def _delete(self) -> None:
+        """Delete what is going. As long as that has not happened, it keeps its files."""
+        for kept in list(self._going):
+            if kept.checkpoint_id not in self._asked:
+                self._asked.add(kept.checkpoint_id)
+                if not self._cleaner.submit(f"checkpoint {kept.checkpoint_id}", partial(self._delete_one, kept)):
+                    self._asked.discard(kept.checkpoint_id)
+
+    def _delete_one(self, kept: Kept) -> None:
+        try:
+            self._store.delete(kept.checkpoint_id)
+            self._going.remove(kept)
+        finally:
+            self._asked.discard(kept.checkpoint_id)  # one that can't be deleted has another chance later
 
     def _count_failure(self, snapshot: JobSnapshot, cause: BaseException, must: bool) -> None:
         self._failed += 1
@@ -165,4 +180,4 @@ class Checkpoints:
 
     def oldest_needed(self, task: TaskId, first: int) -> int:
         """The oldest epoch of whose files the task needs some: for the kept checkpoints, or (``first``) to run."""
-        return min((first, *(kept.firsts.get(task, first) for kept in (*self._kept, *self._doubtful))))
+        return min((first, *(kept.firsts.get(task, first) for kept in (*self._kept, *self._going))))

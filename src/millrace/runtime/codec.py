@@ -69,22 +69,41 @@ def _plain_frame(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bool:
     )
 
 
+class Packed(NamedTuple):
+    """A packet's elements in the columns that they travel in, before they are objects."""
+
+    form: int
+    names: Any
+    columns: list[Any]
+    timestamps: list[int | None] | None
+    keys: list[Any] | None
+    plain: bool
+    """whether marshal takes all of it"""
+
+    def values(self) -> list[Any]:
+        """The elements as objects."""
+        return _unpack(self.form, self.names, self._content())
+
+    def encode(self) -> bytes:
+        """A packet of these elements, without marks."""
+        if not self.plain:
+            return encode(Chunk(self.values(), self.timestamps, self.keys), [])
+        body: tuple[Any, ...] = (self.form, self.names, self._content(), self.timestamps, self.keys, [])
+        return _MARSHAL + marshal.dumps(body, _MARSHAL_VERSION)
+
+    def _content(self) -> Any:
+        return self.columns[0] if self.form == _VALUES else self.columns
+
+
+def packed(chunk: Chunk) -> Packed:
+    """Elements that are objects already."""
+    return Packed(_VALUES, None, [chunk.values], chunk.timestamps, chunk.keys, False)
+
+
 def decode(payload: bytes) -> Iterator[Chunk | Mark]:
     """The chunks and marks of a packet, in order. Only for packets that ``encode`` of the same job made."""
-    body = memoryview(payload)[1:]
-    timestamps: Any
-    keys: Any
-    if payload[:1] == _COLUMNS:
-        values, statuses = unpack(payload)
-        timestamps = keys = None
-        marks = [(position, Status(mark) if isinstance(mark, str) else mark) for position, mark in statuses]
-    elif payload[:1] == _MARSHAL:
-        form, names, content, timestamps, keys, statuses = marshal.loads(body)
-        values = _unpack(form, names, content)
-        marks = [(position, Status(mark) if isinstance(mark, str) else mark) for position, mark in statuses]
-    else:
-        packed, timestamps, keys, marks = pickle.loads(body)
-        values = _rows(*packed) if packed.__class__ is _Rows else packed
+    elements, marks = decode_columns(payload)
+    values, timestamps, keys = elements.values(), elements.timestamps, elements.keys
     start = 0
     for position, mark in marks:
         if position > start:
@@ -93,6 +112,25 @@ def decode(payload: bytes) -> Iterator[Chunk | Mark]:
         start = position
     if start < len(values):
         yield _cut(values, timestamps, keys, start, len(values))
+
+
+def decode_columns(payload: bytes) -> tuple[Packed, list[tuple[int, Mark]]]:
+    """All elements of a packet, and its marks with their places. As for ``decode``."""
+    body = memoryview(payload)[1:]
+    if payload[:1] == _COLUMNS:
+        batches, statuses = unpack(payload)
+        return Packed(_VALUES, None, [batches], None, None, False), _marks(statuses)
+    if payload[:1] == _MARSHAL:
+        form, names, content, timestamps, keys, statuses = marshal.loads(body)
+        columns = [content] if form == _VALUES else content
+        return Packed(form, names, columns, timestamps, keys, True), _marks(statuses)
+    packed, timestamps, keys, marks = pickle.loads(body)
+    values = _rows(*packed) if packed.__class__ is _Rows else packed
+    return Packed(_VALUES, None, [values], timestamps, keys, False), marks
+
+
+def _marks(statuses: list[tuple[int, Any]]) -> list[tuple[int, Mark]]:
+    return [(position, Status(mark) if isinstance(mark, str) else mark) for position, mark in statuses]
 
 
 def _cut(values: list[Any], timestamps: Any, keys: Any, start: int, end: int) -> Chunk:

@@ -26,12 +26,14 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.metrics.metricbase import MetricGroup
+from millrace.runtime.global_aggregate import SubtaskAggregates
 from millrace.runtime.measures import Measures
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.state_time import StateTime
 
 
-def _now_millis() -> int:
+def now_millis() -> int:
+    """The time in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
@@ -48,7 +50,7 @@ class OperatorRuntimeContext(RuntimeContext):
         job_parameters: dict[str, str] | None = None,
         job: JobInfo | None = None,
         cached_files: Mapping[str, str] | None = None,
-        clock: Callable[[], int] = _now_millis,
+        clock: Callable[[], int] = now_millis,
     ) -> None:
         self._task_name = task_name
         self._subtask = subtask
@@ -59,6 +61,7 @@ class OperatorRuntimeContext(RuntimeContext):
         self._job = job if job is not None else JobInfo(JobID("0" * 32), task_name)
         self._cache = DistributedCache(cached_files or {})
         self.measures = Measures(clock)
+        self.aggregates = SubtaskAggregates()
         self.keyed: KeyedStateBackend | None = None
         """set by keyed operators"""
         self.new_keyed_state: Callable[[StateTime], KeyedStateBackend] = KeyedStateBackend
@@ -96,6 +99,9 @@ class OperatorRuntimeContext(RuntimeContext):
 
     def get_distributed_cache(self) -> DistributedCache:
         return self._cache
+
+    def get_global_aggregate_manager(self) -> SubtaskAggregates:
+        return self.aggregates
 
     def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
         self.measures.accumulators.add(name, accumulator)

@@ -1,4 +1,4 @@
-"""What the driver and the tasks tell each other: an order per epoch and task, an acknowledgement per task.
+"""What the driver and the tasks tell each other: an order per epoch and one per task, an acknowledgement per task.
 
 An epoch is a micro-batch, and its end is the barrier: when every task has acknowledged, the job's whole state is the
 source positions and the state versions of that moment.
@@ -6,17 +6,20 @@ source positions and the state versions of that moment.
 
 from __future__ import annotations
 
-import base64
 import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.exchange import Tallies
 from millrace.runtime.failure import Failure
+from millrace.runtime.global_aggregate import AddedPart
 from millrace.runtime.measures import MeasureState
 from millrace.runtime.pickling import dumps
+from millrace.runtime.results import Result
 from millrace.runtime.state.info import StateInfo
-from millrace.runtime.versions import versions_of
+from millrace.runtime.storage import TaskId
+from millrace.runtime.versions import INITIAL
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,18 @@ class SourceOrder:
     """What one source subtask reads in this epoch."""
 
     splits: tuple[Any, ...] = ()
-    """unfinished splits of the epoch before, then new ones"""
+    """newly assigned ones; the subtask knows the others"""
+    packed: tuple[bytes, ...] = ()
+    """more newly assigned ones, see ``runtime/packed_splits.py``"""
     no_more_splits: bool = False
+    events: tuple[Any, ...] = ()
+    """what the enumerator tells the reader"""
+    checkpoint: int | None = None
+    """the last epoch whose end was recorded"""
     paused: bool = False
     """too far ahead of its watermark alignment group: read nothing"""
+    limit: int | None = None
+    """the watermark (ms) above which single splits are left alone, for the same reason"""
     stop: bool = False
     """the job shall end: treat the source as finished"""
     whole: bool = False
@@ -46,18 +57,12 @@ class StateQuery:
 
 @dataclass(frozen=True)
 class EpochOrder:
-    """What every task of an epoch has to know."""
+    """What all tasks of an epoch have to know."""
 
     epoch: int
     """number of this epoch; never used twice, a repeated epoch gets a new one"""
-    history: tuple[int, ...] = ()
-    """completed epochs whose changes make up the state that this one starts from, oldest first"""
-    sources: dict[int, dict[int, SourceOrder]] = field(default_factory=dict)
-    """operator id -> subtask -> order"""
     keep_state: bool = True
     """whether another epoch may follow"""
-    compact: frozenset[tuple[int, int]] = frozenset()
-    """(stage, partition) of tasks that shall write their whole state, so that old changes can go"""
     attempt: int = 0
     """how often the job was restarted"""
     restore: str | None = None
@@ -65,22 +70,39 @@ class EpochOrder:
     savepoint: str | None = None
     """the folder of a savepoint that the tasks shall write after this epoch"""
     queries: tuple[StateQuery, ...] = ()
-    runs: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-    """(stage, partition) -> the runs of the task whose files make up its state, see ``versions_of``"""
+    aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """uid -> name -> accumulator of a global aggregate, pickled"""
 
-    def versions(self, task: tuple[int, int]) -> tuple[int, ...]:
-        """The versions that make up the state that a task starts from, oldest first."""
-        return versions_of(self.history, self.runs[task])
 
-    def encode(self) -> str:
-        """As text, small enough for a job property of Spark."""
-        return base64.b64encode(dumps(self)).decode("ascii")
+@dataclass(frozen=True)
+class TaskOrder:
+    """What one task of an epoch has to know beyond that: as much for a job of two tasks as for one of thousands."""
 
-    @staticmethod
-    def decode(text: str) -> EpochOrder:
-        """Only for texts that ``encode`` of this job's driver made."""
-        order: EpochOrder = pickle.loads(base64.b64decode(text))
-        return order
+    base: int = INITIAL
+    """the version of the state that it starts from"""
+    whole: bool = False
+    """whether there is a file with the whole state of that version"""
+    ran: int = INITIAL
+    """its last run that counts, as a version: one that changed nothing has left none"""
+    compact: bool = False
+    """write the whole state, so that old changes can go"""
+    sources: dict[int, SourceOrder] = field(default_factory=dict)
+    """operator id -> what the task's subtask of it reads"""
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """An epoch as the driver plans it."""
+
+    order: EpochOrder
+    tasks: dict[TaskId, TaskOrder] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> int:
+        return self.order.epoch
+
+    def of(self, task: TaskId) -> TaskOrder:
+        return self.tasks.get(task) or TaskOrder()
 
 
 @dataclass(frozen=True)
@@ -92,6 +114,10 @@ class SourceReport:
     finished: bool
     watermark: int
     idle: bool = False
+    events: tuple[Any, ...] = ()
+    """what the reader tells the enumerator"""
+    requests: int = 0
+    """how many splits it has asked for"""
 
 
 @dataclass(frozen=True)
@@ -106,8 +132,8 @@ class OperatorReport:
     source: SourceReport | None = None
     committables: tuple[Any, ...] = ()
     printed: tuple[str, ...] = ()
-    collected: tuple[bytes, ...] = ()
-    """pickled lists of values, in order"""
+    collected: tuple[Result, ...] = ()
+    """in order"""
     fed_back: tuple[bytes, ...] = ()
     """what the end of a loop sends back to its head, in the format of an exchange"""
     watermark_out: int = MIN_TIMESTAMP
@@ -117,6 +143,8 @@ class OperatorReport:
     """what a sink writer that is committed for needs to go on"""
     states: tuple[StateInfo, ...] | None = None
     """the states that the function has asked for; None: as before"""
+    aggregates: dict[str, AddedPart] = field(default_factory=dict)
+    """name -> what was added to a global aggregate"""
 
 
 @dataclass(frozen=True)
@@ -140,8 +168,8 @@ class TaskAck:
     stage: int
     partition: int
     reports: tuple[OperatorReport, ...] = ()
-    delta_bytes: int = 0
-    """size of the changes that the task wrote"""
+    delta_bytes: int | None = None
+    """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
     full_bytes: int | None = None
     """size of the whole state, if the task was told to write it"""
     replayed: int = 0
@@ -149,16 +177,20 @@ class TaskAck:
     failure: Failure | None = None
     run: int = 0
     """distinguishes the runs of one task in one epoch; positive"""
-    sent: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    """(edge, channel, target) -> packets"""
-    received: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    """(edge, channel) -> (packets, the run that sent them)"""
+    sent: Tallies = field(default_factory=dict)
+    received: Tallies = field(default_factory=dict)
     saved: tuple[SavedSubtask, ...] = ()
     """what the task has written to the savepoint"""
     answers: dict[int, bytes] = field(default_factory=dict)
     """number of a query -> the value, pickled; queries without a value here are missing"""
     not_saved: str | None = None
     """why it could not write the savepoint, which then has failed; the epoch has not"""
+    process: str | None = None
+    """the process that the task lives in from now on; None: it lives on in none"""
+
+    first_write: Any = None
+    """what its process has written to see whether the driver finds it; None after the first time, and where all is on
+    one machine"""
 
     def encode(self) -> bytes:
         return dumps(self)

@@ -8,14 +8,16 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from millrace.runtime.codec import Mark, encode
-from millrace.runtime.elements import Chunk, count
+from millrace.runtime.codec import Mark
+from millrace.runtime.elements import Chunk
+from millrace.runtime.outbox import Payload, outbox_for
 from millrace.runtime.partitioners import Partitioner
 
 ACK = -1
 """The edge number of packets that are acknowledgements on their way to the driver."""
+
 
 class Packet(NamedTuple):
     """One row of the exchange."""
@@ -32,51 +34,98 @@ class Packet(NamedTuple):
     """which run of the sending task made it: Spark may run a task twice; 0 until it leaves the task"""
 
 
-FLUSH_AT = 16_384
-"""Elements that a sender gathers for one target before it makes a packet of them."""
-
-
 class LostPacketError(Exception):
     """A channel's packets have a gap: Spark lost or repeated a row."""
 
 
+class Tally(NamedTuple):
+    """Which packets went over an edge, in two numbers: equal tallies mean the same packets, in whatever order."""
+
+    packets: int = 0
+    digest: int = 0
+    """sum of the packets' digests, modulo 2**64"""
+
+
+Tallies = dict[int, Tally]
+"""by edge"""
+
+_MASK = 2**64 - 1
+
+
+def _digest(edge: int, channel: int, target: int, number: int, run: int) -> int:
+    """64 bits that say which packet it is: no two wrong packets of an epoch look in a sum like two right ones."""
+    # The hash of a tuple of integers is the same in every process; alone it is too linear to be summed up.
+    mixed = hash((edge, channel, target, number, run)) & _MASK
+    mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93 & _MASK
+    return (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 & _MASK
+
+
 class Manifest:
-    """What one run of a task sends and receives in an epoch, for the driver to compare."""
+    """What one run of a task sends and receives in an epoch, for the driver to compare: two numbers for each edge,
+    however many tasks there are on its other side."""
 
     def __init__(self, run: int) -> None:
         self.run = run
-        self.sent: dict[tuple[int, int, int], int] = {}
-        """(edge, channel, target) -> packets"""
-        self.received: dict[tuple[int, int], tuple[int, int]] = {}
-        """(edge, channel) -> (packets, the run that sent them)"""
+        self._sent: dict[int, list[int]] = {}
+        self._received: dict[int, list[int]] = {}
+        """edge -> [packets, sum of digests]"""
+
+    @property
+    def sent(self) -> Tallies:
+        return _tallies(self._sent)
+
+    @property
+    def received(self) -> Tallies:
+        return _tallies(self._received)
 
     def sending(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         """Stamp the packets of this run; those that only pass through have their stamp."""
-        sent, run = self.sent, self.run
+        sent, run = self._sent, self.run
         for packet in packets:
-            if packet.run or packet.edge == ACK:
+            target, edge, channel, number, payload, stamp = packet
+            if stamp or edge == ACK:
                 yield packet
                 continue
-            channel = (packet.edge, packet.channel, packet.target)
-            sent[channel] = sent.get(channel, 0) + 1
-            yield packet._replace(run=run)
+            tally = sent.get(edge)
+            if tally is None:
+                tally = sent[edge] = [0, 0]
+            tally[0] += 1
+            tally[1] += _digest(edge, channel, target, number, run)
+            yield Packet(target, edge, channel, number, payload, run)
 
     def receiving(self, packets: Iterable[Packet], is_mine: Callable[[int], bool]) -> Iterator[Packet]:
         """Count the packets on the edges that end in this stage.
 
         :raises LostPacketError: a channel has packets of two runs.
         """
-        received = self.received
+        received = self._received
+        runs: dict[tuple[int, int], int] = {}
         for packet in packets:
-            if packet.edge != ACK and is_mine(packet.edge):
-                channel = (packet.edge, packet.channel)
-                count, run = received.get(channel, (0, packet.run))
-                if run != packet.run:
-                    raise LostPacketError(
-                        f"packets of edge {packet.edge}, channel {packet.channel} come from two runs of their task"
-                    )
-                received[channel] = (count + 1, run)
+            target, edge, channel, number, _, run = packet
+            if edge != ACK and is_mine(edge):
+                if runs.setdefault((edge, channel), run) != run:
+                    raise LostPacketError(f"packets of edge {edge}, channel {channel} come from two runs of their task")
+                tally = received.get(edge)
+                if tally is None:
+                    tally = received[edge] = [0, 0]
+                tally[0] += 1
+                tally[1] += _digest(edge, channel, target, number, run)
             yield packet
+
+
+def _tallies(sums: dict[int, list[int]]) -> Tallies:
+    return {edge: Tally(packets, digest & _MASK) for edge, (packets, digest) in sums.items()}
+
+
+def total(tallies: Iterable[Tallies]) -> Tallies:
+    """The packets of many tasks."""
+    sums: dict[int, list[int]] = {}
+    for each in tallies:
+        for edge, (packets, digest) in each.items():
+            tally = sums.setdefault(edge, [0, 0])
+            tally[0] += packets
+            tally[1] += digest
+    return _tallies(sums)
 
 
 REORDER_BYTES = 64 * 1024 * 1024
@@ -97,7 +146,7 @@ def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
 
     expected: dict[tuple[int, int, int], int] = {}
     early: dict[tuple[int, int, int, int], Packet] = {}
-    for group in _groups(packets):
+    for group in grouped(packets, REORDER_BYTES):
         for packet in sorted(group, key=place):
             if packet.edge == ACK:
                 yield packet
@@ -118,52 +167,18 @@ def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
         )
 
 
-def _groups(packets: Iterable[Packet]) -> Iterator[list[Packet]]:
+def grouped(packets: Iterable[Packet], most: int) -> Iterator[list[Packet]]:
+    """The packets in groups, each of which ends with the packet that brings it to so many bytes."""
     group: list[Packet] = []
     size = 0
     for packet in packets:
         group.append(packet)
         size += len(packet.payload)
-        if size >= REORDER_BYTES:
+        if size >= most:
             yield group
             group, size = [], 0
-    yield group
-
-
-class _Buffer:
-    """What waits for one target."""
-
-    __slots__ = ("keys", "marks", "number", "size", "timestamps", "values")
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.reset()
-
-    def reset(self) -> None:
-        self.values: list[Any] = []
-        self.timestamps: list[int | None] | None = None
-        self.keys: list[Any] | None = None
-        self.marks: list[tuple[int, Mark]] = []
-        self.size = 0
-        """elements; of batches of rows it is the rows"""
-
-    def add(self, chunk: Chunk) -> None:
-        before = len(self.values)
-        self.size += count(chunk.values)
-        if chunk.timestamps is not None and self.timestamps is None:
-            self.timestamps = [None] * before
-        if not before:
-            self.values = list(chunk.values)
-            self.timestamps = None if chunk.timestamps is None else list(chunk.timestamps)
-            self.keys = None if chunk.keys is None else list(chunk.keys)
-            return
-        self.values.extend(chunk.values)
-        if self.timestamps is not None:
-            self.timestamps.extend(chunk.timestamps or [None] * len(chunk.values))
-        if self.keys is not None and chunk.keys is not None:
-            self.keys.extend(chunk.keys)
-
-
+    if group:
+        yield group
 class ChannelWriter:
     """The sending side of one edge in one subtask."""
 
@@ -181,38 +196,23 @@ class ChannelWriter:
         self._subtask = subtask
         self._offset = offset
         self._emit = emit
-        self._route = partitioner.router(subtask, senders, receivers)
-        self._buffers = {target: _Buffer() for target in partitioner.targets(subtask, senders, receivers)}
+        self._outbox = outbox_for(partitioner, subtask, senders, receivers)
+        self._numbers = [0] * receivers
 
     def write(self, chunk: Chunk) -> None:
-        for target, part in self._route(chunk):
-            buffer = self._buffers[target]
-            buffer.add(part)
-            if buffer.size >= FLUSH_AT:
-                self._flush(target, buffer)
+        self._send(self._outbox.add(chunk))
 
     def mark(self, mark: Mark) -> None:
         """A watermark or a status change, to every reachable target."""
-        for buffer in self._buffers.values():
-            position = len(buffer.values)
-            marks = buffer.marks
-            if marks and marks[-1][0] == position and isinstance(mark, int) and isinstance(marks[-1][1], int):
-                marks.pop()  # a later watermark at the same place says it all
-            marks.append((position, mark))
-
-    def flush(self) -> None:
-        for target, buffer in self._buffers.items():
-            if buffer.values or buffer.marks:
-                self._flush(target, buffer)
+        self._outbox.mark(mark)
 
     def end_epoch(self) -> None:
         """Send what is left and number the packets of the next epoch from 0 again."""
-        self.flush()
-        for buffer in self._buffers.values():
-            buffer.number = 0
+        self._send(self._outbox.rest())
+        self._numbers = [0] * len(self._numbers)
 
-    def _flush(self, target: int, buffer: _Buffer) -> None:
-        payload = encode(Chunk(buffer.values, buffer.timestamps, buffer.keys), buffer.marks)
-        self._emit(Packet(self._offset + target, self._edge, self._subtask, buffer.number, payload))
-        buffer.number += 1
-        buffer.reset()
+    def _send(self, payloads: Iterable[Payload]) -> None:
+        numbers = self._numbers
+        for target, payload in payloads:
+            self._emit(Packet(self._offset + target, self._edge, self._subtask, numbers[target], payload))
+            numbers[target] += 1

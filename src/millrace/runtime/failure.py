@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Sized
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 ELEMENT_LIMIT = 200
 """Characters of an element's repr that an error shows."""
 
+_RENDERED = re.compile(r"^millrace\.runtime\.failure\.OperatorError: (.*?^  cause:   [^\n]*)", re.MULTILINE | re.DOTALL)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -53,6 +55,12 @@ class Failure:
             lines.append(f"  at:      {self.location}")
         lines.append(f"  cause:   {self.cause}")
         return "\n".join(lines)
+
+    @staticmethod
+    def rendered_in(text: str) -> str | None:
+        """What ``render`` gave for the first ``OperatorError`` in the text of a traceback, None if there is none."""
+        found = _RENDERED.search(text)
+        return None if found is None else found[1]
 
 
 class OperatorError(Exception):

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from millrace.common.job_id import JobID
 from millrace.common.job_info import JobInfo
-from millrace.common.source import Source
 from millrace.common.typeinfo import TypeInformation
-from millrace.runtime.operators.base import Operator
 from millrace.runtime.partitioners import Partitioner
+from millrace.runtime.specs import Spec
 from millrace.runtime.state.working import InMemory, StatePlan
 
 
 @dataclass(frozen=True)
 class OperatorInfo:
-    """One operator: how to make it, and where its subtasks live."""
+    """One operator: what it does, and where its subtasks live."""
 
     id: int
     uid: str
     name: str
-    factory: type[Operator]
-    args: tuple[Any, ...]
+    spec: Spec
+    final: bool
+    """whether only final results are wanted of it: then it runs in the form of batch mode"""
     parallelism: int
     max_parallelism: int
     stage: int
@@ -65,6 +64,8 @@ class JobGraph:
     """so many edges, the first ones, hand over all that an epoch has before the others begin"""
     state: StatePlan = field(default_factory=InMemory)
     """where its tasks keep their state while they run"""
+    batch: bool = False
+    """whether only final results are wanted: if possible all is done in one epoch"""
     parameters: dict[str, str] = field(default_factory=dict)
     """the user's global job parameters"""
     cached_files: dict[str, str] = field(default_factory=dict)
@@ -80,8 +81,13 @@ class JobGraph:
         return JobInfo(JobID(self.job_id), self.name)
 
     def for_tasks(self) -> JobGraph:
-        """The job as tasks need it: sources leave at home what only their enumerators use."""
-        return replace(self, operators=tuple(_for_tasks(info) for info in self.operators))
+        """The job as tasks need it."""
+        return replace(self, operators=tuple(replace(info, spec=info.spec.for_tasks()) for info in self.operators))
+
+    @property
+    def key_groups(self) -> dict[str, int]:
+        """Uid of each operator -> number of its key groups."""
+        return {info.uid: info.max_parallelism for info in self.operators}
 
     @cached_property
     def by_id(self) -> dict[int, OperatorInfo]:
@@ -99,9 +105,3 @@ class JobGraph:
             for info in self.operators
             if info.stage == stage and 0 <= partition - info.offset < info.parallelism
         ]
-
-
-def _for_tasks(info: OperatorInfo) -> OperatorInfo:
-    if info.args and isinstance(info.args[0], Source):
-        return replace(info, args=(info.args[0].for_readers(), *info.args[1:]))
-    return info

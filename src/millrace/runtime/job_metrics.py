@@ -14,7 +14,8 @@ from millrace.runtime.accumulators import Accumulators
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.epoch import OperatorReport
 from millrace.runtime.job import JobGraph, OperatorInfo
-from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.measures import MeasureState
+from millrace.runtime.specs import Source
 
 WORKERS = "spark"
 """``<tm_id>`` of all metrics: a subtask is not bound to a worker."""
@@ -33,7 +34,7 @@ class _Subtask:
         self._watermark = self._watermark_out = MIN_TIMESTAMP
         self._system = MetricGroup(clock=clock)
         counted = {"numRecordsIn", "numRecordsOut"}
-        if issubclass(info.factory, SourceOperator):
+        if isinstance(info.spec, Source):
             counted.remove("numRecordsIn")
         else:
             self._system.gauge("currentInputWatermark", lambda: self._watermark)
@@ -70,8 +71,10 @@ class JobMetrics:
         self._clock = clock
         self._host = socket.gethostname()
         self._lock = threading.Lock()
+        self._now = clock() / 1000
+        """seconds; read once for all subtasks"""
         self._subtasks = {
-            (info.id, subtask): _Subtask(info, lambda: clock() / 1000)
+            (info.id, subtask): _Subtask(info, self._seconds)
             for info in job.operators
             for subtask in range(info.parallelism)
         }
@@ -79,6 +82,7 @@ class JobMetrics:
         """accumulator -> its type, and the operator that it was first seen in"""
         self._began = 0
         self._epochs = 0
+        self._moves = 0
         self._last_millis = 0
 
     def begin_epoch(self) -> None:
@@ -91,14 +95,24 @@ class JobMetrics:
         :raises AccumulatorConflictError: an accumulator has two types.
         """
         with self._lock:
+            self._now = self._clock() / 1000
             for report in reports:
                 self._subtasks[report.operator, report.subtask].take(report)
-                self._check(self._job.by_id[report.operator], report)
+                if report.measures is not None:
+                    self._check(self._job.by_id[report.operator], report, report.measures)
             self._epochs += 1
             self._last_millis = self._clock() - self._began
 
-    def _check(self, info: OperatorInfo, report: OperatorReport) -> None:
-        for name in report.measures.accumulators if report.measures is not None else ():
+    def moved(self, tasks: int) -> None:
+        """So many tasks live in another process than in the epoch before."""
+        with self._lock:
+            self._moves += tasks
+
+    def _seconds(self) -> float:
+        return self._now
+
+    def _check(self, info: OperatorInfo, report: OperatorReport, measures: MeasureState) -> None:
+        for name in measures.accumulators:
             kind = type(self._subtasks[report.operator, report.subtask].accumulators.get(name))
             known, other = self._kinds.setdefault(name, (kind, info))
             if known is not kind:
@@ -122,11 +136,13 @@ class JobMetrics:
     def report(self) -> MetricsReport:
         """All metrics as they are now."""
         with self._lock:
+            self._now = self._clock() / 1000
             return MetricsReport((*self._job_entries(), *self._operator_entries()))
 
     def _job_entries(self) -> Iterator[MetricEntry]:
         group = MetricGroup()
         group.counter("numEpochs").inc(self._epochs)
+        group.counter("numTaskMoves").inc(self._moves)
         group.gauge("lastEpochDuration", lambda: self._last_millis)
         for path, _, value in group.measured():
             yield MetricEntry(path, value, self._job_variables())

@@ -133,21 +133,3 @@ def group_range(subtask: int, max_parallelism: int, parallelism: int) -> range:
     start = (subtask * max_parallelism + parallelism - 1) // parallelism
     end = ((subtask + 1) * max_parallelism + parallelism - 1) // parallelism
     return range(start, end)
-
-
-class KeyTargets(dict[Any, int]):
-    """Key -> subtask, computed once per distinct key; forgets everything at ``LIMIT`` keys to stay small."""
-
-    LIMIT = 1_000_000
-
-    def __init__(self, max_parallelism: int, parallelism: int) -> None:
-        super().__init__()
-        self._max_parallelism = max_parallelism
-        self._parallelism = parallelism
-
-    def __missing__(self, key: Any) -> int:
-        target = subtask_of_group(key_group(key, self._max_parallelism), self._max_parallelism, self._parallelism)
-        if len(self) >= self.LIMIT:
-            self.clear()
-        self[key] = target
-        return target

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from millrace.runtime.epoch import OperatorReport
 from millrace.runtime.job import JobGraph, OperatorInfo
-from millrace.runtime.operators.close_with import CloseWithOperator
-from millrace.runtime.operators.iterate import END_OF_TIME, IterateOperator
+from millrace.runtime.operators.iterate import END_OF_TIME
+from millrace.runtime.specs import CloseWith, Iterate
 
 
 class Reading(Protocol):
@@ -123,7 +123,7 @@ class Loops:
 
 
 def has_loops(job: JobGraph) -> bool:
-    return any(issubclass(info.factory, IterateOperator) for info in job.operators)
+    return any(isinstance(info.spec, Iterate) for info in job.operators)
 
 
 def _groups(job: JobGraph, sources: Mapping[int, Reading]) -> list[_Group]:
@@ -132,10 +132,11 @@ def _groups(job: JobGraph, sources: Mapping[int, Reading]) -> list[_Group]:
     for edge in job.edges:
         reads[edge.target].append(edge.source)
     above = ancestors(reads.items())
+    rounds = {info.id: info.spec.max_rounds for info in job.operators if isinstance(info.spec, Iterate)}
     loops = [
-        _Loop(sources[info.args[0]], info.id, job.by_id[info.args[0]].args[0])
+        _Loop(sources[info.spec.head], info.id, rounds[info.spec.head])
         for info in job.operators
-        if issubclass(info.factory, CloseWithOperator)
+        if isinstance(info.spec, CloseWith)
     ]
     groups: list[_Group] = []
     for members in _feeding_each_other(loops, above):

@@ -14,6 +14,7 @@ from millrace.runtime.operators.base import Operator, ReadingOperator
 from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.saved import SubtaskState
 from millrace.runtime.wiring import Fork, Gate
@@ -23,6 +24,26 @@ OperatorDeltas = tuple[Any, Any, Any, Any, Any]
 
 TaskDelta = dict[str, OperatorDeltas]
 """by the operator's uid"""
+
+
+def has_changes(delta: OperatorDeltas) -> bool:
+    keyed, shared, *others = delta
+    return bool(keyed) or bool(shared) or any(part is not None for part in others)
+
+
+class Latest:
+    """Tells whether something small is as it was the last time."""
+
+    def __init__(self) -> None:
+        self._pickled: bytes | None = None
+
+    def if_new(self, state: Any) -> Any:
+        """The state, None if it is the same. It is changed in place, so only its bytes can tell."""
+        pickled = None if state is None else dumps(state)
+        if pickled == self._pickled:
+            return None
+        self._pickled = pickled
+        return state
 
 
 class Member:
@@ -35,6 +56,7 @@ class Member:
         self.fork = fork
         self.gate = gate
         self._states_reported: tuple[StateInfo, ...] = ()
+        self._small = Latest()
 
     def delta(self) -> OperatorDeltas:
         """What the epoch changed."""
@@ -42,8 +64,8 @@ class Member:
         return (
             None if keyed is None else keyed.delta(),
             None if shared is None else shared.delta(),
-            self.operator.snapshot(),
-            self.gate.snapshot(),
+            self._small.if_new(self.operator.snapshot()),
+            self.gate.delta(),
             self.measures.delta(),
         )
 
@@ -51,7 +73,7 @@ class Member:
         """Everything: first what is small, then the keyed state."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         whole = None if shared is None else shared.full()
-        yield (None, whole, self.operator.snapshot(), self.gate.snapshot(), self.measures.full())
+        yield (None, whole, self.operator.snapshot(), self.gate.full(), self.measures.full())
         if keyed is not None:
             for piece in keyed.full_pieces():
                 yield (piece, None, None, None, None)
@@ -114,10 +136,11 @@ class Member:
             source=operator.report() if isinstance(operator, ReadingOperator) else None,
             committables=operator.committables() if isinstance(operator, SinkOperator) else (),
             printed=operator.take_lines() if isinstance(operator, PrintOperator) else (),
-            collected=operator.take_parts() if isinstance(operator, CollectOperator) else (),
+            collected=operator.take_results() if isinstance(operator, CollectOperator) else (),
             fed_back=operator.take_packets() if isinstance(operator, CloseWithOperator) else (),
             watermark_out=self.fork.watermark,
             measures=self.measures.report(),
             writer_states=operator.writer_states() if isinstance(operator, SinkOperator) else (),
             states=self.new_states(),
+            aggregates=self.operator.context.runtime.aggregates.parts(),
         )

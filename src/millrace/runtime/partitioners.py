@@ -1,25 +1,26 @@
 """Which subtasks of the next operator an element goes to.
 
 A partitioner is a frozen description; ``router`` makes the function that one sending subtask uses. A router
-splits whole chunks: never a Python call per element where slices do.
+splits whole chunks: never a Python call per element where slices do. An ``ElementWise`` partitioner also chooses now
+and splits later: what a sender has gathered for many receivers is split in one pass, however small its chunks were.
 """
 
 from __future__ import annotations
 
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import compress
-from operator import index, itemgetter, length_hint
+from operator import index, length_hint
 from typing import Any
+
+import numpy as np
 
 from millrace.datastream import functions
 from millrace.datastream.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
-from millrace.runtime.keygroups import KeyTargets, UnstableKeyError, unhashable
+from millrace.runtime.key_targets import BadKeyError, KeyTargets
+from millrace.runtime.scatter import AssignEach, Assigner, AssignInTurn, Targets, parts
 
 Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
 """Splits a chunk into (target subtask, its part), elements in order within a part."""
@@ -63,6 +64,23 @@ class Partitioner(ABC):
         return [sender for sender in range(senders) if subtask in self.targets(sender, senders, receivers)]
 
 
+class ElementWise(Partitioner):
+    """Each element goes to one receiver of its own."""
+
+    @abstractmethod
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        """Chooses the receivers for one sending subtask, for the life of its task."""
+
+    def router(self, subtask: int, senders: int, receivers: int) -> Router:
+        assigner = self.assigner(subtask, senders, receivers)
+
+        def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
+            assigned, scatter = assigner.assign(chunk), assigner.scatter()
+            return ((target, part) for target, part in zip(scatter.targets, parts(assigned, scatter)) if part.values)
+
+        return split
+
+
 @dataclass(frozen=True)
 class Forward(Partitioner):
     """Subtask i to subtask i; both sides have the same parallelism."""
@@ -78,24 +96,24 @@ class Forward(Partitioner):
 
 
 @dataclass(frozen=True)
-class Rebalance(Partitioner):
+class Rebalance(ElementWise):
     """Round robin over all receivers."""
 
     ship_strategy = "REBALANCE"
 
-    def router(self, subtask: int, senders: int, receivers: int) -> Router:
-        return _round_robin(range(receivers), start=subtask)
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        return AssignInTurn(range(receivers), first=subtask)
 
 
 @dataclass(frozen=True)
-class Rescale(Partitioner):
+class Rescale(ElementWise):
     """Round robin over the receivers that belong to this sender: less network, but local imbalance stays."""
 
     ship_strategy = "RESCALE"
     pointwise = True
 
-    def router(self, subtask: int, senders: int, receivers: int) -> Router:
-        return _round_robin(self.targets(subtask, senders, receivers), start=0)
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        return AssignInTurn(self.targets(subtask, senders, receivers))
 
     def targets(self, subtask: int, senders: int, receivers: int) -> Sequence[int]:
         if receivers >= senders:
@@ -104,18 +122,18 @@ class Rescale(Partitioner):
 
 
 @dataclass(frozen=True)
-class Shuffle(Partitioner):
+class Shuffle(ElementWise):
     """Each element to a receiver drawn at random."""
 
     ship_strategy = "SHUFFLE"
 
-    def router(self, subtask: int, senders: int, receivers: int) -> Router:
-        draw = random.Random(subtask)
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        draw = np.random.default_rng(subtask)
 
-        def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            return _split_by_target(chunk, draw.choices(range(receivers), k=len(chunk.values)), receivers)
+        def choose(chunk: Chunk) -> tuple[Chunk, Targets]:
+            return chunk, draw.integers(0, receivers, len(chunk.values), np.uint16)
 
-        return split
+        return AssignEach(range(receivers), choose)
 
 
 @dataclass(frozen=True)
@@ -139,7 +157,7 @@ class Broadcast(Partitioner):
 
 
 @dataclass(frozen=True)
-class Custom(Partitioner):
+class Custom(ElementWise):
     """The user's function (key, number of receivers) -> receiver."""
 
     partition: Callable[[Any, int], int]
@@ -151,22 +169,22 @@ class Custom(Partitioner):
     def functions(self) -> tuple[Function, ...]:
         return _objects_of(self.partition, self.key_selector)
 
-    def router(self, subtask: int, senders: int, receivers: int) -> Router:
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
         def target_of(value: Any) -> int:
             target = self.partition(self.key_selector(value), receivers)
             if not hasattr(target, "__index__") or not 0 <= target < receivers:
                 raise ValueError(f"the partitioner answered {target!r}, which is not an int in 0..{receivers - 1}")
             return index(target)
 
-        def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
+        def choose(chunk: Chunk) -> tuple[Chunk, Targets]:
             targets = each(target_of, chunk.values, "in the partitioner", self.origin)
-            return _split_by_target(chunk, targets, receivers)
+            return chunk, np.fromiter(targets, np.uint16, len(targets))
 
-        return split
+        return AssignEach(range(receivers), choose)
 
 
 @dataclass(frozen=True)
-class Hash(Partitioner):
+class Hash(ElementWise):
     """By the key group of the element's key; the keys travel with the elements."""
 
     key_selector: Callable[[Any], Any]
@@ -178,20 +196,36 @@ class Hash(Partitioner):
     def functions(self) -> tuple[Function, ...]:
         return _objects_of(self.key_selector)
 
-    def router(self, subtask: int, senders: int, receivers: int) -> Router:
-        target_of = KeyTargets(self.max_parallelism, receivers)
-        origin = self.origin
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        if receivers == 1:
+            return _ToTheOnlyOne(self)
+        key_targets = KeyTargets(self.max_parallelism, receivers)
 
-        def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            keys = each(self.key_selector, chunk.values, "in the key selector", origin)
-            keyed = Chunk(chunk.values, chunk.timestamps, keys)
-            if receivers == 1:
-                # A key without a stable hash must not work here and fail after a rescale.
-                _targets(target_of, keys[:1], chunk.values, origin)
-                return iter([(0, keyed)])
-            return _split_by_target(keyed, _targets(target_of, keys, chunk.values, origin), receivers)
+        def choose(chunk: Chunk) -> tuple[Chunk, Targets]:
+            keys = self.keys(chunk)
+            targets = _targets(key_targets, keys, chunk.values, self.origin)
+            return Chunk(chunk.values, chunk.timestamps, keys), targets
 
-        return split
+        return AssignEach(range(receivers), choose)
+
+    def keys(self, chunk: Chunk) -> list[Any]:
+        """The keys of a chunk's elements."""
+        return each(self.key_selector, chunk.values, "in the key selector", self.origin)
+
+
+class _ToTheOnlyOne(AssignInTurn):
+    """Elements with their keys, to a single receiver."""
+
+    def __init__(self, partitioner: Hash) -> None:
+        super().__init__(range(1))
+        self._partitioner = partitioner
+        self._key_targets = KeyTargets(partitioner.max_parallelism, 1)
+
+    def assign(self, chunk: Chunk) -> Chunk:
+        keys = self._partitioner.keys(chunk)
+        # A key without a stable hash must not work here and fail after a rescale.
+        _targets(self._key_targets, keys[:1], chunk.values, self._partitioner.origin)
+        return super().assign(Chunk(chunk.values, chunk.timestamps, keys))
 
 
 def _objects_of(*methods: Callable[..., Any]) -> tuple[Function, ...]:
@@ -212,46 +246,9 @@ def each(function: Callable[[Any], Any], values: list[Any], what: str, origin: s
         raise PartitioningError(element, what, origin) from error
 
 
-def _targets(target_of: KeyTargets, keys: list[Any], values: list[Any], origin: str) -> list[int]:
+def _targets(key_targets: KeyTargets, keys: list[Any], values: list[Any], origin: str) -> Targets:
     """The subtask of every key; an error shows the element, not only its key."""
-    remaining = iter(keys)
     try:
-        return list(map(target_of.__getitem__, remaining))
-    except Exception as error:
-        position = len(keys) - length_hint(remaining) - 1
-        cause = error if isinstance(error, UnstableKeyError) else unhashable(keys[position], error)
-        raise PartitioningError(values[position], "to hash the key", origin) from cause
-
-
-def _split_by_target(chunk: Chunk, targets: list[int], receivers: int) -> Iterator[tuple[int, Chunk]]:
-    for target in range(receivers):
-        chosen = list(map(target.__eq__, targets))
-        if True in chosen:
-            yield target, _select(chunk, partial(_chosen, chosen))
-
-
-def _chosen(selectors: list[bool], column: list[Any]) -> list[Any]:
-    return list(compress(column, selectors))
-
-
-def _round_robin(targets: Sequence[int], start: int) -> Router:
-    position = start
-
-    def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-        nonlocal position
-        count = len(targets)
-        first, position = position, (position + len(chunk.values)) % count
-        for place, target in enumerate(targets):
-            offset = (place - first) % count
-            if offset < len(chunk.values):
-                yield target, _select(chunk, itemgetter(slice(offset, None, count)))
-
-    return split
-
-
-def _select(chunk: Chunk, pick: Callable[[list[Any]], list[Any]]) -> Chunk:
-    return Chunk(
-        pick(chunk.values),
-        None if chunk.timestamps is None else pick(chunk.timestamps),
-        None if chunk.keys is None else pick(chunk.keys),
-    )
+        return key_targets.of(keys)
+    except BadKeyError as error:
+        raise PartitioningError(values[error.position], "to hash the key", origin) from error.__cause__

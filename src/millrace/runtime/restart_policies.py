@@ -35,6 +35,11 @@ class RestartPolicy(ABC):
         """One line for messages."""
 
     @property
+    def most_restarts(self) -> int:
+        """How many restarts there may be before the job has failed for good."""
+        return UNLIMITED
+
+    @property
     @abstractmethod
     def configuration(self) -> dict[str, str]:
         """The configuration keys that make the same policy again, without what it has counted."""
@@ -49,6 +54,10 @@ class NoRestart(RestartPolicy):
     @property
     def description(self) -> str:
         return "no restarts"
+
+    @property
+    def most_restarts(self) -> int:
+        return 0
 
     @property
     def configuration(self) -> dict[str, str]:
@@ -70,6 +79,10 @@ class FixedDelay(RestartPolicy):
     @property
     def description(self) -> str:
         return f"{_times(self._attempts)} at most, each after {_text(self._delay)}"
+
+    @property
+    def most_restarts(self) -> int:
+        return self._attempts
 
     @property
     def configuration(self) -> dict[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.runtime.chains import TaskChain
+from millrace.runtime.chains import TaskFiles
 from millrace.runtime.job import JobGraph, OperatorInfo
-from millrace.runtime.operators.window import WindowOperatorBase
+from millrace.runtime.operators.making import operator_class
 from millrace.runtime.reading import ReadingSnapshot
+from millrace.runtime.specs import Window
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
 from millrace.runtime.windows.description import describe_windows
@@ -35,13 +36,13 @@ class OperatorPlace:
         return OperatorPlace(
             info.uid,
             info.name,
-            info.factory.__name__,
+            operator_class(info.spec, info.final).__name__,
             info.parallelism,
             info.max_parallelism,
             info.stage,
             info.offset,
             info.origin,
-            describe_windows(info.args[0]) if issubclass(info.factory, WindowOperatorBase) else None,
+            describe_windows(info.spec.strategy) if isinstance(info.spec, Window) else None,
         )
 
     @property
@@ -69,8 +70,7 @@ class JobSnapshot:
     time: int
     """ms"""
     operators: tuple[OperatorPlace, ...]
-    history: tuple[int, ...] = ()
-    tasks: dict[TaskId, TaskChain] = field(default_factory=dict)
+    tasks: dict[TaskId, TaskFiles] = field(default_factory=dict)
     sources: dict[str, ReadingSnapshot] = field(default_factory=dict)
     """uid -> positions"""
     loops: tuple[Any, ...] = ()
@@ -82,6 +82,10 @@ class JobSnapshot:
     """uid -> the states that its function has asked for"""
     edges: int = 0
     """number of connections between operators"""
+    aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """uid -> name -> accumulator of a global aggregate, pickled"""
+    linked: bool = True
+    """whether the tasks' files name those before them: not those of earlier versions of Millrace"""
 
     @property
     def by_uid(self) -> dict[str, OperatorPlace]:
@@ -90,9 +94,10 @@ class JobSnapshot:
     @property
     def bytes(self) -> int:
         """Size of the tasks' files."""
-        return sum(chain.bytes for chain in self.tasks.values())
+        return sum(files.bytes for files in self.tasks.values())
 
     def fits(self, job: JobGraph) -> bool:
         """Whether the tasks of ``job`` can go on from these very files."""
         before, now = self.operators, tuple(OperatorPlace.of(info) for info in job.operators)
-        return [place.layout for place in before] == [place.layout for place in now] and self.edges == len(job.edges)
+        same = [place.layout for place in before] == [place.layout for place in now]
+        return same and self.edges == len(job.edges) and self.linked

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.runtime.pickling import dumps
+from millrace.runtime.versions import Past
 
 if TYPE_CHECKING:
     from millrace.runtime.epoch import SavedSubtask
@@ -29,14 +30,17 @@ class StateStorage(Protocol):
     whole.
     """
 
-    def write_delta(self, task: TaskId, version: int, delta: Any) -> int:
-        """Store an epoch's changes; visible as a whole or not at all. Returns their size in bytes."""
+    def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> int:
+        """Store an epoch's changes onto ``past``; visible as a whole or not at all. Returns their size in bytes."""
 
     def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> int:
         """Store the whole state as of the end of an epoch. Returns its size in bytes."""
 
     def read_delta(self, task: TaskId, version: int) -> Any:
         """Raises ``KeyError`` if there is none."""
+
+    def read_past(self, task: TaskId, version: int) -> Past:
+        """What the changes of a version are onto: the versions before it within reach. Raises ``KeyError``."""
 
     def read_full(self, task: TaskId, version: int) -> Iterator[Any]:
         """The pieces. Raises ``KeyError`` if there are none."""
@@ -72,11 +76,12 @@ class MemoryStorage:
     """Versions as bytes in this process: what ``millrace.testing`` runs on. Pickling them finds shared objects."""
 
     def __init__(self) -> None:
-        self._deltas: dict[tuple[TaskId, int], bytes] = {}
+        self._deltas: dict[tuple[TaskId, int], tuple[Past, bytes]] = {}
         self._fulls: dict[tuple[TaskId, int], list[bytes]] = {}
 
-    def write_delta(self, task: TaskId, version: int, delta: Any) -> int:
-        self._deltas[task, version] = payload = dumps(delta)
+    def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> int:
+        payload = dumps(delta)
+        self._deltas[task, version] = (past, payload)
         return len(payload)
 
     def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> int:
@@ -84,7 +89,10 @@ class MemoryStorage:
         return sum(map(len, payloads))
 
     def read_delta(self, task: TaskId, version: int) -> Any:
-        return pickle.loads(self._deltas[task, version])
+        return pickle.loads(self._deltas[task, version][1])
+
+    def read_past(self, task: TaskId, version: int) -> Past:
+        return self._deltas[task, version][0]
 
     def read_full(self, task: TaskId, version: int) -> Iterator[Any]:
         return map(pickle.loads, self._fulls[task, version])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
 
 from millrace.runtime.elements import Chunk
-from millrace.runtime.partitioners import Hash, Router
+from millrace.runtime.partitioners import Hash
+from millrace.runtime.scatter import Assigner, Scatter
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,18 @@ class TaggedHash(Hash):
 
     tag: int = 0
 
-    def router(self, subtask: int, senders: int, receivers: int) -> Router:
-        route, tag = super().router(subtask, senders, receivers), self.tag
+    def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
+        return _Tagging(super().assigner(subtask, senders, receivers), self.tag)
 
-        def split(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-            for target, part in route(chunk):
-                yield target, Chunk(list(zip(repeat(tag), part.values)), part.timestamps, part.keys)
 
-        return split
+class _Tagging(Assigner):
+    def __init__(self, untagged: Assigner, tag: int) -> None:
+        self._untagged = untagged
+        self._tag = tag
+
+    def assign(self, chunk: Chunk) -> Chunk:
+        assigned = self._untagged.assign(chunk)
+        return Chunk(list(zip(repeat(self._tag), assigned.values)), assigned.timestamps, assigned.keys)
+
+    def scatter(self) -> Scatter:
+        return self._untagged.scatter()

@@ -7,17 +7,24 @@ from dataclasses import replace
 from functools import partial
 
 from millrace.datastream.functions import Function
+from millrace.runtime.batch.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
+from millrace.runtime.between import Between
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
-from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery
+from millrace.runtime.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery, TaskOrder
 from millrace.runtime.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.member import Member, TaskDelta
+from millrace.runtime.member import Member, TaskDelta, has_changes
 from millrace.runtime.operators.base import OperatorContext, ReadingOperator
+from millrace.runtime.operators.by_key import ByKey
+from millrace.runtime.operators.collect import CollectOperator
+from millrace.runtime.operators.making import make_operator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.partitioners import Hash
 from millrace.runtime.pickling import dumps
+from millrace.runtime.results import ResultFiles
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.wiring import Fork, Gate
@@ -34,6 +41,8 @@ class StageTask:
         self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
         """where the keyed state is"""
         self._out: list[Packet] = []
+        self._new = True
+        """whether nothing has ever arrived here"""
         self._members: dict[int, Member] = {}
         self._selectors: dict[int, Function] = {}
         """key selectors and partitioners that were opened, by their identity: several edges may share one"""
@@ -42,6 +51,7 @@ class StageTask:
         for edge in job.edges:
             if edge.source in self._members:
                 self._connect(edge)
+        self.between = Between(() if self.working.rests else self._members.values())
 
     def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> Member:
         job = self.job
@@ -58,7 +68,7 @@ class StageTask:
         )
         runtime.new_keyed_state = partial(self.working.backend, info.uid)
         context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
-        operator = info.factory(*info.args)
+        operator = make_operator(info.spec, info.final)
         fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin))
         try:
             operator.setup(context, fork)
@@ -91,6 +101,7 @@ class StageTask:
 
     def restore(self, delta: TaskDelta) -> None:
         """Do the changes of one epoch; deltas come in the order of their epochs."""
+        self._new = False
         for member in self._members.values():
             if member.info.uid not in delta:
                 continue
@@ -111,6 +122,7 @@ class StageTask:
 
         :raises OperatorError: the state does not fit.
         """
+        self._new = False
         pieces: list[tuple[Member, KeyedPieces]] = []
         for member in self._members.values():
             with member.taking_over():
@@ -144,28 +156,37 @@ class StageTask:
                 raise context.error(error, during=f" in open() of its {type(selector).__name__}") from error
             self._selectors[id(selector)] = selector
 
-    def caught_up(self) -> None:
-        """The open task was brought up to date by ``restore``."""
-        for member in self._members.values():
-            member.operator.caught_up()
+    def run(
+        self, order: EpochOrder, own: TaskOrder, packets: Iterable[Packet], results: ResultFiles | None = None
+    ) -> Iterator[Packet]:
+        """One epoch: everything that arrives is handled, everything that follows from it is handed on.
 
-    def run(self, order: EpochOrder, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """One epoch: everything that arrives is handled, everything that follows from it is handed on."""
+        :param results: where much goes that somebody collects.
+        """
         members = list(self._members.values())
         for member in members:
             member.gate.records = member.fork.records = 0
+            member.operator.context.runtime.aggregates.begin_epoch(order.aggregates.get(member.info.uid, {}))
             if isinstance(member.operator, SinkOperator):
                 member.operator.begin_epoch(order.epoch)
+            elif isinstance(member.operator, CollectOperator):
+                member.operator.begin_epoch(results)
+        self.between.settle()
         self._advance_time()
         yield from self._drain()
         # What a loop fed back comes before anything new.
         for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
             if isinstance(member.operator, ReadingOperator):
-                share = order.sources.get(member.info.id, {}).get(member.subtask, SourceOrder())
+                share = own.sources.get(member.info.id) or SourceOrder()
                 reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
                 for _ in reading:
                     yield from self._drain()
-        yield from self._receive(packets)
+        keyed = self._keyed_inputs() if self._new and not order.keep_state else {}
+        self._new = False
+        yield from self._receive(packets, keyed)
+        for inputs in keyed.values():
+            for _ in inputs.run():
+                yield from self._drain()
         self._advance_time()
         for member in members:
             member.operator.after_input(self._clock())
@@ -175,15 +196,23 @@ class StageTask:
             member.fork.end_epoch()
         yield from self._drain()
 
-    def _receive(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+    def _keyed_inputs(self) -> dict[int, KeyedInput]:
+        """id of an operator that takes one key after the other -> its keyed inputs, all of which come in this epoch."""
+        gates = {id: member.gate for id, member in self._members.items() if isinstance(member.operator, ByKey)}
+        return {id: keyed_input(gate, HOLD_BYTES // len(gates)) for id, gate in gates.items()}
+
+    def _receive(self, packets: Iterable[Packet], keyed: dict[int, KeyedInput]) -> Iterator[Packet]:
         job, members = self.job, self._members
         for packet in packets:
             if packet.edge == ACK or job.edge_stages[packet.edge] != self.stage:
                 yield packet  # on its way to a later stage
                 continue
             edge = job.edges[packet.edge]
-            gate = members[edge.target].gate
             channel = (packet.edge, packet.channel)
+            if edge.target in keyed and isinstance(edge.partitioner, Hash):
+                keyed[edge.target].add(packet.payload, edge.input, channel)
+                continue
+            gate = members[edge.target].gate
             for item in decode(packet.payload):
                 if item.__class__ is Chunk:
                     gate.chunk(item, edge.input)
@@ -211,6 +240,7 @@ class StageTask:
         for member in self._members.values():
             try:
                 member.measures.end_epoch()
+                member.operator.context.runtime.aggregates.end_epoch()
             except Exception as error:
                 raise member.operator.context.error(error) from error
 
@@ -221,9 +251,11 @@ class StageTask:
             if keyed is not None:
                 keyed.before_full_snapshot()
 
-    def delta(self) -> TaskDelta:
-        """The state that the epoch changed."""
-        return {member.info.uid: member.delta() for member in self._members.values()}
+    def delta(self, anyway: bool = False) -> TaskDelta | None:
+        """The state that the epoch changed; None for nothing, unless something is needed ``anyway``."""
+        deltas = {member.info.uid: member.delta() for member in self._members.values()}
+        changed = {uid: delta for uid, delta in deltas.items() if has_changes(delta)}
+        return deltas if anyway else changed or None
 
     def full_pieces(self) -> Iterator[TaskDelta]:
         """The whole state, in pieces to be restored one after the other."""

@@ -9,6 +9,9 @@ from typing import Any
 TimerId = tuple[int, Any]
 """(timestamp in ms, address of the key and namespace)"""
 
+_SMALL = 64
+"""entries of a heap that is not worth a look"""
+
 
 class TimerQueue:
     """A set of timers with the earliest at hand.
@@ -22,7 +25,8 @@ class TimerQueue:
         self._heap: list[tuple[int, int, int, Any]] = []
         self._pushed = 0
         self._next = 0
-        self._dirty: set[TimerId] = set()
+        self._dirty: dict[TimerId, bool] = {}
+        """timers that have changed since the last delta -> whether they were set then"""
         self.closed = False
         """whether new timers are ignored"""
 
@@ -34,18 +38,26 @@ class TimerQueue:
         if timer in self._order or self.closed:
             return
         self._add(timer, self._next)
-        self._dirty.add(timer)
+        self._dirty.setdefault(timer, False)
 
     def delete(self, timestamp: int, at: Any) -> None:
         timer = (timestamp, at)
         if self._order.pop(timer, None) is not None:
-            self._dirty.add(timer)
+            self._gone(timer)
+            self._compact()
 
     def clear(self) -> None:
         """Forget all timers."""
-        self._dirty.update(self._order)
+        for timer in self._order:
+            self._gone(timer)
         self._order.clear()
         self._heap.clear()
+
+    def wipe(self) -> None:
+        """Drop everything, and what there was to say of it in a delta."""
+        self._order.clear()
+        self._heap.clear()
+        self._dirty.clear()
 
     def next_time(self) -> int | None:
         """When the earliest timer is due (ms), None without timers."""
@@ -60,7 +72,7 @@ class TimerQueue:
         timestamp, _, _, at = heapq.heappop(self._heap)
         timer = (timestamp, at)
         del self._order[timer]
-        self._dirty.add(timer)
+        self._gone(timer)
         return timer
 
     def times(self, at: Any) -> list[int]:
@@ -73,6 +85,20 @@ class TimerQueue:
         while heap and order.get((heap[0][0], heap[0][3])) != heap[0][1]:
             heapq.heappop(heap)
 
+    def _gone(self, timer: TimerId) -> None:
+        """It is not set any more; nobody needs to hear of one that came and went between two deltas."""
+        if self._dirty.get(timer, True):
+            self._dirty[timer] = True
+        else:
+            del self._dirty[timer]
+
+    def _compact(self) -> None:
+        """Deleted timers leave the heap when they are more than the others."""
+        if len(self._heap) > max(_SMALL, 2 * len(self._order)):
+            alive = [entry for entry in self._heap if self._order.get((entry[0], entry[3])) == entry[1]]
+            heapq.heapify(alive)
+            self._heap = alive
+
     def _add(self, timer: TimerId, position: int) -> None:
         self._order[timer] = position
         self._pushed += 1  # breaks ties between timers that came from different subtasks: keys need not be comparable
@@ -82,7 +108,7 @@ class TimerQueue:
     def delta(self) -> list[tuple[TimerId, int | None]]:
         """Changes since the last call: (timer, its registration number or None when it is gone)."""
         changes = [(timer, self._order.get(timer)) for timer in self._dirty]
-        self._dirty = set()
+        self._dirty = {}
         return changes
 
     def entries(self) -> list[tuple[TimerId, int | None]]:
@@ -94,3 +120,4 @@ class TimerQueue:
             self._order.pop(timer, None)
             if position is not None:
                 self._add(timer, position)
+        self._compact()

@@ -1,16 +1,19 @@
-"""Versions of a task's state: one for each epoch, and for each run of the task in it.
+"""Versions of a task's state: one for each epoch that changed it, and for each run of the task in that epoch.
 
 Spark may run a task twice in one epoch: because its answer got lost, or its output, or since it was slow. Only one run
-counts, and the other need not have done the same, so what they leave (files, copies of the task in workers) must not be
-taken for one another. A version is a number, which is higher for later epochs.
+counts, and the other need not have done the same, so what they leave (files, copies of the task in processes) must not
+be taken for one another. A version is a number, which is higher for later epochs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 INITIAL = 0
 """The version of a task that has seen no epoch; epochs count from 1."""
+
+REACH = 32
+"""So many versions before it does each version name."""
 
 _RUNS = 1 << 32
 
@@ -29,12 +32,28 @@ def first_of_epoch(epoch: int) -> int:
     return epoch * _RUNS
 
 
-def versions_of(history: Sequence[int], runs: Sequence[int]) -> tuple[int, ...]:
-    """The versions that make up the state of a task, oldest first: ``INITIAL`` or one with its whole state, then those
-    with changes.
+@dataclass(frozen=True)
+class Past:
+    """Versions of a task that make up its state, oldest first: each is changes onto the one before it."""
 
-    :param history: completed epochs.
-    :param runs: those of the task in the last of these epochs; 0 is before all epochs.
-    """
-    epochs = (INITIAL, *history) if len(runs) > len(history) else history[len(history) - len(runs) :]
-    return tuple(map(version_of, epochs, runs))
+    versions: tuple[int, ...]
+    begins: bool
+    """whether the first of them is ``INITIAL`` or one with the whole state; else there are others before it"""
+
+    def then(self, version: int) -> Past:
+        """With another version; what is out of ``REACH`` of the next one is left out."""
+        versions = (*self.versions, version)
+        return Past(versions[-REACH:], self.begins and len(versions) <= REACH)
+
+    def after(self, earlier: Past) -> Past:
+        """With the versions before its first one in front."""
+        return Past((*earlier.versions, *self.versions), earlier.begins)
+
+
+NO_PAST = Past((INITIAL,), True)
+"""That of a task without any state yet."""
+
+
+def whole_at(version: int) -> Past:
+    """The past of a task whose whole state has just been written."""
+    return Past((version,), True)

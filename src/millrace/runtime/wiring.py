@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status, count
 from millrace.runtime.exchange import ChannelWriter
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.partitioners import PartitioningError
-from millrace.runtime.watermarks import WatermarkValve
+from millrace.runtime.watermarks import ValveState, WatermarkValve
 
 Channel = tuple[int, int]
 """(edge, sending subtask)"""
+
+GateState = tuple[ValveState | None, dict[Channel, bool]]
+"""(state of the valve, channel -> whether something may still arrive): all channels, or those that have changed"""
 
 
 class Gate:
@@ -26,6 +30,10 @@ class Gate:
         self._inputs = channels
         self._valve = WatermarkValve(list(channels))
         self._open = set(channels)
+        self._open_channels = Counter(channels.values())
+        """input -> its channels that have not finished"""
+        self._closed: set[Channel] = set()
+        """channels that have finished since the last delta"""
 
     def chunk(self, chunk: Chunk, input: int) -> None:
         self.records += count(chunk.values)
@@ -51,9 +59,12 @@ class Gate:
             self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
 
     def _finish(self, channel: Channel) -> None:
-        self._open.discard(channel)
         input = self._inputs[channel]
-        if all(self._inputs[other] != input for other in self._open):
+        if channel in self._open:
+            self._open.discard(channel)
+            self._open_channels[input] -= 1
+            self._closed.add(channel)
+        if not self._open_channels[input]:
             self.operator.input_finished(input)
         if not self._open:
             self.operator.end_input()
@@ -68,17 +79,29 @@ class Gate:
         """Whether nothing will ever arrive again."""
         return not self._open
 
-    def snapshot(self) -> Any:
-        return (self._valve.snapshot(), self._open)
+    def full(self) -> GateState:
+        """Everything, for ``restore``."""
+        return self._valve.full(), {channel: channel in self._open for channel in self._inputs}
+
+    def delta(self) -> GateState | None:
+        """What has changed since the last call, for ``restore`` after what was before; None: nothing."""
+        valve, closed, self._closed = self._valve.delta(), self._closed, set()
+        return None if valve is None and not closed else (valve, dict.fromkeys(sorted(closed), False))
 
     def begin_at(self, watermark: int) -> None:
         """All inputs are open, and event time has come as far as this."""
         self._valve.begin_at(watermark)
         self.operator.watermark = watermark
 
-    def restore(self, snapshot: Any) -> None:
-        valve, self._open = snapshot
-        self._valve.restore(valve)
+    def restore(self, state: GateState) -> None:
+        """Go on from a state, full or a change."""
+        valve, openness = state
+        if valve is not None:
+            self._valve.restore(valve)
+        for channel, is_open in openness.items():
+            (self._open.add if is_open else self._open.discard)(channel)
+        self._open_channels = Counter(self._inputs[channel] for channel in self._open)
+        self._closed.clear()
         self.operator.watermark, self.operator.idle = self._valve.current, self._valve.idle
 
 
@@ -87,8 +110,12 @@ class Fork:
 
     def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
         self.records = 0
+        self.held = 0
+        """elements that wait for the next epoch"""
         self.watermark = MIN_TIMESTAMP
         self._fail = fail
+        self._holds = False
+        self._held: list[tuple[str | None, Chunk]] = []
         self._local: dict[str | None, list[tuple[Gate, int]]] = {}
         self._remote: dict[str | None, list[ChannelWriter]] = {}
         self._marked: list[tuple[Gate, Channel]] = []
@@ -106,7 +133,26 @@ class Fork:
     def emit_side(self, tag: str, chunk: Chunk) -> None:
         self._send(tag, chunk)
 
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Hold back what is emitted meanwhile, until ``release``."""
+        self._holds = True
+        try:
+            yield
+        finally:
+            self._holds = False
+
+    def release(self) -> None:
+        """Send what was held back, in its order."""
+        held, self._held, self.held = self._held, [], 0
+        for tag, chunk in held:
+            self._send(tag, chunk)
+
     def _send(self, tag: str | None, chunk: Chunk) -> None:
+        if self._holds:
+            self._held.append((tag, chunk))
+            self.held += count(chunk.values)
+            return
         self.records += count(chunk.values)
         for gate, input in self._local.get(tag, ()):
             gate.chunk(chunk, input)

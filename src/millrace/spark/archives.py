@@ -1,13 +1,10 @@
-"""Folders of Python modules as zip files, and archives that are unpacked."""
+"""Folders of Python modules as zip files."""
 
 from __future__ import annotations
 
 import os
-import stat
-import tarfile
 import zipfile
 from collections.abc import Iterator
-from typing import Any
 
 MAX_FILES = 2_000
 MAX_BYTES = 20 * 1024 * 1024
@@ -51,36 +48,3 @@ def _is_package(parent: str, name: str) -> bool:
     if not name.isidentifier() or name == "__pycache__":
         return False
     return not os.path.exists(os.path.join(parent, name, "pyvenv.cfg"))
-
-
-def unpack(path: str, folder: str) -> None:
-    """Unpack a zip (also .jar, .whl, .egg) or tar file, with permissions and symbolic links.
-
-    :raises ValueError: the file is neither.
-    """
-    temporary = f"{folder}.{os.getpid()}.tmp"
-    os.makedirs(temporary, exist_ok=True)
-    if zipfile.is_zipfile(path):
-        _unzip(path, temporary)
-    elif tarfile.is_tarfile(path):
-        with tarfile.open(path) as archive:
-            safe: dict[str, Any] = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
-            archive.extractall(temporary, **safe)
-    else:
-        raise ValueError(f"{path} is neither a zip nor a tar file")
-    os.rename(temporary, folder)
-
-
-def _unzip(path: str, folder: str) -> None:
-    """``ZipFile.extractall`` forgets permissions, and makes text files of symbolic links."""
-    with zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            mode = entry.external_attr >> 16
-            if stat.S_ISLNK(mode):
-                link = os.path.join(folder, entry.filename)
-                os.makedirs(os.path.dirname(link), exist_ok=True)
-                os.symlink(archive.read(entry).decode(), link)
-                continue
-            made = archive.extract(entry, folder)
-            if mode and not entry.is_dir():
-                os.chmod(made, stat.S_IMODE(mode))

@@ -17,6 +17,7 @@ import pyspark
 
 from millrace.spark.java import JavaInfo, require_java
 from millrace.spark.user_cache import user_cache
+from millrace.util.private_folder import make_private
 
 # Java reports every class that it leaves out, on standard output.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
@@ -63,7 +64,7 @@ def make_archive() -> str:
     Takes about half a minute and 160 MB. Raises ``RuntimeError`` if no archive came out.
     """
     path = archive_path()
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_private(os.path.dirname(path))
     temporary = f"{path}.{os.getpid()}.tmp"
     program = _TRAINING.format(options=f"-XX:ArchiveClassesAtExit={temporary} {_QUIET}", timeout=TIMEOUT_SECONDS)
     try:

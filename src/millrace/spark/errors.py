@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from millrace.runtime.failure import describe
@@ -18,12 +19,18 @@ KNOWN = {
     ),
     "java.lang.OutOfMemoryError": "Spark's JVM ran out of memory; give it more with spark.driver.memory",
     "No space left on device": "no space left on device",
+    "spark.driver.maxResultSize": (
+        "what the tasks of one epoch send to the driver is more than spark.driver.maxResultSize; collected elements go "
+        "through files instead if millrace.state.directory is a directory that all workers reach"
+    ),
     "Answer from Java side is empty": "Spark's JVM is gone",
     "while trying to connect to the Java server": "Spark's JVM is gone",
 }
 """A part of Spark's text -> what it means."""
 
 _CAUSE = "Caused by: "
+_IN_PYTHON = "An exception was thrown from the Python worker"
+_AFTER_PYTHON = ("SQLSTATE:", "at ", _CAUSE)
 
 
 class DriverLostError(RuntimeError):
@@ -31,12 +38,12 @@ class DriverLostError(RuntimeError):
 
 
 def jvm_answers(context: SparkContext) -> bool:
-    """Whether Spark's JVM is still there."""
+    """Whether Spark's JVM is still there, and the context at work: the cluster may have removed the application, or the
+    program stopped its session."""
     try:
-        context._jvm.System.nanoTime()
+        return not context._jsc.sc().isStopped()
     except Exception:
         return False
-    return True
 
 
 def reason(error: BaseException) -> str:
@@ -46,6 +53,15 @@ def reason(error: BaseException) -> str:
         if part in text:
             return meaning
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if any(_IN_PYTHON in line for line in lines):
+        return _python_error(lines)
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     raised = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # Py4J: the second line has the error
     return next((line[:LIMIT] for line in (*causes[-1:], *raised, *lines)), describe(error))
+
+
+def _python_error(lines: list[str]) -> str:
+    """The last line of the first traceback that a Python worker gave to Spark."""
+    begin = next(place for place, line in enumerate(lines) if _IN_PYTHON in line)
+    traceback = list(itertools.takewhile(lambda line: not line.startswith(_AFTER_PYTHON), lines[begin + 1 :]))
+    return (traceback[-1] if traceback else lines[begin])[:LIMIT]

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,19 +20,17 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
 
 
-def new_log_file() -> str:
-    """The path of a fresh log file in the temporary directory."""
-    handle, path = tempfile.mkstemp(prefix="millrace-", suffix=".log")
-    os.close(handle)
-    return path
-
-
 def log4j_configuration(log_file: str, level: str = "warn") -> str:
     """Write a log4j2 configuration beside the log file that sends everything there; returns its path."""
     path = log_file.removesuffix(".log") + ".log4j2.properties"
-    with open(path, "w") as file:
+    with open(path, "w", opener=_private) as file:
         file.write(_LOG4J.format(level=level, path=log_file))
     return path
+
+
+def _private(path: str, flags: int) -> int:
+    """A new file that only this user reads: who can guess its name can't have put another one there."""
+    return os.open(path, flags | os.O_EXCL, 0o600)
 
 
 @contextlib.contextmanager

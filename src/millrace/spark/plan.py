@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from millrace.runtime.epoch import TaskAck
 from millrace.runtime.exchange import ACK
 from millrace.runtime.job import JobGraph
-from millrace.spark.stage import SPARK_SCHEMA, ShippedJob, StageFunction
+from millrace.spark.rows import SCHEMA, SPARK_SCHEMA
+from millrace.spark.shipped import ShippedJob, digest
+from millrace.spark.stage import Owners, StageFunction
+
+SLOT = "slot"
 
 
-def bounded_input(session: SparkSession, job: JobGraph) -> DataFrame:
-    """One row for every task of stage 0, for a single epoch."""
+def plain_input(session: SparkSession, job: JobGraph) -> DataFrame:
+    """One row for every task of stage 0."""
     width = job.partitions[0]
     return session.range(0, width, 1, width)
 
 
-def unbounded_input(session: SparkSession, job: JobGraph) -> DataFrame:
-    """One row for every task of stage 0, in every micro-batch: the clock of an unbounded job."""
-    width = job.partitions[0]
-    ticks = session.readStream.format("rate-micro-batch").option("rowsPerBatch", width).option("numPartitions", width)
-    return ticks.load().select("value")
+def anchor(session: SparkSession, width: int) -> DataFrame:
+    """A frame to be cached, with a row in each partition: Spark runs what is joined with it where its blocks lie, so a
+    task comes back to the executor that it was on. If the executor is lost, the block is made again on another one."""
+    return session.range(0, width, 1, width).select(f.col("id").cast("int").alias(SLOT)).repartitionById(width, SLOT)
 
 
-def job_plan(source: DataFrame, job: JobGraph, shipped: ShippedJob) -> DataFrame:
-    """All stages over ``source``; its rows are the acknowledgements."""
-    frame = source
+def job_plan(
+    source: DataFrame,
+    job: JobGraph,
+    shipped: ShippedJob,
+    owners: Owners | None,
+    anchors: Mapping[int, DataFrame] | None = None,
+) -> DataFrame:
+    """All stages over ``source``; its rows are the acknowledgements.
+
+    :param anchors: number of partitions -> what holds its tasks on their executors.
+    """
+    frame, payload = source, shipped.encode()
+    name = digest(payload)
     for stage, width in enumerate(job.partitions):
         if stage:
             frame = frame.repartitionById(width, "target")
-        frame = frame.mapInArrow(StageFunction(shipped, stage), SPARK_SCHEMA)
+            if anchors is not None:
+                frame = _held(frame, anchors[width])
+        frame = frame.mapInArrow(StageFunction(job.job_id, stage, payload, name, owners), SPARK_SCHEMA)
     return frame.select("edge", "payload")
+
+
+def _held(frame: DataFrame, anchor: DataFrame) -> DataFrame:
+    # Both sides are partitioned by these columns, so nothing is shuffled again. A packet on its way to a later stage
+    # may match no row: it stays, too. The hint keeps Spark from sorting packets.
+    joined = frame.join(anchor.hint("shuffle_hash"), f.col("target") == f.col(SLOT), "left")
+    return joined.select(*SCHEMA.names)
 
 
 def run_plan(frame: DataFrame) -> list[TaskAck]:

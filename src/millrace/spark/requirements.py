@@ -11,6 +11,7 @@ import tempfile
 
 from millrace.datastream.dependencies import Requirements
 from millrace.spark.user_cache import user_cache
+from millrace.util.private_folder import make_private
 
 SHOWN_LINES = 15
 """Lines of pip's output that an error shows."""
@@ -28,9 +29,9 @@ def install(requirements: Requirements, python: str | None = None) -> str:
     """
     interpreter = python if python is not None and os.path.isfile(python) else sys.executable
     folder = user_cache("requirements", _key(requirements, interpreter))
+    make_private(os.path.dirname(folder))  # before anything is imported from there
     if os.path.isdir(folder):
         return folder
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
     temporary = tempfile.mkdtemp(prefix="installing-", dir=os.path.dirname(folder))
     try:
         _pip(requirements, interpreter, temporary)

@@ -6,6 +6,8 @@ A job that fails goes on from its last complete epoch, as often as its restart p
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import queue
 import shutil
 import tempfile
@@ -20,33 +22,39 @@ from millrace.activate import is_active
 from millrace.checkpoint.errors import RestoreError, SnapshotError
 from millrace.checkpoint.home import JobHome
 from millrace.checkpoint.restore import Restore
+from millrace.checkpoint.result_files import JobResults, ResultsLostError
+from millrace.checkpoint.shared import NotSharedError, offer
 from millrace.common.job_status import JobStatus
 from millrace.datastream import options
+from millrace.runtime import specs
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.epoch import EpochPlan
+from millrace.runtime.failover import spark_attempts, task_retries
 from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.job import JobGraph
 from millrace.runtime.loops import has_loops
-from millrace.runtime.operators.cache import CacheOperator
 from millrace.spark import recovery_file
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
 from millrace.spark.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
+from millrace.spark.locality import warning_about
 from millrace.spark.main_classes import main_classes
-from millrace.spark.plan import bounded_input, job_plan, run_plan, unbounded_input
-from millrace.spark.provision import Provision, interpreter
+from millrace.spark.provision import Provision
 from millrace.spark.queries import Queries
 from millrace.spark.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.session import Workplace
-from millrace.spark.stage import ORDER_FILE, ORDER_PROPERTY, ShippedJob
+from millrace.spark.shipped import ShippedJob
+from millrace.spark.tasks import Tasks
 
 if TYPE_CHECKING:
     from millrace.spark.submit import JobSettings
 
+logger = logging.getLogger("millrace")
+
+_NOT_SHARED = NotSharedError.__name__ + ":"
+"""In the text of an error that a task has raised."""
+
 COLLECT_AHEAD = 256
 """Parts of collected elements that wait for a slow reader before the job waits too."""
-
-ORDER_LIMIT = 256 * 1024
-"""Characters of an order that travel with every task; a longer one goes through a file."""
 
 
 class JobCancelledError(Exception):
@@ -76,6 +84,7 @@ class JobRunner:
         self._settings = settings
         self._home = home
         self._restore = restore
+        self._results = JobResults(home.state, coordinator.cleaner)
         self._cancelled = threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -88,22 +97,68 @@ class JobRunner:
         self._place = place
         self._provision = provision
         self._session = place.session
-        self._context = place.session.sparkContext
-        shared = self._home.durable or self._settings.configuration.get(options.STATE_DIRECTORY.key) is not None
-        if not shared and not place.local and (keeps := self._keeps_in_files()):
+        self._context = context = place.session.sparkContext
+        attempts = spark_attempts(context.master, context.getConf().get("spark.task.maxFailures"))
+        settings, keeps = self._settings, self._keeps_in_files()
+        one_epoch = self._several_epochs() is None
+        self._retries = task_retries(settings.restart, settings.regional, one_epoch, attempts)
+        shared = self._home.durable or settings.configuration.get(options.STATE_DIRECTORY.key) is not None
+        if not shared and not place.local and keeps:
             raise ValueError(
-                f"{keeps} on {self._context.master} in files that all workers reach: set "
+                f"{keeps} on {context.master} in files that all workers reach: set "
                 f"{options.STATE_DIRECTORY.key} or execution.checkpointing.dir to such a directory"
             )
+        # What somebody collects may be too much for acknowledgements; where there is a directory it goes through that.
+        meets = keeps is not None or (shared and self._collects)
+        shipped = ShippedJob(
+            self.job.job_id,
+            self._payload,
+            self._home.state.uri,
+            main_classes(),
+            self.job.key_groups,
+            provision.surroundings,
+            is_active(),
+            offer(self._home.state) if meets and not place.local else None,
+            place.local or meets,
+            self._retries,
+        )
+        self._tasks = Tasks(
+            place,
+            self.job,
+            shipped,
+            self._home,
+            self.coordinator.cleaner,
+            lasting=not one_epoch,
+            shares_files=place.local or meets,
+            python=provision.python,
+            timeout_ms=settings.epoch_timeout_ms,
+            cancel_ms=settings.cancellation_timeout_ms,
+        )
+        if not place.local and not one_epoch:
+            warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
+            if warning is not None:
+                logger.warning("job %r: %s", self.job.name, warning)
         # The clock's own files are the driver's: nothing is recovered from them.
         self._clock_files = tempfile.mkdtemp(prefix="millrace-clock-", dir=recovery_file.scratch())
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
-        if any(issubclass(info.factory, CacheOperator) for info in self.job.operators):
+        if any(isinstance(info.spec, specs.FillCache) for info in self.job.operators):
             return "a job with cache() keeps the elements"
-        one_epoch = self._settings.batch and not has_loops(self.job)
-        return None if one_epoch else "a job that runs in several epochs keeps its state"
+        return self._several_epochs()
+
+    @property
+    def _collects(self) -> bool:
+        return any(isinstance(info.spec, specs.Collect) for info in self.job.operators)
+
+    def _several_epochs(self) -> str | None:
+        """Why something of a task is needed after the epoch that it runs in; None: it is not."""
+        if not self._settings.batch or has_loops(self.job):
+            return "a job that runs in several epochs keeps its state"
+        for info in self.coordinator.open_ended:
+            made = f"operator {info.name!r}, made at {info.origin}"
+            return f"{made}, finds splits while others are read: its job runs in several epochs and keeps its state"
+        return None
 
     def run(self) -> None:
         """Run to the end. Raises ``JobFailedError``, ``JobCancelledError`` or ``DriverLostError``."""
@@ -158,9 +213,15 @@ class JobRunner:
             raise DriverLostError(
                 f"job {self.job.name!r} lost Spark's JVM. `millrace run` begins again from the last checkpoint"
             ) from error
+        if isinstance(error, (NotSharedError, ResultsLostError)) or _NOT_SHARED in str(error):
+            return None
         if not began and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
             return None  # another try would find the same state that does not fit
-        return self._settings.restart.on_failure(int(time.monotonic() * 1000))
+        now = int(time.monotonic() * 1000)
+        if self.coordinator.attempt == 0 and isinstance(error, JobFailedError):
+            for _ in range(self._retries):  # what the task has had already
+                self._settings.restart.on_failure(now)
+        return self._settings.restart.on_failure(now)
 
     def _wait_for_restart(self, error: Exception, delay: int) -> None:
         text = _why(self._named(error))
@@ -175,10 +236,19 @@ class JobRunner:
         self.savepoints.close(over)
         self.queries.close(over)
         with contextlib.suppress(Exception):
+            self._tasks.end()  # first: writers let go of what will be taken back
+        with contextlib.suppress(Exception):
+            if self._collects:
+                self._results.close()
+        with contextlib.suppress(Exception):
             if self.status is JobStatus.FINISHED:
                 self.coordinator.clean_up()
+            elif jvm_answers(self._context):  # else the next driver goes on
+                self.coordinator.give_up(self._home.kept_after(self.status))
+        with contextlib.suppress(Exception):
             self.coordinator.close()
         shutil.rmtree(self._clock_files, ignore_errors=True)
+        self._home.fall_silent()
         if jvm_answers(self._context):
             # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
             recovery_file.record_end(self.job.job_id, self.status.name)
@@ -194,7 +264,7 @@ class JobRunner:
         self._cancelled.set()
         self._ended.set()
         with contextlib.suppress(Exception):
-            self._context.cancelJobGroup(self.job.job_id)
+            self._tasks.cancel()
 
     def save(self, directory: str | None, stop: bool = False, drain: bool = False) -> Future[str]:
         """Take a savepoint at the end of the next epoch, see ``Savepoints.request``.
@@ -211,12 +281,11 @@ class JobRunner:
 
     # -- the beginning --------------------------------------------------------------------------------------------
 
-    def _take_over(self, restore: Restore, order: EpochOrder) -> None:
+    def _take_over(self, restore: Restore, plan: EpochPlan) -> None:
         """The tasks take over the state of a checkpoint or savepoint, before anything is read."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
-        frame = self._plan(bounded_input(self._session, self.job))
-        acks = self._run_tasks(frame.select("edge", "payload"), order)
-        self.coordinator.begun(order, acks)
+        acks = self._tasks.run(self._tasks.frame(), plan)
+        self.coordinator.begun(plan, acks)
         comparison = restore.compare_states(self.coordinator.states)
         self._listener.restored(Restored(self.job.name, restore.uri, comparison.render()))
 
@@ -224,17 +293,20 @@ class JobRunner:
 
     def _run_bounded(self) -> None:
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
-        frame = self._plan(bounded_input(self._session, self.job))
+        frame = self._tasks.frame()
         while not self.coordinator.finished:
             self._check_cancelled()
-            # A new query over the analysed plan: run twice, one query would answer from the shuffle files of the first.
-            self._epoch(frame.select("edge", "payload"), keep_state=not self._settings.batch)
+            self._epoch(frame, keep_state=not self._settings.batch)
 
     # -- unbounded ------------------------------------------------------------------------------------------------
 
     def _run_unbounded(self) -> None:
-        frame = self._plan(unbounded_input(self._session, self.job))
-        writer = frame.writeStream.foreachBatch(self._micro_batch).queryName(f"{self.job.name} {self.job.job_id[:8]}")
+        frame = self._tasks.frame()
+        # Its rows mean nothing: what beats is the clock.
+        clock_ticks = self._session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
+        ticks = clock_ticks.option("numPartitions", 1).load()
+        beat = functools.partial(self._micro_batch, frame)
+        writer = ticks.writeStream.foreachBatch(beat).queryName(f"{self.job.name} {self.job.job_id[:8]}")
         # Every attempt has a clock of its own: Spark would repeat the tick of an epoch that failed.
         clock = tempfile.mkdtemp(dir=self._clock_files)
         writer = writer.option("checkpointLocation", f"file:{clock}")
@@ -253,7 +325,7 @@ class JobRunner:
         if self._error is not None:
             raise self._error
 
-    def _micro_batch(self, frame: DataFrame, batch: int) -> None:
+    def _micro_batch(self, frame: DataFrame, tick: DataFrame, batch: int) -> None:
         # No error leaves this callback: Spark would wrap it into pages of Java. The waiting thread raises it.
         if self._ended.is_set():
             return
@@ -268,18 +340,6 @@ class JobRunner:
             self._ended.set()
 
     # -- both -----------------------------------------------------------------------------------------------------
-
-    def _plan(self, source: DataFrame) -> DataFrame:
-        shipped = ShippedJob(
-            self.job.job_id,
-            self._payload,
-            self._home.state.uri,
-            main_classes(),
-            self._provision.surroundings,
-            is_active(),
-        )
-        with interpreter(self._context, self._provision.python):
-            return job_plan(source, self.job, shipped)
 
     def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
         began = time.monotonic()
@@ -296,9 +356,10 @@ class JobRunner:
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
 
     def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
-        order = self.coordinator.plan(keep_state, savepoint, self.queries.waiting())
-        result = self.coordinator.complete(order, self._run_tasks(frame, order))
-        self.queries.answered(order.queries, result)
+        plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting())
+        self._results.begin_epoch(plan.epoch)
+        result = self.coordinator.complete(plan, self._tasks.run(frame, plan))
+        self.queries.answered(plan.order.queries, result)
         return result
 
     def _run_epoch_with(self, request: SavepointRequest, frame: DataFrame, keep_state: bool) -> EpochResult:
@@ -319,25 +380,10 @@ class JobRunner:
         if self._restore is not None:
             self._restore.release()
 
-    def _run_tasks(self, frame: DataFrame, order: EpochOrder) -> list[TaskAck]:
-        self._context.setLocalProperty(ORDER_PROPERTY, self._pass_on(order.encode()))
-        try:
-            return run_plan(frame)
-        finally:
-            self._context.setLocalProperty(ORDER_PROPERTY, None)  # None unsets it
-
-    def _pass_on(self, order: str) -> str:
-        """The order itself, or for a large one (the splits of a collection, what goes round in a loop) the sign for a
-        file that holds it, where all workers can reach one."""
-        if len(order) < ORDER_LIMIT or not (self._place.local or self._keeps_in_files()):
-            return order
-        self._home.state.write(ORDER_FILE, [order.encode("ascii")])
-        return f"@{ORDER_FILE}"
-
     def _deliver(self, result: EpochResult) -> None:
         if result.printed:
             self._listener.printed(result.printed)
-        for part in result.collected:
+        for part in self._results.take(result.collected):
             while not self._cancelled.is_set():
                 with contextlib.suppress(queue.Full):
                     self.collected.put(part, timeout=0.1)

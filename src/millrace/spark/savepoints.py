@@ -93,6 +93,7 @@ def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochRes
     if cause is not None:
         _refuse(request, cause)
         return
+    coordinator.saved()
     if request.stop:
         coordinator.suspend()
     succeed(request.answer, request.uri)

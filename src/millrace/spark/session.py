@@ -21,7 +21,8 @@ from millrace.spark.archives import zip_modules
 from millrace.spark.class_archive import archive_options
 from millrace.spark.families import new_session
 from millrace.spark.java import require_java
-from millrace.spark.logs import log4j_configuration, new_log_file, quiet_about_lost_jvm, stderr_to
+from millrace.spark.log_files import new_log_file
+from millrace.spark.logs import log4j_configuration, quiet_about_lost_jvm, stderr_to
 
 CHECKPOINT_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -48,10 +49,20 @@ class SessionWishes:
     """What a job wants of a session that has to be made."""
 
     parallelism: int
-    configuration: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
     jars: tuple[str, ...] = ()
     java_options: str | None = None
     """more options for the JVM; None: those of the class archive, if there is one"""
+
+
+def one_process(master: str) -> bool:
+    """Whether a master runs everything in the driver's own JVM. ``local-cluster`` has executors of their own."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def one_machine(master: str) -> bool:
+    """Whether all that Spark starts for a master runs on this machine."""
+    return master.startswith("local")
 
 
 def local_session(parallelism: int = 2) -> SparkSession:
@@ -66,7 +77,7 @@ def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     for key, value in _query_settings(session).items():
         session.conf.set(key, value)
     context = session.sparkContext
-    local = context.master.startswith("local")
+    local = one_process(context.master)
     return Workplace(session, local, _log_files.get(context.applicationId))
 
 
@@ -80,14 +91,16 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = python
     java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
     log_file = new_log_file()
+    package = None if one_process(master) else _package_archive(log_file)
     settings = {
         **_session_settings(master, log_file, wishes.jars, java_options),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
+        **_executor_settings(package, configuration),
     }
     builder: Any = SparkSession.builder.master(master).appName(configuration.get("pipeline.name", "millrace"))
     for key, value in settings.items():
         builder = builder.config(key, value)
-    if master.startswith("local"):
+    if one_process(master):
         # The one way to tell Spark's dashboard where to listen.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
@@ -95,8 +108,8 @@ def make_session(wishes: SessionWishes) -> SparkSession:
         session: SparkSession = builder.getOrCreate()
     quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
     _log_files[session.sparkContext.applicationId] = log_file
-    if not master.startswith("local"):
-        session.sparkContext.addPyFile(_package_archive(log_file))
+    if package is not None:
+        session.sparkContext.addPyFile(package)
     # Without this the JVM of a program that ends in an error prints the wreck of its sockets.
     atexit.register(_stop_quietly, session)
     return session
@@ -116,21 +129,30 @@ def _own_interrupt_handler() -> Iterator[None]:
 
 
 def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_options: str) -> dict[str, str]:
-    java = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)} {java_options}".strip()
+    logging_option = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
+    java = f"{logging_option} {java_options}".strip()
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": java,
         "spark.log.level": "WARN",
         "spark.sql.streaming.numRecentProgressUpdates": "10",
+        # A task is to come back to the executor that has its state, not to go where most of its input lies.
+        "spark.shuffle.reduceLocality.enabled": "false",
+        "spark.python.daemon.module": "millrace.spark.daemon",
+        # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
+        "spark.python.unix.domain.socket.enabled": "true",
     }
-    if master.startswith("local"):
+    if one_machine(master):
+        # Where data only passes through the JVM in large buffers, a simple collector will do. The second compiler would
+        # take the cores that the Python workers need, for code that only copies bytes.
+        lean = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         settings |= {
-            "spark.python.daemon.module": "millrace.spark.daemon",
-            # Data passes through the JVM in large buffers and nothing stays there: a small heap and a simple collector.
-            # The second compiler would take the cores that the Python workers need, for code that only copies bytes.
-            "spark.driver.extraJavaOptions": f"{java} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-            # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
-            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.driver.extraJavaOptions": f"{java} {lean}",
+            # Executors would write some lines for each task of each epoch, for as long as the job runs.
+            "spark.executor.extraJavaOptions": f"{logging_option} {lean}",
+        }
+    if one_process(master):
+        settings |= {
             "spark.driver.memory": "768m",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -140,6 +162,17 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_op
     if jars:
         settings["spark.jars"] = ",".join(jars)
     return settings
+
+
+def _executor_settings(package: str | None, configuration: Mapping[str, str]) -> dict[str, str]:
+    """On a cluster the daemon that starts workers finds Millrace where Spark puts the files of the application: in the
+    folder that an executor runs in, before its first task."""
+    if package is None:
+        return {}
+    key = "spark.executorEnv.PYTHONPATH"
+    # What the driver has is what executors would have inherited, where it starts them.
+    given = configuration.get(key) or os.environ.get("PYTHONPATH")
+    return {key: f"{os.path.basename(package)}:{given}" if given else os.path.basename(package)}
 
 
 def _query_settings(session: SparkSession) -> dict[str, str]:
@@ -153,8 +186,9 @@ def _query_settings(session: SparkSession) -> dict[str, str]:
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.pollingDelay": "5ms",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
-    if session.sparkContext.master.startswith("local"):
+    if one_process(session.sparkContext.master):
         # Renames on a local disk are atomic; the default manager asks the file system five times as often.
         settings["spark.sql.streaming.checkpointFileManagerClass"] = CHECKPOINT_FILES
     return settings

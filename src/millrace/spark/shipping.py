@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from millrace.datastream.dependencies import import_path
-from millrace.spark.archives import unpack, zip_modules
+from millrace.spark.archives import zip_modules
+from millrace.spark.unpacking import unpack
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -35,6 +36,9 @@ def _current_directory() -> str:
 HOME = _current_directory()
 """Where this process began: Spark's folder is relative to it, also when a job has changed the directory."""
 
+_spark_directory: str | None = None
+"""The folder that Spark downloads into, if Spark does not say so itself in this process."""
+
 _added: set[tuple[str, str]] = set()
 """(Spark application, name) of what was added: Spark keeps it until the session ends."""
 
@@ -47,10 +51,18 @@ def locate(location: str) -> str:
 
 
 def spark_directory() -> str:
-    """The absolute path of the folder that Spark downloads into, on a worker."""
+    """The absolute path of the folder that Spark downloads into, on a worker or owner."""
+    if _spark_directory is not None:
+        return _spark_directory
     from pyspark import SparkFiles
 
     return os.path.normpath(os.path.join(HOME, SparkFiles.getRootDirectory()))
+
+
+def use_spark_directory(path: str) -> None:
+    """In a process that is no worker of Spark's: what a worker says about that folder."""
+    global _spark_directory
+    _spark_directory = os.path.normpath(os.path.join(HOME, path))
 
 
 class Shipping:

@@ -17,6 +17,7 @@ from pyspark.util import InheritableThread
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.completable_future import CompletableFuture
+from millrace.common.config_values import to_boolean
 from millrace.common.job_client import JobClient
 from millrace.common.job_execution_result import JobExecutionResult
 from millrace.common.job_id import JobID
@@ -26,16 +27,17 @@ from millrace.datastream.dependencies import Dependencies
 from millrace.datastream.restore_settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
 from millrace.runtime.checkpoints import CheckpointStats
+from millrace.runtime.cleaning import InBackground
+from millrace.runtime.context import now_millis
 from millrace.runtime.coordinator import Coordinator
 from millrace.runtime.job import JobGraph
-from millrace.runtime.operators.collect import CollectOperator
 from millrace.runtime.restart import RestartPolicy
+from millrace.runtime.specs import Collect
 from millrace.spark import recovery_file
 from millrace.spark.provision import ship
 from millrace.spark.requirements import install
 from millrace.spark.runner import JobCancelledError, JobRunner
 from millrace.spark.session import SessionWishes, workplace
-from millrace.spark.stage import now_millis
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,17 +54,24 @@ class JobSettings:
     """What the environment says about a job beyond its graph."""
 
     spark: SparkSession | None
-    configuration: Mapping[str, str]
+    configuration: Mapping[str, str] = field(repr=False)
     parallelism: int
     bounded: bool
+    """one epoch follows the other until the sources end; else one comes every interval"""
     batch: bool
     epoch_interval_ms: int
     """least time between the beginnings of two epochs of an unbounded job"""
     restart: RestartPolicy
     """what to do after a failure"""
+    regional: bool = True
+    """whether in batch mode a task that fails runs again by itself"""
     checkpoints: CheckpointPlan | None = None
     """None: nothing durable is written"""
     savepoint_directory: str | None = None
+    epoch_timeout_ms: int | None = None
+    """longest time of an epoch; None: no limit"""
+    cancellation_timeout_ms: int = 180_000
+    """how long a run of a task may go on when a newer one has begun; 0: no limit"""
     dependencies: Dependencies = field(default_factory=Dependencies)
     jars: tuple[str, ...] = ()
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
@@ -78,13 +87,16 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
         job = replace(job, job_id=lost.job_id)
     payload = serialize(job.for_tasks())
     state_directory = settings.configuration.get(options.STATE_DIRECTORY.key)
-    home = JobHome(job.job_id, checkpoints, state_directory, recovery_file.scratch())
+    trust = _trusts_directories(settings)
+    home = JobHome(job.job_id, checkpoints, state_directory, recovery_file.scratch(), trust)
     if home.durable:
         # Before there is a checkpoint: its sinks may have committed when the driver dies. Without one the job begins
         # anew.
         recovery_file.record_job(index, job.job_id, home.folder.uri)
-    coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis))
+    cleaner = InBackground()
+    coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis, cleaner), cleaner)
     try:
+        home.announce()
         restore = _restore(coordinator, home, settings, index, lost is not None)
         runner = JobRunner(job, payload, settings, coordinator, home, restore)
         runner.coordinator.find_splits()
@@ -107,7 +119,7 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
 
 def _is_read_here(job: JobGraph) -> bool:
     """Whether this process reads the results: they end with it in any case."""
-    return any(info.factory is CollectOperator for info in job.operators)
+    return any(isinstance(info.spec, Collect) for info in job.operators)
 
 
 def _restore(
@@ -122,7 +134,14 @@ def _restore(
     if settings.batch:
         raise ValueError(f"batch mode keeps no state, so it can't begin with {wanted.path}: use streaming mode")
     claim = wanted.claim_mode is ClaimMode.CLAIM
-    return restore_from(wanted.path, coordinator, wanted.allow_non_restored_state, claim)
+    return restore_from(
+        wanted.path, coordinator, wanted.allow_non_restored_state, claim, _trusts_directories(settings)
+    )
+
+
+def _trusts_directories(settings: JobSettings) -> bool:
+    """Whether the user says that all who can write to the directories of state may be trusted."""
+    return to_boolean(settings.configuration.get(options.STATE_TRUST_DIRECTORY.key, "false"))
 
 
 class SparkJobClient(JobClient):

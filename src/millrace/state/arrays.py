@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import decode
+from millrace.checkpoint.columns import INERT, decode
 from millrace.checkpoint.evolution import EvolutionError
 from millrace.checkpoint.pickles import encode_pickles
 from millrace.state.plain import without_classes
@@ -89,6 +89,8 @@ def _opaque(array: Any, described: Described, known: Classes) -> list[Any]:
         return [pa.nulls(len(array), pa.large_string()), pa.nulls(len(array), pa.large_binary())]
     if described["form"] == "pickle":
         return [_texts(_unpickled(array, described, known)), array.cast(pa.large_binary())]
+    if described["form"] == INERT:
+        return [_texts(decode(array, described)), array.cast(pa.large_binary())]
     try:
         values = decode(array, described, known)
     except EvolutionError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from millrace.checkpoint.columns import check
+from millrace.checkpoint.columns import check, classes_of
 from millrace.checkpoint.state_rows import of_key_groups
 from millrace.runtime.keygroups import group_range
 from millrace.runtime.pickling import dumps
@@ -18,10 +18,18 @@ from millrace.runtime.state.info import KEYED
 from millrace.runtime.state.operator_state import Distribution
 from millrace.state.listing import TIMER_NAMES, StateEntry, operator_entry
 from millrace.state.opened import Opened, Piece
-from millrace.state.plain import without_classes
+from millrace.state.plain import plain_columns
 from millrace.state.view import first_copy, pairs_of
 
-__all__ = ["Difference", "Example", "OperatorDifference", "StateDifference", "compare_savepoints", "readable"]
+__all__ = [
+    "Difference",
+    "Example",
+    "NotComparableError",
+    "OperatorDifference",
+    "StateDifference",
+    "compare_savepoints",
+    "readable",
+]
 
 ROWS_AT_ONCE = 500_000
 """Of larger states only some key groups are compared at a time: both sides have to be in memory."""
@@ -34,6 +42,10 @@ class Example:
     key: Any
     before: Any
     after: Any
+
+
+class NotComparableError(ValueError):
+    """What is stored can't be compared without being trusted."""
 
 
 class _Nothing:
@@ -133,7 +145,7 @@ def _moved_sources(before: Opened, after: Opened) -> dict[str, list[str]]:
     if before.metadata.driver == after.metadata.driver:
         return {}
     try:
-        was, now = before.metadata.snapshot().sources, after.metadata.snapshot().sources
+        was, now = before.sources(), after.sources()
     except Exception:  # classes that are missing here
         return {}
     return {
@@ -157,6 +169,7 @@ def _state(
 ) -> StateDifference:
     difference = StateDifference(new.name, described=_descriptions(old, new))
     sides = [_Side(before, was, new), _Side(after, now, new)]
+    _check_forms(sides, now.name)
     if not all(side.readable for side in sides):
         sides = [replace(side, plain=True) for side in sides]
     bands: list[range | None] = [None]
@@ -168,6 +181,20 @@ def _state(
     for band in bands:
         _add(difference, sides[0].entries(band), sides[1].entries(band), limit)
     return difference
+
+
+def _check_forms(sides: Iterable[_Side], operator: str) -> None:
+    """Savepoints show instances of classes by their fields, checkpoints by their pickles: without the classes nobody
+    can tell whether they are the same."""
+    first, second = sides
+    if first.opened.is_checkpoint == second.opened.is_checkpoint or (first.opened.trusted and second.opened.trusted):
+        return
+    files = [piece.file for side in (first, second) for piece in side.pieces() if piece.file is not None]
+    if any(classes_of(column) for file in files for column in file.columns.values()):
+        raise NotComparableError(
+            f"state {first.state.name!r} of {operator!r} holds instances of classes: in a savepoint and in a "
+            f"checkpoint they can only be compared if both are trusted (--trust: their pickles run)"
+        )
 
 
 def _descriptions(old: StateEntry, new: StateEntry) -> tuple[str, str] | None:
@@ -279,6 +306,4 @@ def readable(piece: Piece, opened: Opened) -> bool:
 
 def plain(piece: Piece) -> Piece:
     """The same, with values that need no classes."""
-    keys = ("key", "namespace", "map_key")
-    columns = {name: without_classes(described, name in keys) for name, described in piece.columns.items()}
-    return replace(piece, columns=columns)
+    return replace(piece, columns=plain_columns(piece.columns))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from millrace.checkpoint.classes import Classes
+from millrace.checkpoint.earlier import EarlierSubtask
 from millrace.checkpoint.folder import Folder, open_folder
+from millrace.checkpoint.inert import inert_load, inert_loads
 from millrace.checkpoint.metadata import CHECKPOINT, Metadata, read_metadata
 from millrace.checkpoint.restore import base_folder, snapshot_path
-from millrace.checkpoint.snapshot_files import EarlierSubtask
 from millrace.checkpoint.state_file import StateFile
 from millrace.checkpoint.state_files import ROWS_IN_A_FILE, main_classes, read_rows
 from millrace.checkpoint.state_rows import explode, explode_operator_state
+from millrace.runtime.reading import ReadingSnapshot
 from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
+from millrace.state.plain import plain_columns
 
 __all__ = ["NotInSavepointError", "Opened", "Piece", "nearest", "open_snapshot"]
 
@@ -58,6 +62,8 @@ class Opened:
     metadata: Metadata
     known: Classes
     """classes that may be missing where they were"""
+    trusted: bool
+    """whether its pickles may be run and its classes be imported; without, of these only ``known`` ones are made"""
 
     @property
     def uri(self) -> str:
@@ -115,9 +121,8 @@ class Opened:
         saved = self.metadata.saved.get(place.uid)
         for file in saved.files if saved is not None else ():
             load = partial(_read_file, self.uri, file)
-            yield Piece(
-                file.state, file.scope, file.kind, file.subtask, file.rows, file.size, file.columns, load, file
-            )
+            columns = file.columns if self.trusted else plain_columns(file.columns, self.known)
+            yield Piece(file.state, file.scope, file.kind, file.subtask, file.rows, file.size, columns, load, file)
 
     def _of_checkpoint(self, place: OperatorPlace) -> Iterator[Piece]:
         for subtask in range(place.parallelism):
@@ -131,7 +136,16 @@ class Opened:
 
     def subtask(self, place: OperatorPlace, subtask: int) -> EarlierSubtask:
         """One subtask of an operator of a checkpoint, in memory as a whole."""
-        return EarlierSubtask(self.base, self.metadata, place, subtask)
+        load = pickle.load if self.trusted else inert_load
+        return EarlierSubtask(self.base, self.metadata, place, subtask, load)
+
+    def sources(self) -> dict[str, ReadingSnapshot]:
+        """uid -> how far a source had read."""
+        return self.metadata.driver_state(self._load)[0]  # type: ignore[no-any-return]
+
+    @property
+    def _load(self) -> Callable[[Any], Any]:
+        return pickle.loads if self.trusted else inert_loads
 
 
 def _read_file(uri: str, file: StateFile) -> Any:
@@ -145,17 +159,20 @@ def _in_memory(
     return Piece(state, scope, kind, subtask, len(rows), None, columns, lambda: rows)
 
 
-def open_snapshot(path: str, classes: Iterable[type] = ()) -> Opened:
+def open_snapshot(path: str, classes: Iterable[type] = (), trust: bool = False) -> Opened:
     """What lies at a path or URI: a savepoint, a checkpoint, or the directory of a job, then its last checkpoint.
 
     :param classes: what the state's program had in its main module, where that is not the main module now.
+    :param trust: whether what is pickled there may run, and import what it names.
     :raises SnapshotError: there is neither, or it is damaged.
     """
     folder = open_folder(snapshot_path(path))
     metadata = read_metadata(folder)
-    files = [file for saved in metadata.saved.values() for file in saved.files]
     known = {f"{module}:{cls.__qualname__}": cls for cls in classes for module in ("__main__", cls.__module__)}
-    return Opened(folder, metadata, {**main_classes(files), **known})
+    if trust:
+        files = [file for saved in metadata.saved.values() for file in saved.files]
+        known = {**main_classes(files), **known}
+    return Opened(folder, metadata, known, trust)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

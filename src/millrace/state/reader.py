@@ -68,15 +68,18 @@ class SavepointReader:
         self._opened = opened
 
     @staticmethod
-    def read(path: str, classes: Iterable[type] = ()) -> SavepointReader:
+    def read(path: str, classes: Iterable[type] = (), trust: bool = False) -> SavepointReader:
         """Open what lies at a path or URI: a savepoint, a checkpoint (``chk-N``), or the directory of a job's
         checkpoints, of which that is the last one.
 
         :param classes: classes of stored values that were in the main module of the job's program, if that is not
             the program which runs now.
+        :param trust: whether classes of stored values may be imported, and pickles be run: they may do whatever they
+            like. Without, values are shown by their fields, and what is pickled as data (``PickledObject``); only
+            instances of ``classes`` are made.
         :raises SnapshotError: there is nothing of the kind, or it is damaged.
         """
-        return SavepointReader(open_snapshot(path, classes))
+        return SavepointReader(open_snapshot(path, classes, trust))
 
     @property
     def metadata(self) -> SavepointMetadata:
@@ -146,11 +149,11 @@ class SavepointReader:
         return self._operator_state(uid, name, Distribution.BROADCAST)
 
     def sources(self) -> list[SourcePosition]:
-        """How far the sources had read. Unpickles what their enumerators have left with the driver."""
+        """How far the sources had read. Without trust, splits are ``PickledObject``."""
         places = self._opened.metadata.by_uid
         return [
             SourcePosition(uid, places[uid].name, left.splits, left.enumerator, left.finished, left.watermarks)
-            for uid, left in self._opened.metadata.snapshot().sources.items()
+            for uid, left in self._opened.sources().items()
         ]
 
     def _view(self, title: str, find: Callable[[], Iterable[Piece]]) -> StateView:

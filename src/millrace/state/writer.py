@@ -12,6 +12,7 @@ from typing import Any
 
 from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
+from millrace.checkpoint.trust import check_trusted
 from millrace.common.file_systems import absolute
 from millrace.common.job_id import JobID
 from millrace.datastream.functions import KeySelector
@@ -62,15 +63,24 @@ class SavepointWriter:
 
     @staticmethod
     def from_savepoint(
-        path: str, classes: Iterable[type] = (), max_parallelism: int = DEFAULT_LOWER_BOUND_MAX_PARALLELISM
+        path: str,
+        classes: Iterable[type] = (),
+        max_parallelism: int = DEFAULT_LOWER_BOUND_MAX_PARALLELISM,
+        trust_directory: bool = False,
     ) -> SavepointWriter:
-        """Begin with all that a savepoint or checkpoint holds, also the positions of its sources.
+        """Begin with all that a savepoint or checkpoint holds, also the positions of its sources. What is pickled in
+        it runs, as when a job begins with it: for savepoints of your own.
 
         :param classes: see ``SavepointReader.read``.
         :param max_parallelism: of operators that are added.
+        :param trust_directory: whether everybody who could have written it may be trusted.
+        :raises NotPrivateError: somebody else could have.
         :raises SnapshotError: there is nothing of the kind, or it is damaged.
         """
-        return SavepointWriter(open_snapshot(path, classes), max_parallelism)
+        opened = open_snapshot(path, classes, trust=True)
+        if not trust_directory:
+            check_trusted(opened.folder, opened.base, opened.metadata)
+        return SavepointWriter(opened, max_parallelism)
 
     # -- new state ----------------------------------------------------------------------------------------------------
 
@@ -285,7 +295,7 @@ class SavepointWriter:
             driver = _encoded({}, (), {}, {})
             return Metadata(SAVEPOINT, str(JobID.generate()), "bootstrap", 1, _now(), (), driver=driver)
         base = self._base.metadata
-        return replace(base, kind=SAVEPOINT, time=_now(), history=(), tasks={}, driver=self._driver(base))
+        return replace(base, kind=SAVEPOINT, time=_now(), tasks={}, driver=self._driver(base))
 
     def _driver(self, base: Metadata) -> str:
         """What the driver's objects hold, by the uids of now. It is left as it is where all uids are."""

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from millrace.common import config_values
 from millrace.common.config_options import ConfigOption
+from millrace.util.secrets import mask_options
 
 _B = TypeVar("_B", bound="OptionsBuilder")
 
@@ -34,8 +35,8 @@ class OptionsBuilder:
 
 
 def options_text(options: dict[str, str]) -> str:
-    """The options as in WITH (...)."""
-    return ",\n".join(f"  '{_escaped(key)}' = '{_escaped(value)}'" for key, value in options.items())
+    """The options as in WITH (...), without secrets."""
+    return ",\n".join(f"  '{_escaped(key)}' = '{_escaped(value)}'" for key, value in mask_options(options).items())
 
 
 def _escaped(text: str) -> str:

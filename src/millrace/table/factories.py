@@ -16,6 +16,7 @@ _BUILT_IN = {
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
     "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
+    "socket": "millrace.connectors.tables.socket:SocketFactory",
     "spark": "millrace.spark.tables.passthrough:SparkFactory",
     "values": "millrace.connectors.tables.values:ValuesFactory",
 }

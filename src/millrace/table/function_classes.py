@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from millrace.common.distributed_cache import DistributedCache
+
 if TYPE_CHECKING:
     from millrace.metrics import MetricGroup
     from millrace.relational.types import DataType
@@ -29,6 +31,7 @@ class FunctionContext:
         max_number_of_parallel_subtasks: int | None = None,
         index_of_this_subtask: int | None = None,
         attempt_number: int | None = None,
+        cached_files: DistributedCache | None = None,
     ) -> None:
         self._base_metric_group = base_metric_group
         self._job_parameters = job_parameters
@@ -38,6 +41,7 @@ class FunctionContext:
         self._max_number_of_parallel_subtasks = max_number_of_parallel_subtasks
         self._index_of_this_subtask = index_of_this_subtask
         self._attempt_number = attempt_number
+        self._cached_files = cached_files if cached_files is not None else DistributedCache({})
 
     def get_metric_group(self) -> MetricGroup:
         """:raises RuntimeError: metrics are off (``python.metric.enabled``)."""
@@ -48,6 +52,13 @@ class FunctionContext:
     def get_job_parameter(self, key: str, default_value: str) -> str:
         """A value of ``pipeline.global-job-parameters``."""
         return self._job_parameters.get(key, default_value)
+
+    def get_cached_file(self, name: str) -> str:
+        """The path of a file that ``register_cached_file`` of the environment has registered.
+
+        :raises KeyError: nothing was registered under this name.
+        """
+        return self._cached_files.get_file(name)
 
     def get_task_name(self) -> str | None:
         return self._task_name

@@ -3,6 +3,7 @@ the session."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import Field, LookupJoin
@@ -11,6 +12,7 @@ from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.factories import factory_of
 from millrace.table.problems import problem
 from millrace.table.udf import UserDefinedFunctionWrapper
+from millrace.util.secrets import holds_secret
 
 if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment
@@ -83,11 +85,15 @@ class PlanObjects:
         from millrace.table.table_info import table_context
 
         settings = self._environment.get_config().to_map()
-        table = _read(value, settings, self._environment._is_streaming)
-        found = self._environment._catalogs.find_table(table.path)
-        if found is None:
+        path = tuple(value["path"])
+        found = self._environment._catalogs.find_table(path)
+        now = None
+        if found is not None:
+            now = table_context(ObjectIdentifier(*path), found.table, {}, self._environment)
+        options = _with_secrets(value, {} if now is None else now.options)
+        table = _read({**value, "options": options}, settings, self._environment._is_streaming)
+        if now is None:
             return table
-        now = table_context(ObjectIdentifier(*table.path), found.table, {}, self._environment)
         for what in ("columns", "metadata", "primary_key", "partition_keys"):
             if getattr(now, what) != getattr(table, what):
                 raise problem(
@@ -110,9 +116,24 @@ def _written(table: TableContext) -> dict[str, Any]:
         "metadata": [[name, key, str(kind)] for name, key, kind in table.metadata],
         "primaryKey": list(table.primary_key),
         "partitionKeys": list(table.partition_keys),
-        "options": dict(table.options),
+        "options": {name: _WITHHELD if holds_secret(name, text) else text for name, text in table.options.items()},
         "comment": table.comment,
     }
+
+
+_WITHHELD = {"@": "secret"}
+"""stands for an option that holds a secret: whoever loads the plan has it in the catalog"""
+
+
+def _with_secrets(value: dict[str, Any], options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a table in a plan, with those of the catalog where the plan withholds them."""
+    missing = [name for name, text in value["options"].items() if text == _WITHHELD and name not in options]
+    if missing:
+        raise problem(
+            f"a compiled plan does not hold secrets, and the catalog has no option {', '.join(map(repr, missing))} of "
+            f"table {'.'.join(value['path'])}: create the table with it first (hints can't give it)"
+        )
+    return {name: options[name] if text == _WITHHELD else text for name, text in value["options"].items()}
 
 
 def _read(value: dict[str, Any], settings: dict[str, str], streaming: bool) -> TableContext:

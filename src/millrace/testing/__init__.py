@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from millrace.testing.conformance import (
+    Check,
+    ConformanceError,
+    check_checkpoint_storage,
+    check_state_backend,
+    checkpoint_storage_checks,
+    state_backend_checks,
+)
 from millrace.testing.harness import OperatorHarness
 from millrace.testing.interval_join import interval_join_harness
 from millrace.testing.ledger import Ledger, LedgerEntry, LedgerSink, read_ledger
@@ -21,6 +29,8 @@ from millrace.testing.snapshot import Snapshot
 from millrace.testing.variants import Outcome, check_variants, run_script
 
 __all__ = [
+    "Check",
+    "ConformanceError",
     "Element",
     "EndInput",
     "EpochEnd",
@@ -38,10 +48,14 @@ __all__ = [
     "Step",
     "Watermark",
     "WatermarkStep",
+    "check_checkpoint_storage",
+    "check_state_backend",
     "check_variants",
+    "checkpoint_storage_checks",
     "interval_join_harness",
     "read_ledger",
     "run_locally",
     "run_script",
+    "state_backend_checks",
     "steps",
 ]

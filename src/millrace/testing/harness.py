@@ -27,29 +27,31 @@ from millrace.datastream.functions import AggregateFunction, KeySelector, Reduce
 from millrace.datastream.functions.adapt import as_key_selector
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import MapStateDescriptor
-from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, StateBackend
+from millrace.datastream.state_backend import HashMapStateBackend, StateBackend
 from millrace.datastream.window import Evictor, Trigger, WindowAssigner
 from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
 from millrace.runtime.epoch import SourceOrder, SourceReport
+from millrace.runtime.global_aggregate import merged
 from millrace.runtime.measures import Measures
 from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
 from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
+from millrace.runtime.operators.making import make_operator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.partitioners import PartitioningError, each
+from millrace.runtime.results import parts_of
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.ttl_tables import TtlTable
-from millrace.runtime.windows.choice import window_operator
 from millrace.runtime.windows.strategy import CONTENTS
 from millrace.runtime.wiring import Gate
-from millrace.testing.operators import Testable, operator_for
+from millrace.testing.operators import Testable, choice_for
 from millrace.testing.records import Captured, Item, Record, records
 from millrace.testing.snapshot import Snapshot
 from millrace.testing.versions import Versions
@@ -128,6 +130,7 @@ class OperatorHarness:
         self.committables: list[Any] = []
         """what a sink's writer handed over for its committer, filled at the end of an epoch"""
         self._captured = Captured()
+        self._aggregates: dict[str, bytes] = {}
         self.operator = operator_factory()
         name = type(self.operator).__name__
         runtime = OperatorRuntimeContext(
@@ -162,16 +165,15 @@ class OperatorHarness:
         of the stream would be given. An ``AsyncFunction`` comes in an ``AsyncFunctionDescriptor``, with its timeout and
         capacity; its results are sure to be there at the end of the epoch.
         """
-        choice = operator_for(function, key_selector is not None)
-        make = choice.batch if batch else choice.operator
-        payload = cloudpickle.dumps(function)
+        choice = choice_for(function, key_selector is not None)
         selectors: list[Selector | None] = []
         if key_selector is not None:
             second = None if choice.broadcast else key_selector2 or key_selector
             selectors = [key_selector, second][: choice.inputs]
         described = (tuple(broadcast_state_descriptors),) if choice.broadcast else ()
+        payload = cloudpickle.dumps(choice.describe(choice.adapt(function), *described))
         return cls(
-            lambda: make(choice.adapt(pickle.loads(payload)), *described),
+            lambda: make_operator(pickle.loads(payload), batch),
             inputs=choice.inputs,
             key_selectors=selectors,
             output_type=output_type,
@@ -228,13 +230,15 @@ class OperatorHarness:
             late_tag=late_tag,
             key_selector=key_selector,
         )
-        on_disk = isinstance(settings.get("state_backend"), EmbeddedRocksDBStateBackend)
-        strategy = replace(spec.strategy, in_memory=not on_disk)
-        operator, payload = window_operator(strategy, batch), cloudpickle.dumps((strategy, spec.function))
+        in_memory = isinstance(settings.get("state_backend") or HashMapStateBackend(), HashMapStateBackend)
+        payload = cloudpickle.dumps(replace(spec, strategy=replace(spec.strategy, in_memory=in_memory)))
         selector = key_selector if key_selector is not None else lambda value: 0
         tags = [*settings.pop("side_outputs", ()), *([] if late_tag is None else [late_tag])]
         return cls(
-            lambda: operator(*pickle.loads(payload)), key_selectors=[selector], side_outputs=tags, **settings
+            lambda: make_operator(pickle.loads(payload), batch),
+            key_selectors=[selector],
+            side_outputs=tags,
+            **settings,
         )
 
     # -- life -----------------------------------------------------------------------------------------------------
@@ -317,10 +321,14 @@ class OperatorHarness:
         elif isinstance(operator, PrintOperator):
             self.printed.extend(operator.take_lines())
         elif isinstance(operator, CollectOperator):
-            self.collected.extend(value for part in operator.take_parts() for value in pickle.loads(part))
+            self.collected.extend(value for part in parts_of(operator.take_results()) for value in pickle.loads(part))
         elif isinstance(operator, CloseWithOperator):
             chunks = [chunk for packet in operator.take_packets() for chunk in decode(packet)]
             self.fed_back.extend(record for chunk in chunks if isinstance(chunk, Chunk) for record in records(chunk))
+        aggregates = operator.context.runtime.aggregates
+        aggregates.end_epoch()
+        self._aggregates = merged(self._aggregates, [aggregates.parts()])
+        aggregates.begin_epoch(self._aggregates)
         self._epoch += 1
         self._in_epoch = False
 
@@ -335,14 +343,14 @@ class OperatorHarness:
     def read(
         self, splits: Sequence[Any] = (), no_more_splits: bool = True, records: int | None = None, stop: bool = False
     ) -> SourceReport:
-        """Let a source read its share of an epoch: these splits, at most about ``records`` elements.
+        """Let a source read its share of an epoch, with these new splits: at most about ``records`` elements.
 
         The head of a loop reads packets of an exchange (``millrace.runtime.codec.encode``).
         """
         if not isinstance(self.operator, ReadingOperator):
             raise TypeError(f"{type(self.operator).__name__} has inputs: only sources read, and the heads of loops")
         self._begin()
-        order = SourceOrder(tuple(splits), no_more_splits, stop=stop)
+        order = SourceOrder(tuple(splits), no_more_splits=no_more_splits, stop=stop)
         for _ in self.operator.read(order, self._epoch, records, None):
             pass
         return self.operator.report()
@@ -487,14 +495,14 @@ class OperatorHarness:
         return Snapshot.of(content, self._epoch, self._now, whole=True)
 
     def snapshot_delta(self) -> Snapshot:
-        """What changed since the last call; ends the epoch first. ``apply`` it to a copy that has all before it."""
+        """What changed since the last call; ends the epoch first. ``apply`` it to a new copy that has all before it."""
         self._end_for_snapshot()
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         delta = (
             None if keyed is None else keyed.delta(),
             None if shared is None else shared.delta(),
             self.operator.snapshot(),
-            self._gate.snapshot(),
+            self._gate.delta(),
             self._measures.delta(),
         )
         snapshot = Snapshot.of([delta], self._epoch, self._now, whole=False)
@@ -510,16 +518,16 @@ class OperatorHarness:
         """The whole state but for the keyed state."""
         shared = self.operator.operator_state()
         whole = None if shared is None else shared.full()
-        return (None, whole, self.operator.snapshot(), self._gate.snapshot(), self._measures.full())
+        return (None, whole, self.operator.snapshot(), self._gate.full(), self._measures.full())
 
     def restore(self, snapshot: Snapshot) -> OperatorHarness:
         """Load a snapshot into this harness, which must be fresh."""
-        if self.is_open:
-            raise RuntimeError("restore() needs a harness that was not opened yet; use restored() or apply()")
         return self.apply(snapshot)
 
     def apply(self, delta: Snapshot) -> OperatorHarness:
-        """Do the changes of another copy of this operator; the harness may be open."""
+        """Do the changes of an earlier copy of this operator, one after the other; the harness must not be open yet."""
+        if self.is_open:
+            raise RuntimeError("restore() and apply() need a harness that was not opened yet; use restored()")
         for keyed, shared, small, gate, measures in self._versions.changes(delta.pieces(), delta.whole):
             if keyed is not None:
                 self.operator.keyed_state().apply(keyed)
@@ -532,8 +540,6 @@ class OperatorHarness:
             if measures is not None:
                 self._measures.apply(measures)
         self._epoch, self._now = delta.epoch, delta.processing_time
-        if self.is_open:
-            self.operator.caught_up()
         return self
 
     def fresh(self, **settings: Any) -> OperatorHarness:

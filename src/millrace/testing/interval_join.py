@@ -10,7 +10,8 @@ import cloudpickle
 from millrace.common.time import TimeSpan, to_millis
 from millrace.datastream.functions import ProcessJoinFunction
 from millrace.datastream.output_tag import OutputTag
-from millrace.runtime.operators.interval_join import IntervalJoinOperator
+from millrace.runtime import specs
+from millrace.runtime.operators.making import make_operator
 from millrace.testing.harness import OperatorHarness, Selector
 
 
@@ -30,11 +31,11 @@ def interval_join_harness(
     Input 0 is the left stream, input 1 the right one; both bounds are inclusive. Without ``key_selector2`` both inputs
     use ``key_selector``. ``settings`` are those of ``OperatorHarness``.
     """
-    payload = cloudpickle.dumps(function)
-    lower, upper = to_millis(lower_bound), to_millis(upper_bound)
     tags = [None if tag is None else tag.tag_id for tag in (left_late_tag, right_late_tag)]
+    spec = specs.IntervalJoin(to_millis(lower_bound), to_millis(upper_bound), function, *tags)
+    payload = cloudpickle.dumps(spec)
     return OperatorHarness(
-        lambda: IntervalJoinOperator(lower, upper, pickle.loads(payload), *tags),
+        lambda: make_operator(pickle.loads(payload), final=False),
         inputs=2,
         key_selectors=[key_selector, key_selector2 or key_selector],
         **settings,

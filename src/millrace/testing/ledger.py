@@ -15,7 +15,7 @@ from typing import Any
 import cloudpickle
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.connectors.owner import owner_of, prepared_name
+from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
 
 __all__ = ["Ledger", "LedgerEntry", "LedgerSink", "read_ledger"]
 
@@ -121,16 +121,17 @@ class LedgerSink(Sink[Any]):
         return named
 
     def create_writer(self, context: WriterInitContext) -> _LedgerWriter:
-        return _LedgerWriter(self._directory, prepared_name(context, self._uid))
+        return _LedgerWriter(self._directory, context, self._uid)
 
     def create_committer(self) -> _LedgerCommitter:
         return _LedgerCommitter(self._directory, self._uid, self._on_commit)
 
 
 class _LedgerWriter(SinkWriter[Any]):
-    def __init__(self, directory: str, name: str) -> None:
+    def __init__(self, directory: str, context: WriterInitContext, uid: str) -> None:
         self._directory = directory
-        self._name = name
+        self._context = context
+        self._uid = uid
         self._records: list[Any] = []
 
     def write(self, element: Any, context: SinkWriterContext) -> None:
@@ -140,13 +141,14 @@ class _LedgerWriter(SinkWriter[Any]):
         if not self._records:
             return []
         os.makedirs(self._directory, exist_ok=True)
-        path = os.path.join(self._directory, self._name)
+        name = prepared_name(self._context, self._uid)
+        path = os.path.join(self._directory, name)
         # Only a complete file has the name that recover() looks for; what is left of others has no meaning.
         with open(f"{path}.tmp", "wb") as file:
             file.write(cloudpickle.dumps(self._records, protocol=5))
         os.rename(f"{path}.tmp", path + PREPARED)
         self._records = []
-        return [self._name]
+        return [name]
 
 
 class _LedgerCommitter(Committer[str]):
@@ -177,7 +179,16 @@ class _LedgerCommitter(Committer[str]):
             Path(self._path(name, PREPARED)).unlink(missing_ok=True)
 
     def recover(self, job_id: str, committables: Sequence[str], states: Sequence[Any]) -> None:
-        waiting = set(committables)
-        for path in Path(self._directory).glob(f"{owner_of(job_id, self._uid)}-*"):
-            if path.suffix in (PREPARED, ".tmp") and path.stem not in waiting:
+        for path in self._unheard(job_id, committables):
+            path.unlink(missing_ok=True)
+
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[str], states: Sequence[Any]) -> None:
+        for path in self._unheard(job_id, committables):
+            if epoch_of_name(path.stem) <= epoch:
                 path.unlink(missing_ok=True)
+
+    def _unheard(self, job_id: str, committables: Sequence[str]) -> list[Path]:
+        """Files that nobody waits for."""
+        waiting = set(committables)
+        found = Path(self._directory).glob(f"{owner_of(job_id, self._uid)}-*")
+        return [path for path in found if path.suffix in (PREPARED, ".tmp") and path.stem not in waiting]

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from millrace.graph.serialize import serialize
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochOrder, TaskAck
+from millrace.runtime.epoch import EpochPlan, TaskAck
 from millrace.runtime.exchange import ACK, Packet
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.job import JobGraph
+from millrace.runtime.pickling import dumps
+from millrace.runtime.results import parts_of
 from millrace.runtime.storage import MemoryStorage
 from millrace.runtime.worker import TaskCache, run_task
 
@@ -40,8 +42,8 @@ class LocalRun:
 class LocalEngine:
     """Plays the part of Spark for one job.
 
-    ``workers`` caches stand for worker processes that are handed out in turn; with more than one, tasks find old copies
-    of their state and have to catch up. ``pick`` chooses the worker of a task.
+    ``workers`` caches stand for processes; with more than one, tasks move from one to another and are rebuilt there.
+    ``pick`` chooses the worker of a task.
     """
 
     def __init__(
@@ -60,17 +62,26 @@ class LocalEngine:
         job: JobGraph = pickle.loads(self._payload)
         return job
 
-    def run_epoch(self, order: EpochOrder) -> EpochResult:
+    def run_epoch(self, plan: EpochPlan) -> EpochResult:
         """One epoch through all stages."""
-        order = EpochOrder.decode(order.encode())
+        orders: EpochPlan = pickle.loads(dumps(plan))
         packets: dict[int, list[Packet]] = {}
         for stage, partitions in enumerate(self.job.partitions):
             produced: list[Packet] = []
             for partition in range(partitions):
                 cache = self._workers[self._pick(len(self._workers))]
                 arriving = iter(packets.get(partition, []))
+                task = (stage, partition)
                 produced += run_task(
-                    self.job.job_id, self._load, (stage, partition), order, arriving, self.storage, cache, self._clock
+                    self.job.job_id,
+                    self._load,
+                    task,
+                    orders.order,
+                    orders.of(task),
+                    arriving,
+                    self.storage,
+                    cache,
+                    self._clock,
                 )
             packets = {}
             last = stage + 1 == len(self.job.partitions)
@@ -78,13 +89,17 @@ class LocalEngine:
                 width = 1 if last else self.job.partitions[stage + 1]
                 packets.setdefault(packet.target % width, []).append(packet)
         acks = [TaskAck.decode(p.payload) for group in packets.values() for p in group if p.edge == ACK]
-        return self.coordinator.complete(order, acks)
+        return self.coordinator.complete(plan, acks)
+
+    def _one_epoch(self) -> bool:
+        """As on Spark batch mode is one epoch; a test that wants several says how large they are."""
+        return self.job.batch and self.job.epoch_records is None
 
     def epochs(self) -> Iterator[EpochResult]:
         """Run to the end of a bounded job."""
         try:
             while not self.coordinator.finished:
-                yield self.run_epoch(self.coordinator.plan())
+                yield self.run_epoch(self.coordinator.plan(keep_state=not self._one_epoch()))
             for cache in self._workers:
                 cache.close()
         except OperatorError as error:
@@ -112,7 +127,7 @@ def run_locally(
     ``seed`` make tasks change workers at random between epochs. Raises what ``execute`` would raise.
     """
     from millrace.datastream.data_stream import DataStream
-    from millrace.graph import specs
+    from millrace.runtime import specs
 
     if isinstance(program, DataStream):
         env = program.get_execution_environment()
@@ -134,7 +149,7 @@ def run_locally(
     for result in engine.epochs():
         run.epochs.append(result)
         run.printed += result.printed
-        run.collected += [value for part in result.collected for value in pickle.loads(part)]
+        run.collected += [value for part in parts_of(result.collected) for value in pickle.loads(part)]
         if len(run.epochs) >= max_epochs and not engine.coordinator.finished:
             raise TimeoutError(f"the program did not end within {max_epochs} epochs")
     run.accumulators = engine.coordinator.metrics.accumulators()

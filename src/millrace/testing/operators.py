@@ -1,4 +1,4 @@
-"""Which operator runs a function: the choice that ``DataStream`` makes by the method that was called."""
+"""What a job would do with a function: the choice that ``DataStream`` makes by the method that was called."""
 
 from __future__ import annotations
 
@@ -17,29 +17,10 @@ from millrace.datastream.keyed_adapters import (
     KeyedFlatMap,
     KeyedMap,
 )
-from millrace.runtime.operators.async_wait import AsyncWaitOperator
-from millrace.runtime.operators.base import Operator
-from millrace.runtime.operators.broadcast_process import (
-    BatchBroadcastProcessOperator,
-    BatchKeyedBroadcastProcessOperator,
-    BroadcastProcessOperator,
-    KeyedBroadcastProcessOperator,
-)
-from millrace.runtime.operators.co_process import (
-    BatchKeyedCoProcessOperator,
-    CoProcessOperator,
-    KeyedCoProcessOperator,
-)
-from millrace.runtime.operators.filter import FilterOperator
-from millrace.runtime.operators.flat_map import FlatMapOperator
-from millrace.runtime.operators.map import MapOperator
-from millrace.runtime.operators.process import BatchKeyedProcessOperator, KeyedProcessOperator, ProcessOperator
-from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
-from millrace.runtime.operators.sink import SinkOperator
-from millrace.runtime.operators.stateful_sink import StatefulSinkOperator
+from millrace.runtime import specs
 
 Testable = f.Function | f.AsyncFunctionDescriptor
-"""What says all that an operator needs."""
+"""What says all that a job needs to know."""
 Adapt = Callable[[Any], Any]
 
 
@@ -48,18 +29,17 @@ def _as_it_is(function: Any) -> Any:
 
 
 class Choice(NamedTuple):
-    """An operator, and how the function becomes one that it takes."""
+    """A description, and how the function becomes one that it takes."""
 
-    operator: Callable[..., Operator]
-    batch: Callable[..., Operator]
+    describe: Callable[..., specs.Spec]
     adapt: Adapt = _as_it_is
     inputs: int = 1
     broadcast: bool = False
     """whether input 1 is a broadcast stream; the descriptors of its states are a second argument"""
 
 
-def _async_wait(described: f.AsyncFunctionDescriptor) -> Operator:
-    return AsyncWaitOperator(
+def _async_wait(described: f.AsyncFunctionDescriptor) -> specs.Spec:
+    return specs.AsyncWait(
         described.async_function,
         to_millis(described.timeout),
         described.capacity,
@@ -68,48 +48,42 @@ def _async_wait(described: f.AsyncFunctionDescriptor) -> Operator:
     )
 
 
-def _sink(function: Any) -> Operator:
+def _sink(function: Any) -> specs.Spec:
     if isinstance(function, f.CheckpointedFunction):
-        return StatefulSinkOperator(function)  # type: ignore[arg-type]
-    return SinkOperator(SinkFunctionSink(function))
+        return specs.StatefulSink(function)  # type: ignore[arg-type]
+    return specs.Sink(SinkFunctionSink(function))
 
-
-_KEYED = (KeyedProcessOperator, BatchKeyedProcessOperator)
-_KEYED_CO = (KeyedCoProcessOperator, BatchKeyedCoProcessOperator)
-_CO = (CoProcessOperator, CoProcessOperator)
-_BROADCAST = (BroadcastProcessOperator, BatchBroadcastProcessOperator)
-_KEYED_BROADCAST = (KeyedBroadcastProcessOperator, BatchKeyedBroadcastProcessOperator)
 
 UNKEYED: dict[type[Testable], Choice] = {
-    f.AsyncFunctionDescriptor: Choice(_async_wait, _async_wait),
-    f.MapFunction: Choice(MapOperator, MapOperator),
-    f.FlatMapFunction: Choice(FlatMapOperator, FlatMapOperator),
-    f.FilterFunction: Choice(FilterOperator, FilterOperator),
-    f.ProcessFunction: Choice(ProcessOperator, ProcessOperator),
-    f.CoProcessFunction: Choice(*_CO, inputs=2),
-    f.CoMapFunction: Choice(*_CO, CoMap, 2),
-    f.CoFlatMapFunction: Choice(*_CO, CoFlatMap, 2),
-    f.BroadcastProcessFunction: Choice(*_BROADCAST, inputs=2, broadcast=True),
-    f.SinkFunction: Choice(_sink, _sink),
+    f.AsyncFunctionDescriptor: Choice(_async_wait),
+    f.MapFunction: Choice(specs.Map),
+    f.FlatMapFunction: Choice(specs.FlatMap),
+    f.FilterFunction: Choice(specs.Filter),
+    f.ProcessFunction: Choice(specs.Process),
+    f.CoProcessFunction: Choice(specs.CoProcess, inputs=2),
+    f.CoMapFunction: Choice(specs.CoProcess, CoMap, 2),
+    f.CoFlatMapFunction: Choice(specs.CoProcess, CoFlatMap, 2),
+    f.BroadcastProcessFunction: Choice(specs.BroadcastProcess, inputs=2, broadcast=True),
+    f.SinkFunction: Choice(_sink),
 }
 
 KEYED: dict[type[Testable], Choice] = {
-    f.AsyncFunctionDescriptor: Choice(_async_wait, _async_wait),
-    f.MapFunction: Choice(*_KEYED, KeyedMap),
-    f.FlatMapFunction: Choice(*_KEYED, KeyedFlatMap),
-    f.FilterFunction: Choice(*_KEYED, KeyedFilter),
-    f.ReduceFunction: Choice(ReduceOperator, BatchReduceOperator),
-    f.KeyedProcessFunction: Choice(*_KEYED),
-    f.CoProcessFunction: Choice(*_CO, inputs=2),
-    f.KeyedCoProcessFunction: Choice(*_KEYED_CO, inputs=2),
-    f.CoMapFunction: Choice(*_KEYED_CO, KeyedCoMap, 2),
-    f.CoFlatMapFunction: Choice(*_KEYED_CO, KeyedCoFlatMap, 2),
-    f.KeyedBroadcastProcessFunction: Choice(*_KEYED_BROADCAST, inputs=2, broadcast=True),
+    f.AsyncFunctionDescriptor: Choice(_async_wait),
+    f.MapFunction: Choice(specs.KeyedProcess, KeyedMap),
+    f.FlatMapFunction: Choice(specs.KeyedProcess, KeyedFlatMap),
+    f.FilterFunction: Choice(specs.KeyedProcess, KeyedFilter),
+    f.ReduceFunction: Choice(specs.Reduce),
+    f.KeyedProcessFunction: Choice(specs.KeyedProcess),
+    f.CoProcessFunction: Choice(specs.CoProcess, inputs=2),
+    f.KeyedCoProcessFunction: Choice(specs.KeyedCoProcess, inputs=2),
+    f.CoMapFunction: Choice(specs.KeyedCoProcess, KeyedCoMap, 2),
+    f.CoFlatMapFunction: Choice(specs.KeyedCoProcess, KeyedCoFlatMap, 2),
+    f.KeyedBroadcastProcessFunction: Choice(specs.KeyedBroadcastProcess, inputs=2, broadcast=True),
 }
 
 
-def operator_for(function: Testable, keyed: bool) -> Choice:
-    """The operator of a function. Raises ``TypeError`` for one that no operator takes on such a stream."""
+def choice_for(function: Testable, keyed: bool) -> Choice:
+    """The description of a function. Raises ``TypeError`` for one that no operator takes on such a stream."""
     table, other = (KEYED, UNKEYED) if keyed else (UNKEYED, KEYED)
     for kind, choice in table.items():
         if isinstance(function, kind):

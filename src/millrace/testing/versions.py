@@ -5,14 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
-from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, StateBackend
+from millrace.datastream.state_backend import StateBackend
+from millrace.datastream.state_plan import state_plan
 from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.working import InMemory, StatePlan
 from millrace.runtime.storage import MemoryStorage
-from millrace.runtime.versions import INITIAL
+from millrace.runtime.versions import NO_PAST, whole_at
 
 JOB, TASK, UID = "harness", (0, 0), "operator"
 
@@ -24,14 +25,13 @@ class Versions:
     """
 
     def __init__(self, backend: StateBackend | None, small: Callable[[], OperatorDeltas]) -> None:
-        plan: StatePlan = InMemory()
-        if isinstance(backend, EmbeddedRocksDBStateBackend):
+        plan: StatePlan = InMemory() if backend is None else state_plan(backend)
+        if isinstance(plan, OnDisk):
             self._directory = tempfile.TemporaryDirectory(prefix="millrace-harness-")
             plan = OnDisk((self._directory.name,))
         self._working = plan.state_of(JOB, TASK, lambda: {UID: small()})
         self._storage = MemoryStorage()
-        self._history: tuple[int, ...] = (INITIAL,)
-        self._is_new = True
+        self._past = NO_PAST
 
     def keyed(self, time: StateTime) -> KeyedStateBackend:
         """The operator's keyed state."""
@@ -39,26 +39,26 @@ class Versions:
 
     def finish(self, delta: OperatorDeltas) -> None:
         """An epoch has ended and counts; the next one begins."""
-        version = self._history[-1] + 1
-        self._storage.write_delta(TASK, version, {UID: delta})
+        version = self._past.versions[-1] + 1
+        self._storage.write_delta(TASK, version, self._past, {UID: delta})
+        self._past = self._past.then(version)
         self._working.finish(version, {UID: delta})
-        self._history, self._is_new = (*self._history, version), False
-        for _ in self._working.changes(TASK, version, self._history, self._storage):
-            raise AssertionError("a copy has missed its own epoch")
+        assert self._working.goes_on(), "nobody else is there"
 
     def changes(self, pieces: Sequence[OperatorDeltas], whole: bool) -> Iterator[OperatorDeltas]:
         """What the operator has to take over of a version: the only one if it is a whole state, else the next one."""
-        known = None if self._is_new else self._history[-1]
-        version = self._history[-1] + 1
+        is_new = self._past == NO_PAST
+        version = self._past.versions[-1] + 1
         if whole:
             self._storage.write_full(TASK, version, [{UID: piece} for piece in pieces])
-            self._history = (version,)
+            self._past = whole_at(version)
         else:
-            self._storage.write_delta(TASK, version, {UID: pieces[0]})
-            self._history = (*self._history, version)
-        self._is_new = False
-        for _, piece in self._working.changes(TASK, known, self._history, self._storage):
-            yield piece[UID]
+            self._storage.write_delta(TASK, version, self._past, {UID: pieces[0]})
+            self._past = self._past.then(version)
+        if is_new:
+            yield from (piece[UID] for _, piece in self._working.load(TASK, self._past, self._storage))
+        else:
+            yield from pieces
 
     def close(self) -> None:
         self._working.close()

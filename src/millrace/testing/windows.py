@@ -16,7 +16,7 @@ from millrace.datastream.functions import (
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
 from millrace.datastream.window import Evictor, Trigger, WindowAssigner
-from millrace.graph import specs
+from millrace.runtime import specs
 
 
 def window_spec(

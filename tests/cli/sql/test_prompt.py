@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -160,3 +161,26 @@ def test_completions_say_what_they_are(shop: Client) -> None:
     given: Callable[..., Any] = completer.get_completions
     (found,) = given(Document(text, len(text)), None)
     assert (found.text, found.start_position, found.display_meta_text) == ("orders", -2, "table")
+
+
+def test_the_history_is_private_and_has_no_secrets(
+    client: Client, ran: list[str], keyboard: PipeInput, tmp_path: Path
+) -> None:
+    history = tmp_path / "history"
+    history.write_text("# older\n+SHOW TABLES;\n")
+    history.chmod(0o644)
+    keyboard.send_text(f"SET 'a.password' = 's3cret';\r{QUIT}")
+    interact(client, str(history))
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert history.read_text().startswith("# older\n+SHOW TABLES;\n")
+    assert "+SET 'a.password' = '******';\n" in history.read_text()
+    assert client.session.settings()["a.password"] == "s3cret"
+    keyboard.send_text(QUIT)
+    interact(client, str(tmp_path / "new"))
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+
+
+def test_settings_are_shown_without_secrets(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    assert client.run("SET 'a.password' = 's3cret'; SET;")
+    shown = capsys.readouterr().out
+    assert "a.password" in shown and "******" in shown and "s3cret" not in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from millrace.common.types import RowKind
 from millrace.formats.tables.registry import format_factory, format_options
+from millrace.relational import types as t
 from millrace.relational.formats import Decoded, FormatContext
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.python_rows import python_rows
@@ -18,6 +20,9 @@ from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
 
+UTC = dt.timezone.utc
+DAY = t.DayTimeIntervalType(t.DayTimeIntervalType.DayTimeResolution.DAY_TO_SECOND)
+MONTHS = t.YearMonthIntervalType(t.YearMonthIntervalType.YearMonthResolution.YEAR_TO_MONTH)
 KINDS = {str(kind): kind for kind in RowKind}
 
 

@@ -12,7 +12,7 @@ import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.tables.driving import decode, decoded, encode, schema
+from tests.formats.tables.driving import UTC, decode, decoded, encode, schema
 from tests.ids import shown
 
 from millrace.common.types import Row
@@ -20,7 +20,6 @@ from millrace.formats.tables.avro_schema import RECORD, avro_columns, avro_schem
 from millrace.relational import types as t
 from millrace.util.exceptions import TableException
 
-UTC = dt.timezone.utc
 POINT = t.RowType([t.RowField("x", t.IntType()), t.RowField("label", t.string().not_null())])
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 LOCAL_MICROS = {"type": "long", "logicalType": "local-timestamp-micros"}

@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.tables.driving import decode, decoded, encode, schema
+from tests.formats.tables.driving import DAY, MONTHS, UTC, decode, decoded, encode, schema
 from tests.ids import shown
 
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.util.exceptions import TableException
 
-UTC = dt.timezone.utc
-DAY = t.DayTimeIntervalType(t.DayTimeIntervalType.DayTimeResolution.DAY_TO_SECOND)
-MONTHS = t.YearMonthIntervalType(t.YearMonthIntervalType.YearMonthResolution.YEAR_TO_MONTH)
 PAIR = t.RowType([t.RowField("x", t.IntType()), t.RowField("label", t.string())])
 
 # (type, Python value, its text; Java's library quotes text with a character up to the separator)

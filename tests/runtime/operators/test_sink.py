@@ -18,8 +18,8 @@ from millrace.testing.script import ProcessingTime
 class Writer(SinkWriter[Any]):
     """Hands over pairs; an odd element stays in its state until there is another, or the end."""
 
-    def __init__(self, log: list[Any], begun: int, kept: Sequence[Any] = ()) -> None:
-        self.log, self.begun, self.kept = log, begun, list(kept)
+    def __init__(self, log: list[Any], context: WriterInitContext, kept: Sequence[Any] = ()) -> None:
+        self.log, self.context, self.kept = log, context, list(kept)
         self.pairs: list[Any] = []
 
     def write(self, element: Any, context: SinkWriterContext) -> None:
@@ -36,10 +36,11 @@ class Writer(SinkWriter[Any]):
             self.kept = []
 
     def prepare_commit(self) -> list[Any]:
-        return [(self.begun, pair) for pair in self.pairs]
+        pairs, self.pairs = self.pairs, []
+        return [(self.context.get_checkpoint_id(), pair) for pair in pairs]
 
     def snapshot_state(self, checkpoint_id: int) -> list[Any]:
-        return self.kept
+        return list(self.kept)
 
     def close(self) -> None:
         self.log.append("close")
@@ -52,10 +53,11 @@ class Pairs(Sink[Any]):
     def create_writer(self, context: WriterInitContext) -> Writer:
         subtask, parallelism = context.get_index_of_subtask(), context.get_number_of_parallel_subtasks()
         self.log.append((subtask, parallelism, context.get_job_id()))
-        return Writer(self.log, context.get_checkpoint_id())
+        return Writer(self.log, context)
 
     def restore_writer(self, context: WriterInitContext, states: Sequence[Any]) -> Writer:
-        return Writer(self.log, context.get_checkpoint_id(), states)
+        self.log.append(("restored", len(states)))
+        return Writer(self.log, context, states)
 
 
 def sinking(sink: Pairs | None = None) -> OperatorHarness:
@@ -95,16 +97,74 @@ def test_every_element_is_committed_once_with_its_time(every: int, restoring: bo
     assert [epoch for epoch, _ in committed] == sorted(epoch for epoch, _ in committed)
 
 
-def test_the_writer_lives_for_one_epoch() -> None:
+CREATED = (1, 3, "0" * 32)
+
+
+def test_the_writer_lasts_to_the_end_of_the_input() -> None:
     sink = Pairs()
     with sinking(sink) as harness:
         harness.end_epoch()
         assert sink.log == [], "no writer without elements"
+        for element in "abc":
+            harness.process_element(element)
+            harness.end_epoch()
+        harness.end_epoch()
+        assert sink.log == [CREATED]
+        harness.end_input()
+        harness.end_epoch()
+        assert sink.log == [CREATED, "close"]
+        harness.end_epoch()
+        harness.end_epoch()
+    assert sink.log == [CREATED, "close"], "nothing is left to be done"
+    assert [[element for element, _, _ in pair] for _, pair in harness.committables] == [["a", "b"], ["c"]]
+
+
+def test_a_writer_that_is_out_of_date_is_replaced() -> None:
+    """Another copy of the task has gone on in another process, from the first epoch's state."""
+    sink = Pairs()
+    with sinking(sink) as harness:
         harness.process_element("a")
         harness.end_epoch()
-        assert sink.log == [(1, 3, "0" * 32), "close"]
+        first = harness.operator.snapshot()
+        harness.process_element("counts for nothing")
         harness.end_epoch()
-        assert sink.log == [(1, 3, "0" * 32), "close", "close"], "state is carried on through restore_writer"
+        harness.committables.clear()
+        harness.operator.restore(first)
+        assert sink.log == [CREATED, "close"]
+        harness.process_element("b")
+        harness.end_epoch()
+    assert sink.log == [CREATED, "close", ("restored", 1), "close"]
+    assert [[element for element, _, _ in pair] for _, pair in harness.committables] == [["a", "b"]]
+
+
+class ClosesBadly(Pairs):
+    def create_writer(self, context: WriterInitContext) -> Writer:
+        writer = super().create_writer(context)
+        writer.close = lambda: 1 / 0  # type: ignore[assignment, method-assign]
+        return writer
+
+
+def test_an_error_in_closing_what_is_out_of_date_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+    with sinking(ClosesBadly()) as harness:
+        harness.process_element("a")
+        harness.end_epoch()
+        harness.operator.restore(harness.operator.snapshot())
+        assert "out of date could not be closed" in caplog.text
+        harness.process_element("b")
+        harness.end_epoch()
+        assert len(harness.committables) == 1
+
+
+def test_a_sink_that_reports_each_epoch_does_so_after_the_end() -> None:
+    sink = Pairs()
+    sink.reports_each_epoch = True
+    with sinking(sink) as harness:
+        harness.end_epoch()
+        assert sink.log == [CREATED]
+        harness.end_input()
+        harness.end_epoch()
+        harness.end_epoch()
+        assert sink.log == [CREATED], "its committer wants to hear of watermarks"
 
 
 def test_the_end_without_elements_still_flushes() -> None:

@@ -21,7 +21,8 @@ from millrace.common.source import (
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.source import CHUNK, SourceOperator
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.operators.source_output import CHUNK
 from millrace.testing import OperatorHarness, Record, Status, Watermark
 
 END = [Watermark(MAX_WATERMARK), Status.FINISHED]
@@ -109,17 +110,17 @@ def test_reads_to_the_end() -> None:
 
 def test_epochs_carry_the_splits_on_in_fresh_operators() -> None:
     harness = reading().open()
-    splits: tuple[Any, ...] = (Split((1, 2, 3)), Split((4,)))
+    new: tuple[Any, ...] = (Split((1, 2, 3)), Split((4,)))
     found: list[Any] = []
     for _ in range(20):
-        report = harness.read(splits, records=1)
-        splits = report.splits
+        report = harness.read(new, records=1)
+        new = ()
         found.append([item.value for item in harness.take_output() if isinstance(item, Record)])
         harness = harness.restored()
         if report.finished:
             break
     assert found == [[1], [2], [3], [4], []]
-    assert harness.read(splits).finished, "a finished source stays finished"
+    assert harness.read().finished, "a finished source stays finished"
     assert harness.output == []
 
 
@@ -129,7 +130,7 @@ def test_waits_for_splits() -> None:
         assert (report.splits, report.finished, harness.values) == ((), False, [1])
         assert harness.read([Split((2, "pause", 3))]).splits == (Split((3,)),)
         harness.end_epoch()
-        assert harness.read([Split((3,))]).finished
+        assert harness.read().finished
         assert harness.values == [1, 2, 3]
 
 

@@ -1,7 +1,7 @@
 """What every state backend has to do: tests to inherit, and random programs against plain dicts and lists.
 
-A backend is driven as a task drives it: copies in several worker processes take turns, each catches up before it runs
-an epoch; epochs fail; whole states are written; workers and their disks are lost.
+A backend is driven as a task drives it: copies in several processes take turns, each new one is built from
+files; epochs fail; whole states are written; workers and their disks are lost.
 """
 
 from __future__ import annotations

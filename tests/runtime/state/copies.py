@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.state_time import NO_TIME, StateTime
-from millrace.runtime.state.working import InMemory, OutdatedCopyError, StatePlan, WorkingState
+from millrace.runtime.state.working import InMemory, StatePlan, WorkingState
 from millrace.runtime.storage import MemoryStorage
-from millrace.runtime.versions import INITIAL
+from millrace.runtime.versions import NO_PAST, Past, whole_at
 
 JOB, TASK, UID = "job", (0, 0), "operator"
 
@@ -21,24 +21,25 @@ class TaskCopy:
 
     def __init__(self, working: WorkingState, time: StateTime = NO_TIME) -> None:
         self.working = working
-        self.version: int | None = None
+        self.past = NO_PAST
         self.backend = working.backend(UID, time)
 
-    def bring_up(self, history: tuple[int, ...], storage: MemoryStorage) -> None:
-        for _, piece in self.working.changes(TASK, self.version, history, storage):
+    def load(self, past: Past, storage: MemoryStorage) -> None:
+        self.past = past
+        for _, piece in self.working.load(TASK, past, storage):
             keyed = piece.get(UID, (None,))[0]
             if keyed is not None:
                 self.backend.apply(keyed)
-        self.version = history[-1]
 
     def finish(self, version: int, storage: MemoryStorage, whole: bool = False) -> None:
         delta = {UID: (self.backend.delta(), None, None, None, None)}
-        storage.write_delta(TASK, version, delta)
+        storage.write_delta(TASK, version, self.past, delta)
+        self.past = self.past.then(version)
         if whole:
             pieces = ({UID: (piece, None, None, None, None)} for piece in self.backend.full_pieces())
             storage.write_full(TASK, version, pieces)
+            self.past = whole_at(version)
         self.working.finish(version, delta)
-        self.version = version
 
 
 C = TypeVar("C", bound=TaskCopy)
@@ -50,7 +51,7 @@ class Turns(Generic[C]):
     def __init__(self, machine: Machine, new_copy: Callable[[WorkingState], C], workers: int = 2) -> None:
         self.machine = machine
         self.storage = MemoryStorage()
-        self.history: tuple[int, ...] = (INITIAL,)
+        self.past = NO_PAST
         self.epoch = 1
         self.workers: list[C | None] = [None] * workers
         self._new_copy = new_copy
@@ -65,23 +66,21 @@ class Turns(Generic[C]):
         return working
 
     def begin_epoch(self, worker: int) -> None:
+        """The copy of this worker goes on if it was the last one that did an epoch that counts."""
         self._at_work = worker
         known = self.workers[worker]
         if known is not None:
-            try:
-                known.bring_up(self.history, self.storage)
+            if known.past == self.past and known.working.goes_on():
                 return
-            except OutdatedCopyError:
-                known.working.close()
+            known.working.close()
         new = self.workers[worker] = self._new_copy(self.machine.plan.state_of(JOB, TASK, dict))
-        new.bring_up(self.history, self.storage)
+        new.load(self.past, self.storage)
 
     def end_epoch(self, whole: bool = False) -> None:
         self.copy.finish(self.epoch, self.storage, whole)
-        self.history = (*self.history, self.epoch)
+        self.past = self.copy.past
         if whole:
             self.storage.discard(TASK, self.epoch)
-            self.history = (self.epoch,)
         self.epoch += 1
 
     def fail_epoch(self, after_its_end: bool) -> None:

@@ -97,7 +97,7 @@ def harness(config: TableConfig, inputs: int = 1, **settings: Any) -> OperatorHa
 def outcomes(
     config: TableConfig, script: Sequence[Any], inputs: int = 1, disk: bool = False, seed: int | None = None
 ) -> Iterator[tuple[str, Outcome]]:
-    """(variant, what came out): all at once, one by one, restored after each step, random splits, stale copies."""
+    """(variant, what came out): all at once, one by one, restored after each step, random splits, rebuilt."""
     first = random.randrange(1_000_000) if seed is None else seed
     on_disk = _on_disk(first) if disk else iter(())
     for name, run in chain(_variants(first, 1), on_disk):

@@ -85,8 +85,7 @@ def test_materialize(data: st.DataObject) -> None:
     left: list[Row] = []
     for row in data.draw(st.lists(ROWS, max_size=12)):
         if left and data.draw(st.integers(0, 2)) == 0:
-            gone = left.pop(data.draw(st.integers(0, len(left) - 1)))
-            left.append(gone)
+            gone = left[data.draw(st.integers(0, len(left) - 1))]
             left.remove(gone)  # the first of equal ones
             script.append(element(gone, TYPES, DELETE))
         else:

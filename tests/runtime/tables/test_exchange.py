@@ -12,7 +12,7 @@ from tests.runtime.tables.table_runs import Change, changes_of, rows_of
 
 from millrace.relational import types as t
 from millrace.relational.rows import Rows
-from millrace.runtime import exchange
+from millrace.runtime import outbox
 from millrace.runtime.codec import decode, encode
 from millrace.runtime.elements import Chunk, Status, count
 from millrace.runtime.exchange import ChannelWriter, Packet
@@ -96,12 +96,12 @@ def test_columns_are_read_where_they_lie() -> None:
 
 @pytest.mark.parametrize("sizes", [[3, 3, 3], [9], [1] * 9])
 def test_packets_are_full_by_rows(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> None:
-    monkeypatch.setattr(exchange, "FLUSH_AT", 6)
+    monkeypatch.setattr(outbox, "FLUSH_AT", 6)
     packets: list[Packet] = []
     writer = ChannelWriter(0, Global(), 0, 1, 1, 0, packets.append)
     for size in sizes:
         writer.write(Chunk([rows_of([(0, ("a", n, 1.0)) for n in range(size)], TYPES)]))
     assert len(packets) == 1
-    writer.flush()
+    writer.end_epoch()
     items = [item for packet in packets for item in decode(packet.payload)]
     assert sum(count(item.values) for item in items if isinstance(item, Chunk)) == 9

@@ -295,3 +295,26 @@ def test_window_table_in_processing_time() -> None:
         operator.process_element(rows_of([(DELETE, ("a", None, 1))], TYPES))
         end = datetime(1970, 1, 1, 0, 0, 0, 29_000, tzinfo=timezone.utc)
         assert changes_of(operator.values) == [(DELETE, ("a", None, 1, at(20), at(30), end))]
+
+
+@pytest.mark.parametrize(
+    "spec", [WindowSpec("TUMBLE", 10), WindowSpec("HOP", 10, 5), WindowSpec("SESSION", 9)], ids=str
+)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_it_is_known_when_the_next_window_of_processing_time_is_over(spec: WindowSpec, zone: str) -> None:
+    from millrace.runtime.tables.base import Environment
+
+    found = config(spec, MERGED[:1], time=None, zoned=True, environment=Environment(zone))
+    with harness(found, processing_time=1) as running:
+        assert running.operator.next_due() is None
+        running.process_element(element(("a", None, 1), TYPES).value)
+        due = {"TUMBLE": 9, "HOP": 4, "SESSION": 9}[spec.kind]
+        assert running.operator.next_due() == due
+        running.set_processing_time(due - 1)
+        assert running.values == []
+        running.set_processing_time(due)
+        assert len(changes_of(running.values)) == 1
+    event_time = config(spec, MERGED[:1])
+    with harness(event_time) as running:
+        running.process_element(element(("a", at(1), 1), TYPES).value)
+        assert running.operator.next_due() is None

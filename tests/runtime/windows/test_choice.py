@@ -48,14 +48,14 @@ class MySessions(EventTimeSessionWindows[Any]):
 
 
 CHOICES: list[tuple[Any, Any, dict[str, Any], str, str]] = [
-    (TUMBLING, PROCESS, {}, "AlignedEventTime", "AlignedEventTime"),
-    (SlidingEventTimeWindows.of(ms(5), ms(2)), AGGREGATE, {}, "AlignedEventTime", "AlignedEventTime"),
-    (CumulativeEventTimeWindows.of(ms(4), ms(2)), PROCESS, {}, "AlignedEventTime", "AlignedEventTime"),
-    (TUMBLING, PROCESS, {"trigger": EventTimeTrigger.create()}, "AlignedEventTime", "AlignedEventTime"),
+    (TUMBLING, PROCESS, {}, "AlignedEventTime", "BatchAlignedEventTime"),
+    (SlidingEventTimeWindows.of(ms(5), ms(2)), AGGREGATE, {}, "AlignedEventTime", "BatchAlignedEventTime"),
+    (CumulativeEventTimeWindows.of(ms(4), ms(2)), PROCESS, {}, "AlignedEventTime", "BatchAlignedEventTime"),
+    (TUMBLING, PROCESS, {"trigger": EventTimeTrigger.create()}, "AlignedEventTime", "BatchAlignedEventTime"),
     (CLOCK, PROCESS, {}, "AlignedProcessingTime", "BatchAlignedProcessingTime"),
     (SlidingProcessingTimeWindows.of(ms(5), ms(2)), PROCESS, {}, "AlignedProcessingTime", "BatchAlignedProcessingTime"),
-    (SESSIONS, AGGREGATE, {}, "Session", "Session"),
-    (EventTimeSessionWindows.with_dynamic_gap(len), AGGREGATE, {}, "Session", "Session"),
+    (SESSIONS, AGGREGATE, {}, "Session", "BatchSession"),
+    (EventTimeSessionWindows.with_dynamic_gap(len), AGGREGATE, {}, "Session", "BatchSession"),
     (SESSIONS, PROCESS, {}, "", "Batch"),
     (ProcessingTimeSessionWindows.with_gap(ms(5)), AGGREGATE, {}, "", "Batch"),
     (GlobalWindows.create(), AGGREGATE, {}, "", "Batch"),

@@ -16,10 +16,10 @@ from millrace.relational.functions.aggregates import aggregate_names
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import AggCall, Ref
 from millrace.relational.values import to_arrow, to_python
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import explain
 from millrace.spark.tables.finishing import FinishTask
-from millrace.spark.tables.user_functions import UserFunctions
 
 COLUMNS: dict[str, t.DataType] = {
     "k": STRING,
@@ -83,7 +83,7 @@ CALLS: dict[str, AggCall] = {
 
 def described(call: AggCall, rows: list[tuple[Any, ...]]) -> Any:
     """The value of a call of a group by its description."""
-    task = FinishTask(call, {})
+    task = FinishTask(call, None)  # type: ignore[arg-type]
     if call.order:
         rows = sorted(rows, key=lambda row: row[1], reverse=True)
     columns = [to_arrow([row[place] for row in rows], kind) for place, kind in enumerate(COLUMNS.values())]
@@ -91,7 +91,8 @@ def described(call: AggCall, rows: list[tuple[Any, ...]]) -> Any:
     if call.distinct:
         first = {value: place for place, value in reversed(list(enumerate(args[0].to_pylist())))}
         args = [arg.take(sorted(first.values())) for arg in args]
-    return to_python(task.finisher(UserFunctions({}))([args]), call.type)[0]
+    finish = task.finisher(FunctionRunner(None, {}))  # type: ignore[arg-type]
+    return to_python(finish([args]), call.type)[0]
 
 
 def test_values_are_those_of_the_descriptions(run: Run) -> None:

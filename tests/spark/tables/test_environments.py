@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from millrace.spark.tables.execute import QueryFailedError
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.udf import udf
+from millrace.table.udf import FunctionContext, ScalarFunction, udf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,3 +53,31 @@ def test_archives_reach_functions(environment: TableEnvironment, tmp_path: Path)
     environment.create_temporary_system_function("model", udf(model, result_type="INT"))
     result = environment.execute_sql("SELECT model(n) FROM (VALUES (1), (2)) AS t(n)")
     assert sorted(row[0] for row in result.collect()) == [42, 84]
+
+
+class Model(ScalarFunction):
+    """Times the number in a cached file."""
+
+    def open(self, function_context: FunctionContext) -> None:
+        self.factor = int(Path(function_context.get_cached_file("factor")).read_text())
+
+    def eval(self, value: int) -> int:
+        return value * self.factor
+
+
+def test_cached_files_reach_functions(environment: TableEnvironment, tmp_path: Path) -> None:
+    (tmp_path / "factor.txt").write_text("21")
+    environment._stream_environment.register_cached_file(str(tmp_path / "factor.txt"), "factor")
+    environment.create_temporary_system_function("model", udf(Model(), result_type="INT"))
+    result = environment.execute_sql("SELECT model(n) FROM (VALUES (1), (2)) AS t(n)")
+    assert sorted(row[0] for row in result.collect()) == [21, 42]
+
+
+def test_an_error_names_the_line_that_ran_the_query(environment: TableEnvironment) -> None:
+    environment.create_temporary_system_function("broken", udf(lambda value: 1 // value, result_type="INT"))
+    table = environment.sql_query("SELECT broken(n) FROM (VALUES (0)) AS t(n)")
+    with pytest.raises(QueryFailedError) as failure:
+        table.execute()
+    line = failure.traceback[0].lineno + 1
+    assert f"operator 'PythonCalc' (subtask 1), made at {__file__}:{line}, failed in broken()" in str(failure.value)
+    assert "element: (0,)" in str(failure.value)

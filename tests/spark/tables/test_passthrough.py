@@ -38,6 +38,13 @@ def create(environment: TableEnvironment, columns: str, **options: str) -> None:
     environment.execute_sql(f"CREATE TABLE t ({columns}) WITH ({texts})")
 
 
+@pytest.mark.parametrize("column", ["RAW('object', '')", "ARRAY<RAW('object', '')>", "ROW<a INT, b RAW('object', '')>"])
+def test_pickles_of_others_are_not_read(batch: TableEnvironment, tmp_path: Path, column: str) -> None:
+    create(batch, f"id INT, v {column}", format="parquet", path=str(tmp_path))
+    with pytest.raises(TableException, match=r"column 'v' is .*RAW.*, whose values are pickles"):
+        batch.sql_query("SELECT CAST(v AS STRING) FROM t")
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 def test_files_with_options_of_spark(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
     (tmp_path / "a.csv").write_text("id|name|at\n1|x|2024-05-06 07:08:09\n2|y|\n")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from millrace.cli.jobs import spark_context
 from millrace.cli.sql.commands import COMMANDS, QuitError
 from millrace.cli.sql.console import Console
 from millrace.cli.sql.jobs import SqlJobs
@@ -23,6 +23,7 @@ from millrace.table.sql import statements as s
 from millrace.table.sql.errors import SqlError
 from millrace.table.sql.parser import statements_of
 from millrace.table.statements import run
+from millrace.util.secrets import mask_statement
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
 """shows a query's rows until the user has seen enough; the text is the time zone"""
@@ -136,7 +137,7 @@ class Client:
         if not environment._is_streaming and (isinstance(statement, (s.Query, s.Explain)) or _writes(statement)):
             self.jobs.announce()
             session = environment._spark_session()
-            session.sparkContext.setJobGroup(_GROUP, statement.text, interruptOnCancel=True)
+            session.sparkContext.setJobGroup(_GROUP, mask_statement(statement.text), interruptOnCancel=True)
         return run(statement, environment)
 
 
@@ -158,8 +159,7 @@ def _last_lines(lines: Lines, stop: KeyboardInterrupt) -> Iterator[str]:
 
 def _cancel_spark() -> None:
     """Ask Spark to end the batch statement that runs, if one does."""
-    pyspark = sys.modules.get("pyspark")
-    context = pyspark.SparkContext._active_spark_context if pyspark is not None else None
+    context = spark_context()
     if context is not None:
         context.cancelJobGroup(_GROUP)
 

@@ -15,6 +15,7 @@ from millrace.table import TableResult
 from millrace.table.sql import statements as s
 from millrace.table.sql.errors import SqlError
 from millrace.table.table_result import listing
+from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
     from millrace.cli.sql.client import Client
@@ -37,7 +38,7 @@ def _client_command(statement: s.ClientCommand, client: Client) -> bool:
 def _set(statement: s.Set, client: Client) -> bool:
     begin = time.monotonic()
     if statement.key is None:
-        _show(client, ("key", "value"), sorted({**DEFAULTS, **client.session.settings()}.items()))
+        _show(client, ("key", "value"), sorted(mask_options({**DEFAULTS, **client.session.settings()}).items()))
         return True
     _check(client, statement.key, statement.value or "")
     client.session.set(statement.key, statement.value or "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING
 
-from millrace.cli.jobs import spark_runs
+from millrace.cli.jobs import spark_context
 from millrace.common.job_status import JobStatus
 from millrace.datastream.defaults import Submission
 from millrace.spark.listeners import JobStarted, PlainListener
@@ -52,7 +52,7 @@ class SqlJobs:
 
     def announce(self) -> None:
         """Say that Spark will be started, if it has to be."""
-        if not spark_runs():
+        if spark_context() is None:
             self._say("Starting Spark ...")
 
     def submit(self, submission: Submission) -> SparkJobClient:

@@ -19,6 +19,7 @@ from millrace.cli.sql.commands import QuitError
 from millrace.cli.sql.completion import Completions
 from millrace.cli.sql.lexer import FlinkSqlLexer
 from millrace.table.sql.parser import is_complete
+from millrace.util.secrets import mask_statement
 
 PROMPT = "Millrace SQL> "
 _GOES_ON = "> ".rjust(len(PROMPT))
@@ -81,11 +82,23 @@ def _history(client: Client, path: str) -> History:
     """What was typed before; in memory only, if the file cannot be written."""
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "ab"):
-            return FileHistory(path)
+        with open(path, "ab", opener=_private) as file:
+            os.chmod(file.fileno(), 0o600)  # one that is there may be older than this
+            return PrivateHistory(path)
     except OSError as error:
         client.console.warning(f"what you type is not kept: {error}")
         return InMemoryHistory()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+class PrivateHistory(FileHistory):
+    """Keeps statements without their secrets; in this session they are there as they were typed."""
+
+    def store_string(self, string: str) -> None:
+        super().store_string(mask_statement(string))
 
 
 def interact(client: Client, history: str | None = None) -> None:

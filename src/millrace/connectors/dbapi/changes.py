@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from millrace.common.types import Row
-from millrace.connectors.dbapi.connection import bind, driver_of, param_style, placeholders
+from millrace.connectors.dbapi.connection import bind, driver_of, escaped, param_style, placeholders
+from millrace.connectors.dbapi.names import MYSQL, TableName, quote_mark, quoted, quoted_table
+from millrace.connectors.dbapi.statements import UpsertNames, UpsertStatements
 from millrace.connectors.upsert import is_deletion, last_per_key
 
 __all__ = ["Change", "DbApiInsert", "DbApiUpsert"]
@@ -17,7 +19,6 @@ __all__ = ["Change", "DbApiInsert", "DbApiUpsert"]
 T = TypeVar("T")
 
 _ON_CONFLICT = ("sqlite3", "psycopg", "psycopg2", "pg8000", "duckdb")
-_ON_DUPLICATE_KEY = ("pymysql", "MySQLdb", "mysql", "mariadb")
 
 
 class Change(ABC, Generic[T]):
@@ -52,10 +53,12 @@ class DbApiInsert(Change[T]):
 class DbApiUpsert(Change[T]):
     """Keep one row per key: insert, update or delete it. Of several changes of a key the last one wins.
 
-    Names of table and columns go into the statements as they are: quote those that need it.
+    Names of table and columns are quoted as the database does: they are written as it stores them (PostgreSQL: in small
+    letters, unless the table was made with quotes).
     """
 
-    table: str
+    table: TableName
+    """``table`` or ``schema.table``; a tuple of the parts if they have dots themselves"""
     columns: Sequence[str]
     key_columns: Sequence[str]
     """some of the columns; the table has a unique index on them"""
@@ -67,6 +70,9 @@ class DbApiUpsert(Change[T]):
     """marks of the parameters, one for each column -> the statement; by default what the driver's database knows"""
     param_style: str | None = None
     """one of PEP 249; by default what the driver's module says"""
+    quote: str | None = None
+    """what names are quoted with; by default what the driver's database takes; "": not at all, as for databases that
+    would not find them in small letters"""
     _keys: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,18 +80,43 @@ class DbApiUpsert(Change[T]):
         unknown = [column for column in self.key_columns if column not in columns]
         if unknown or not self.key_columns:
             raise ValueError(f"key_columns must be some of the columns {columns}, got {list(self.key_columns)}")
+        for mark in ('"',) if self.quote is None else (self.quote,):
+            quoted_table(self.table, mark)  # what is no name shows here
+            for column in columns:
+                quoted(column, mark)
         object.__setattr__(self, "_keys", tuple(columns.index(column) for column in self.key_columns))
 
     def apply(self, connection: Any, elements: Sequence[T]) -> None:
         style = self.param_style or param_style(connection)
+        statements = self._statements(connection, style)
         changes = last_per_key(elements, self._key)
         upserts = [self._values(element) for element in changes.values() if not self.is_deletion(element)]
         deletes: list[Any] = [key for key, element in changes.items() if self.is_deletion(element)]
+        if statements.delete_first:  # in one transaction nobody sees the gap
+            deletes += [[row[place] for place in self._keys] for row in upserts]
         with closing(connection.cursor()) as cursor:
             if deletes:
-                cursor.executemany(self._delete(style), [bind(style, key) for key in deletes])
+                cursor.executemany(statements.delete, [bind(style, key) for key in deletes])
             if upserts:
-                self._upsert(cursor, style, driver_of(connection), upserts)
+                cursor.executemany(statements.upsert, [bind(style, row) for row in upserts])
+
+    def _statements(self, connection: Any, style: str) -> UpsertStatements:
+        mark = quote_mark(connection) if self.quote is None else self.quote
+        marks = placeholders(style, len(self.columns))
+        names = UpsertNames(
+            escaped(quoted_table(self.table, mark), style),
+            [escaped(quoted(column, mark), style) for column in self.columns],
+            [escaped(quoted(column, mark), style) for column in self.key_columns],
+        )
+        delete = names.delete(placeholders(style, len(self._keys)))
+        if self.upsert_statement is not None:
+            return UpsertStatements(delete, self.upsert_statement(marks))
+        driver = driver_of(connection)
+        if driver in _ON_CONFLICT:
+            return UpsertStatements(delete, names.on_conflict(marks))
+        if driver in MYSQL:
+            return UpsertStatements(delete, names.on_duplicate_key(marks))
+        return UpsertStatements(delete, names.insert(marks), delete_first=True)  # any SQL database
 
     def _key(self, element: T) -> tuple[Any, ...]:
         if self.values_of is None and _has_names(element):
@@ -108,39 +139,6 @@ class DbApiUpsert(Change[T]):
             raise ValueError(f"{self.table} has the columns {list(self.columns)}, but there are the values {values!r}")
         return values
 
-    def _delete(self, style: str) -> str:
-        return f"DELETE FROM {self.table} WHERE {_equal(self.key_columns, placeholders(style, len(self._keys)))}"
-
-    def _upsert(self, cursor: Any, style: str, driver: str, rows: list[Sequence[Any]]) -> None:
-        marks = placeholders(style, len(self.columns))
-        insert = f"INSERT INTO {self.table} ({', '.join(self.columns)}) VALUES ({', '.join(marks)})"
-        if self.upsert_statement is not None:
-            statement = self.upsert_statement(marks)
-        elif driver in _ON_CONFLICT:
-            statement = f"{insert} ON CONFLICT ({', '.join(self.key_columns)}) {self._on_conflict()}"
-        elif driver in _ON_DUPLICATE_KEY:
-            statement = f"{insert} ON DUPLICATE KEY UPDATE {_set(self._updated() or self.key_columns, 'VALUES({})')}"
-        else:  # any SQL database; in one transaction nobody sees the gap
-            statement = insert
-            keys = [bind(style, [row[place] for place in self._keys]) for row in rows]
-            cursor.executemany(self._delete(style), keys)
-        cursor.executemany(statement, [bind(style, row) for row in rows])
-
-    def _on_conflict(self) -> str:
-        updated = self._updated()
-        return f"DO UPDATE SET {_set(updated, 'excluded.{}')}" if updated else "DO NOTHING"
-
-    def _updated(self) -> list[str]:
-        return [column for column in self.columns if column not in self.key_columns]
-
 
 def _has_names(element: Any) -> bool:
     return isinstance(element, dict) or (isinstance(element, Row) and element._fields is not None)
-
-
-def _equal(columns: Sequence[str], marks: Sequence[str]) -> str:
-    return " AND ".join(f"{column} = {mark}" for column, mark in zip(columns, marks))
-
-
-def _set(columns: Sequence[str], source: str) -> str:
-    return ", ".join(f"{column} = {source.format(column)}" for column in columns)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Connect", "bind", "driver_of", "open_connection", "placeholders"]
+__all__ = ["Connect", "bind", "driver_of", "escaped", "open_connection", "param_style", "placeholders"]
 
 Connect = Callable[[], Any]
 """Opens a connection. Pickled into the tasks; called in tasks and on the driver."""
@@ -62,6 +62,11 @@ def param_style(connection: Any) -> str:
 def placeholders(style: str, count: int) -> list[str]:
     """The marks of the parameters of a statement, in their order."""
     return [_MARKS[style].format(number) for number in range(1, count + 1)]
+
+
+def escaped(text: str, style: str) -> str:
+    """A piece of a statement that is no mark, whatever it looks like."""
+    return text.replace("%", "%%") if style in ("format", "pyformat") else text
 
 
 def bind(style: str, values: Sequence[Any]) -> Any:

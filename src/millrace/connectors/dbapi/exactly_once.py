@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from millrace.connectors.dbapi.changes import Change
 from millrace.connectors.dbapi.connection import Connect, bind, open_connection, param_style, placeholders
+from millrace.connectors.dbapi.names import TableName, quote_mark, quoted_table
 from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
 from millrace.connectors.write_ahead.sink import WEEK_MS
 
@@ -28,9 +29,9 @@ class DbApiExactlyOnceSink(WriteAheadSink[T]):
 
     :param connect: opens a connection, called on the driver for each commit.
     :param change: ``DbApiInsert`` or ``DbApiUpsert``.
-    :param log_directory: where large batches wait, see ``WriteAheadSink``.
+    :param log_directory: where large batches wait; it and ``trust_directory``: see ``WriteAheadSink``.
     :param commit_table: made if it is not there: ``batch VARCHAR(100) PRIMARY KEY, sent_at BIGINT``. Sinks may share
-        one.
+        one. Its name is quoted as ``DbApiUpsert`` does.
     :param keep_ms: how long names stay in the table. Going on from an older checkpoint or savepoint may write the
         batches that wait in it again.
     """
@@ -41,12 +42,13 @@ class DbApiExactlyOnceSink(WriteAheadSink[T]):
         change: Change[T],
         log_directory: str | None = None,
         *,
-        commit_table: str = "millrace_commits",
+        commit_table: TableName = "millrace_commits",
         keep_ms: int = WEEK_MS,
         inline_bytes: int = 64 * 1024,
         param_style: str | None = None,
+        trust_directory: bool = False,
     ) -> None:
-        super().__init__(log_directory, inline_bytes=inline_bytes)
+        super().__init__(log_directory, inline_bytes=inline_bytes, trust_directory=trust_directory)
         self._connect = connect
         self._change = change
         self._commit_table = commit_table
@@ -57,7 +59,8 @@ class DbApiExactlyOnceSink(WriteAheadSink[T]):
     def create_sender(self) -> BatchSender[T]:
         connection = open_connection(self._connect)
         try:
-            table = CommitTable(connection, self._commit_table, self._param_style or param_style(connection))
+            name = quoted_table(self._commit_table, quote_mark(connection))
+            table = CommitTable(connection, name, self._param_style or param_style(connection))
             if time.monotonic() >= self._next_prune:
                 self._next_prune = time.monotonic() + _PRUNE_EVERY_S
                 table.forget(int(time.time() * 1000) - self._keep_ms)
@@ -71,7 +74,10 @@ class DbApiExactlyOnceSink(WriteAheadSink[T]):
 
 
 class CommitTable:
-    """The names of the batches that a database has."""
+    """The names of the batches that a database has.
+
+    :param table: its name, quoted.
+    """
 
     def __init__(self, connection: Any, table: str, style: str) -> None:
         self._connection = connection

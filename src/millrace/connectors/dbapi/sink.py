@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
@@ -18,7 +19,8 @@ class DbApiSink(Sink[T], Generic[T]):
     is written again. With ``DbApiUpsert`` that changes nothing once the repetition is through, as long as the changes
     of a key stay in order: let the stream be keyed the same way, or have parallelism 1.
 
-    :param connect: opens a connection, called in the tasks; once for each epoch of a subtask that has elements.
+    :param connect: opens a connection, called in the tasks. It stays open from epoch to epoch; one that fails at the
+        first statement of an epoch, because the database has closed it meanwhile, is replaced once.
     :param change: ``DbApiInsert`` or ``DbApiUpsert``.
     :param batch_size: elements that are handed to the driver together.
     """
@@ -42,6 +44,8 @@ class _DbApiWriter(SinkWriter[T]):
         self._batch_size = batch_size
         self._batch: list[T] = []
         self._connection: Any = None
+        self._within = False
+        """whether a transaction has begun"""
 
     def write(self, element: T, context: SinkWriterContext) -> None:
         self._batch.append(element)
@@ -49,17 +53,29 @@ class _DbApiWriter(SinkWriter[T]):
             self._apply()
 
     def _apply(self) -> None:
+        batch, self._batch = self._batch, []
+        aged = self._connection is not None and not self._within
         if self._connection is None:
             self._connection = open_connection(self._connect)
-        batch, self._batch = self._batch, []
-        self._change.apply(self._connection, batch)
+        self._within = True
+        try:
+            self._change.apply(self._connection, batch)
+        except Exception:
+            if not aged:
+                raise
+            with suppress(Exception):
+                self.close()
+            self._connection = open_connection(self._connect)
+            self._change.apply(self._connection, batch)
 
     def flush(self, end_of_input: bool) -> None:
         if self._batch:
             self._apply()
-        if self._connection is not None:
+        if self._within:
             self._connection.commit()
+            self._within = False
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()  # which takes back what was not committed
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()  # which takes back what was not committed

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-from pyarrow import fs
-
-from millrace.common.file_systems import Location, is_local, open_file_system
+from millrace.common.file_systems import Location
 from millrace.common.sink import Committer
-from millrace.connectors.file_system.hidden import is_of, other_target
-from millrace.connectors.file_system.part import PartState, PendingFile, discard_file, is_file
+from millrace.connectors.file_system.hidden import epoch_of, is_of, other_target, owner_in
+from millrace.connectors.file_system.part import PartState, PendingFile
+from millrace.connectors.file_system.part_store import part_store
 from millrace.connectors.owner import owner_of
 
 if TYPE_CHECKING:
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["FileCommitter"]
 
 logger = logging.getLogger(__name__)
+
+AT_ONCE = 16
+"""Files that are renamed at the same time: on object stores and shared disks each is a conversation."""
 
 
 class FileCommitter(Committer[PendingFile]):
@@ -35,11 +37,27 @@ class FileCommitter(Committer[PendingFile]):
 
     def commit(self, committables: Sequence[PendingFile]) -> None:
         """:raises FileNotFoundError: if a file is gone that nobody can have renamed before."""
+        # Files with the same target one after the other: each looks whether the name is still free.
+        by_target: dict[tuple[str, str], list[PendingFile]] = {}
         for pending in committables:
-            file_system = open_file_system(pending.root)[0]
-            if is_file(file_system, pending.in_progress):
-                file_system.move(pending.in_progress, _free_target(file_system, pending))
-            elif not is_file(file_system, pending.target):
+            by_target.setdefault((pending.root, pending.target), []).append(pending)
+        groups = list(by_target.values())
+        if len(groups) <= AT_ONCE:
+            for group in groups:
+                self._commit(group)
+            return
+        with ThreadPoolExecutor(AT_ONCE, "millrace-commit") as pool:
+            done = [pool.submit(self._commit, group) for group in groups]
+        for each in done:
+            each.result()  # raises the first error; what else could be renamed is
+
+    def _commit(self, group: Iterable[PendingFile]) -> None:
+        for pending in group:
+            store = part_store(pending.root)
+            if store.size(pending.in_progress) is not None:
+                target = store.free_target(pending.target, other_target(pending.target, pending.in_progress))
+                store.move(pending.in_progress, target)
+            elif store.size(pending.target) is None:
                 if pending.in_progress not in self._recovered:
                     raise FileNotFoundError(
                         f"FileSink can't commit {pending.target}: it does not exist, and neither does the file to be "
@@ -47,48 +65,42 @@ class FileCommitter(Committer[PendingFile]):
                     )
                 # Finished before the recovery, and since then taken away by whoever reads the finished files.
                 logger.warning("FileSink: %s was finished before the recovery; it is gone", pending.target)
+            ours = {owner_in(pending.in_progress), *self._owners}
             for old in pending.replaces:
-                if any(is_of(owner, old) for owner in self._owners):
-                    discard_file(file_system, old)
+                if owner_in(old) in ours:
+                    store.delete(old)
 
     def abort(self, committables: Sequence[PendingFile]) -> None:
-        """Delete the files of an epoch that counts for nothing; a file begun in an earlier epoch stays for the replay,
-        which cuts it back to its valid length."""
+        """Delete the files of an epoch that counts for nothing; a file begun in an earlier epoch stays, since what goes
+        on is a copy of it."""
         for pending in committables:
             if not pending.kept:
-                discard_file(open_file_system(pending.root)[0], pending.in_progress)
+                part_store(pending.root).delete(pending.in_progress)
 
     def recover(self, job_id: str, committables: Sequence[PendingFile], states: Sequence[WriterState]) -> None:
         """Delete the hidden files of this job and sink that neither wait for their commit nor are gone on with."""
         self._recovered = frozenset(pending.in_progress for pending in committables)
+        self._delete_others(job_id, committables, states, None)
+
+    def sweep(
+        self, job_id: str, epoch: int, committables: Sequence[PendingFile], states: Sequence[WriterState]
+    ) -> None:
+        self._delete_others(job_id, committables, states, epoch)
+
+    def _delete_others(
+        self, job_id: str, committables: Sequence[PendingFile], states: Sequence[WriterState], last: int | None
+    ) -> None:
+        """:param last: files of later epochs stay; None: no epoch is later."""
         owner = owner_of(job_id, self._uid)
         self._owners.add(owner)
         counting: list[PendingFile | PartState] = [*committables, *(part for state in states for part in state.parts)]
         # Names without directories: they are unique, and file systems write paths in their own ways.
         keep = {_name(path) for file in counting for path in (file.in_progress, *file.replaces)}
-        for path in _files(self._base):
-            if is_of(owner, path) and _name(path) not in keep:
-                discard_file(self._base.file_system(), path)
-
-
-def _free_target(file_system: Any, pending: PendingFile) -> str:
-    """Where to move the part. Two jobs that began with the same savepoint may both have gone on with it."""
-    # Elsewhere a move may have come half its way before, so what is there is this very part.
-    if is_local(file_system) and is_file(file_system, pending.target):
-        return other_target(pending.target, pending.in_progress)
-    return pending.target
+        store = part_store(self._base.root)
+        for path in store.files(self._base.path):
+            if is_of(owner, path) and _name(path) not in keep and (last is None or epoch_of(path) <= last):
+                store.delete(path)
 
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _files(base: Location) -> Iterator[str]:
-    """The files in the buckets."""
-    file_system = base.file_system()
-    if is_local(file_system):  # without asking for the size of each
-        for directory, _, names in os.walk(base.path):
-            yield from (f"{directory}/{name}" for name in names)
-    else:
-        selector = fs.FileSelector(base.path, allow_not_found=True, recursive=True)
-        yield from (info.path for info in file_system.get_file_info(selector) if info.type is fs.FileType.File)

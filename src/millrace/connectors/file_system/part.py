@@ -1,22 +1,16 @@
-"""Part files while they are written: hidden, under a name that only this attempt knows."""
+"""Part files while they are written: hidden, under a name that only this run of the task knows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyarrow import fs
-
-from millrace.common.file_systems import is_local, open_file_system
 from millrace.common.serialization import BulkWriterFactory
+from millrace.connectors.file_system.part_store import BUFFER_SIZE, part_store
 from millrace.connectors.file_system.rolling import PartFileInfo
 
-__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart", "discard_file", "is_file"]
-
-BUFFER_SIZE = 1 << 18
-_NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
+__all__ = ["BulkPart", "FinishedRows", "Part", "PartState", "PendingFile", "RowPart"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,8 @@ class PendingFile:
 
 @dataclass(frozen=True)
 class PartState:
-    """An unfinished part at the end of an epoch: its first ``size`` bytes are valid."""
+    """An unfinished part at the end of an epoch: the first ``size`` bytes of its file are valid, for ever. Behind them
+    may be what the run that made the file has added."""
 
     bucket_id: str
     root: str
@@ -59,11 +54,10 @@ class Part(PartFileInfo):
         self.creation_time = state.creation_time
         self.last_update_time = state.last_update_time
         self.size = state.size
-        self.persisted = state.size > 0
-        """Whether the state of an epoch covers everything written so far."""
         self._state = state
-        self._file_system = open_file_system(state.root)[0]
-        self._kept = state.size
+        self._store = part_store(state.root)
+        self._kept = 0
+        """bytes of this part's own file that the state of an epoch stands on"""
 
     def write(self, element: Any, now: int) -> None:
         """Append an element at the clock's time ``now``, ms."""
@@ -79,47 +73,54 @@ class Part(PartFileInfo):
         return False
 
     def persist(self) -> PartState:
-        """Make what is written so far of a resumable part survive this process."""
+        """The end of an epoch: make what is written so far of a resumable part survive this process."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close without finishing: after ``persist``, or to give up."""
-
-    def discard(self) -> None:
-        """Give up what no epoch has recorded; never raises for a file that is gone."""
-        self.close()
-        if not self._kept:
-            discard_file(self._file_system, self._state.in_progress)
+        """Give the part up, for now or for good; a file that no epoch stands on is deleted."""
+        raise NotImplementedError
 
     def _pending(self) -> PendingFile:
         state = self._state
         return PendingFile(state.root, state.in_progress, state.target, self._kept, state.replaces)
 
-    def _create(self, buffering: int = BUFFER_SIZE) -> Any:
-        directory = self._state.in_progress.rpartition("/")[0]
-        if type(self._file_system).__name__ not in _NO_DIRECTORIES:
-            self._file_system.create_dir(directory, recursive=True)
-        if is_local(self._file_system):
-            return open(self._state.in_progress, "wb", buffering)
-        return self._file_system.open_output_stream(self._state.in_progress)
-
 
 class RowPart(Part):
-    """Encoded elements one after the other. On local disks it may stay open over several epochs.
+    """Encoded elements one after the other. On disks it may grow over several epochs.
 
-    :param source: the same part in another file, of which this one shall be a copy. What other processes still write to
-        that file then harms nobody.
+    The file is closed at the end of each epoch: thousands of buckets would need as many descriptors, and it is the
+    closing that lets other machines see what is written (NFS).
+
+    :param own: set for a part that another writer has begun: the name of the copy in which this one goes on. Whoever
+        still writes to the other file then harms nobody. The copy is made when there is something to add to it.
     """
 
-    def __init__(self, state: PartState, encode: Callable[[Any], bytes], source: PartState | None = None) -> None:
+    def __init__(self, state: PartState, encode: Callable[[Any], bytes], own: str | None = None) -> None:
         super().__init__(state)
         self._encode = encode
+        self._own = own
         self._file: Any = None
+        self._written = 0
+        """bytes in the file that this part itself has made; 0: there is none yet"""
         # Python's own buffers would be written out whenever a forgotten file is garbage collected.
         self._buffer: list[bytes] = []
         self._buffered = 0
-        if source is not None:
-            self._copy(source)
+        if own is not None:
+            self._check()
+
+    def _check(self) -> None:
+        """:raises OSError: the file that a state names does not have all its valid bytes."""
+        state = self._state
+        found = self._store.size(state.in_progress)
+        if found is None:
+            raise FileNotFoundError(
+                f"FileSink can't go on with {state.in_progress}, which the checkpoint names as unfinished: it is gone, "
+                f"and there is no {state.target} either, as which a later run would have finished it"
+            )
+        if found < state.size:
+            raise OSError(
+                f"{state.in_progress} has {found} bytes, but the checkpoint says that {state.size} were written"
+            )
 
     def write(self, element: Any, now: int) -> None:
         data = self._encode(element)
@@ -129,62 +130,62 @@ class RowPart(Part):
         if self._buffered > BUFFER_SIZE:
             self._flush()
         self.last_update_time = now
-        self.persisted = False
 
     def _flush(self) -> None:
         if self._file is None:
-            self._file = self._reopen() if self._kept else self._create(buffering=0)
+            self._file = self._open()
         data, self._buffer, self._buffered = memoryview(b"".join(self._buffer)), [], 0
         while data:
-            data = data[self._file.write(data) :]
+            count = self._file.write(data)
+            self._written += count
+            data = data[count:]
 
-    def _reopen(self) -> Any:
-        """The file, with the bytes that an epoch has recorded and no more."""
-        file = _open(self._state, "r+b")
-        file.truncate(self._kept)
-        file.seek(self._kept)
-        return file
-
-    def _copy(self, source: PartState) -> None:
-        with _open(source, "rb") as old:
-            left, self._kept = self._kept, 0  # nothing is recorded of the new file
-            while left:
-                data = old.read(min(left, BUFFER_SIZE))
-                self._buffer = [data]
-                self._flush()
-                left -= len(data)
-        self.persisted = False
+    def _open(self) -> Any:
+        if self._own is not None:
+            source, self._state, self._own = self._state, self._state.under(self._own), None
+            copy = self._store.copy(source.in_progress, source.size, self._state.in_progress)
+            self._written = source.size
+            return copy
+        if self._written:
+            return self._store.append(self._state.in_progress, self._written)
+        return self._store.create(self._state.in_progress, buffering=0)
 
     def finish(self) -> PendingFile:
-        self._flush()  # and so cuts off what a failed attempt has added
-        self.close()
+        if self._buffer or not self._written:
+            self._flush()
+        self._close_file()
         return self._pending()
 
     @property
     def resumable(self) -> bool:
-        return is_local(self._file_system)
+        return self._store.grows
 
     def persist(self) -> PartState:
-        if not self.persisted:
+        if self._buffer:
             self._flush()
-        self.persisted = True
+        self._close_file()
         # From here on an epoch stands on these bytes.
-        self._kept = self.size
+        self._kept = self._written
         return replace(
             self._state, size=self.size, creation_time=self.creation_time, last_update_time=self.last_update_time
         )
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._close_file()
+        if self._written and not self._kept:
+            self._store.delete(self._state.in_progress)
+
+    def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
 
 class FinishedRows(RowPart):
     """A part that a sink of a row format left unfinished, in the hands of one that has another format by now."""
 
-    def __init__(self, state: PartState, source: PartState | None = None) -> None:
-        super().__init__(state, _no_more, source)
+    def __init__(self, state: PartState, own: str) -> None:
+        super().__init__(state, _no_more, own)
 
     @property
     def resumable(self) -> bool:
@@ -196,7 +197,7 @@ class BulkPart(Part):
 
     def __init__(self, state: PartState, factory: BulkWriterFactory) -> None:
         super().__init__(state)
-        self._stream = self._create()
+        self._stream = self._store.create(state.in_progress)
         self._writer = factory.create(self._stream)
 
     def write(self, element: Any, now: int) -> None:
@@ -212,37 +213,8 @@ class BulkPart(Part):
 
     def close(self) -> None:
         self._stream.close()
+        self._store.delete(self._state.in_progress)
 
 
 def _no_more(element: Any) -> bytes:
     raise NotImplementedError("nothing is added to a part of another format")
-
-
-def _open(state: PartState, mode: str) -> Any:
-    """The file of an unfinished part, with all its valid bytes."""
-    path = state.in_progress
-    try:
-        file = open(path, mode, 0)  # noqa: SIM115
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"FileSink can't go on with {path}, which the checkpoint names as unfinished: it is gone, and there is no "
-            f"{state.target} either, as which a later run would have finished it"
-        ) from None
-    length = os.fstat(file.fileno()).st_size
-    if length < state.size:
-        file.close()
-        raise OSError(f"{path} has {length} bytes, but the checkpoint says that {state.size} were written")
-    return file
-
-
-def is_file(file_system: Any, path: str) -> bool:
-    """Whether there is a file of that name."""
-    return bool(file_system.get_file_info(path).type == fs.FileType.File)
-
-
-def discard_file(file_system: Any, path: str) -> None:
-    """Delete a file; one that is gone is fine."""
-    try:
-        file_system.delete_file(path)
-    except FileNotFoundError:
-        pass

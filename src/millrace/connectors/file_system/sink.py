@@ -30,8 +30,11 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
     A part is written under a hidden name (``.<name>.inprogress.<token>``) and renamed when the epoch that finishes it
     is recorded (with checkpointing: when the checkpoint that covers it is). On local disks a part of a row format may
     grow over several epochs, as the rolling policy says; on other file systems, and in bulk formats, each epoch
-    finishes its parts. At the end of the input all are finished. What a killed task leaves behind is hidden, and the
-    next recovery of the job deletes it.
+    finishes its parts. At the end of the input all are finished.
+
+    No two runs of a task ever write to the same file. After a failure, or when its task moves to another process, a
+    part of up to 4 MB goes on in a copy; a larger one is finished as it was at the end of the last epoch. What a run
+    leaves behind of which nobody heard is hidden, and is deleted while the job runs, at the latest at its end.
 
     Make one with ``FileSink.for_row_format(...)`` or ``FileSink.for_bulk_format(...)``.
     """
@@ -87,12 +90,12 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
             *self._opens_parts(),
         )
 
-    def _opens_parts(self) -> tuple[Callable[[PartState], Part], Callable[[PartState, PartState | None], Part]]:
+    def _opens_parts(self) -> tuple[Callable[[PartState], Part], Callable[[PartState, str], Part]]:
         """How to begin a part, and how to go on with one."""
         if self._writer_factory is not None:
             return partial(BulkPart, factory=self._writer_factory), FinishedRows
         encode = self._encoder.encode
-        return partial(RowPart, encode=encode), lambda state, source: RowPart(state, encode, source)
+        return partial(RowPart, encode=encode), lambda state, own: RowPart(state, encode, own)
 
     def create_committer(self) -> FileCommitter:
         return FileCommitter(locate(self._base_path), self._uid)

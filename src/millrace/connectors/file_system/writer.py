@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pyarrow import fs
-
-from millrace.common.file_systems import Location, open_file_system
+from millrace.common.file_systems import Location
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
 from millrace.connectors.file_system.hidden import hidden_name, is_of
 from millrace.connectors.file_system.output_config import OutputFileConfig
-from millrace.connectors.file_system.part import Part, PartState, PendingFile, discard_file, is_file
+from millrace.connectors.file_system.part import Part, PartState, PendingFile
+from millrace.connectors.file_system.part_store import part_store
 from millrace.connectors.file_system.rolling import RollingPolicy
 from millrace.connectors.owner import owner_of
 
@@ -22,10 +21,16 @@ __all__ = ["FileWriter", "WriterConfig", "WriterState"]
 
 T = TypeVar("T")
 
+COPY_LIMIT = 4 << 20
+"""Bytes. A part that was begun by another run and is larger is finished instead of being gone on with: then no byte
+of it is copied more than once, be the writer moved ever so often."""
+COPIES = 8
+"""A part that was copied so often is finished, too: the copies stay until it is visible."""
+
 
 @dataclass(frozen=True)
 class WriterState:
-    """What the writer of the next epoch goes on from."""
+    """What another writer goes on from."""
 
     subtask: int
     uid: str
@@ -34,8 +39,6 @@ class WriterState:
     parts: tuple[PartState, ...]
     owner: str = ""
     """the job and the sink"""
-    epoch: int = 0
-    """at whose end this is"""
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,17 @@ class WriterConfig:
     output: OutputFileConfig
     check_interval_ms: int
     new_part: Callable[[PartState], Part]
-    resume_part: Callable[[PartState, PartState | None], Part]
-    """goes on with a part of an earlier epoch; as a copy of the second one, if there is one"""
+    resume_part: Callable[[PartState, str], Part]
+    """goes on with a part of another writer, in a copy of this name"""
 
 
 class FileWriter(SinkWriter[T], Generic[T]):
-    """One open part per bucket. Parts to be finished become committables in ``prepare_commit``, the others state."""
+    """One open part per bucket. Parts to be finished become committables in ``prepare_commit``, the others state: this
+    writer goes on with them, and another one, if it has to take over, in copies."""
 
     def __init__(self, config: WriterConfig, context: WriterInitContext, states: Iterable[WriterState] = ()) -> None:
         self._config = config
+        self._context = context
         self._clock = context.current_processing_time
         self._subtask = context.get_index_of_subtask()
         self._bucket_context = BucketContext()
@@ -75,20 +80,13 @@ class FileWriter(SinkWriter[T], Generic[T]):
         self._last_check = min((state.last_check for state in states), default=self._clock())
         self._token = uuid.uuid4().hex[:12]
         self._parts: dict[str, Part] = {}
-        # An epoch in between has failed, and may have tasks that do not know it yet; or this job began with the state
-        # of another one, which may go on.
-        shared = any(
-            state.epoch + 1 != context.get_checkpoint_id() or state.owner != self._owner for state in states
-        )
         for part_state in (part for state in states for part in state.parts):
-            if not shared:
-                part = config.resume_part(part_state, None)
-            elif self._was_finished(part_state):
+            if self._was_finished(part_state):
                 continue
-            else:
-                part = config.resume_part(part_state.under(self._hidden(part_state.target)), part_state)
+            part = config.resume_part(part_state, self._hidden(part_state.target))
             # Two subtasks became one: finish the second part. Nor does a bulk format go on with a part of rows.
-            if part.bucket_id in self._parts or not part.resumable:
+            large = part_state.size > COPY_LIMIT or len(part_state.replaces) >= COPIES
+            if part.bucket_id in self._parts or large or not part.resumable:
                 self._pending.append(part.finish())
             else:
                 self._parts[part.bucket_id] = part
@@ -113,7 +111,7 @@ class FileWriter(SinkWriter[T], Generic[T]):
         base = self._config.base
         directory = "/".join(filter(None, (base.path.rstrip("/"), bucket_id.strip("/"))))
         name = self._next_name()
-        if self._continues and is_file(base.file_system(), f"{directory}/{name}"):
+        if self._continues and part_store(base.root).size(f"{directory}/{name}") is not None:
             # The job went on from an old checkpoint: a later run has finished this part. Begin a new series.
             self._continues, self._uid, self._next_number = False, str(uuid.uuid4()), 0
             name = self._next_name()
@@ -126,16 +124,17 @@ class FileWriter(SinkWriter[T], Generic[T]):
         return f"{output.part_prefix}-{self._uid}-{self._subtask}-{number}{output.part_suffix}"
 
     def _hidden(self, target: str) -> str:
-        """A name for the part while it is written: no other epoch or attempt has it."""
+        """A name for the part while it is written: no other run of this task has it."""
         directory, _, name = target.rpartition("/")
-        return f"{directory}/{hidden_name(name, self._owner, self._token)}"
+        return f"{directory}/{hidden_name(name, self._owner, self._context.get_checkpoint_id(), self._token)}"
 
     def _was_finished(self, state: PartState) -> bool:
         """Whether the part is visible by now: a later run, or another job, has gone on with it from here."""
-        file_system = open_file_system(state.root)[0]
-        hidden, target = file_system.get_file_info([state.in_progress, state.target])
-        gone = hidden.type is fs.FileType.NotFound or not is_of(self._owner, state.in_progress)
-        return bool(gone and target.type is fs.FileType.File and target.size >= state.size)
+        store = part_store(state.root)
+        size = store.size(state.target)
+        if size is None or size < state.size:
+            return False
+        return not is_of(self._owner, state.in_progress) or store.size(state.in_progress) is None
 
     def _roll(self, part: Part) -> None:
         self._pending.append(part.finish())
@@ -159,20 +158,14 @@ class FileWriter(SinkWriter[T], Generic[T]):
 
     def snapshot_state(self, checkpoint_id: int) -> list[WriterState]:
         parts = tuple(part.persist() for part in self._parts.values())
-        return [
-            WriterState(
-                self._subtask, self._uid, self._next_number, self._last_check, parts, self._owner, checkpoint_id
-            )
-        ]
+        return [WriterState(self._subtask, self._uid, self._next_number, self._last_check, parts, self._owner)]
 
     def close(self) -> None:
         for part in self._parts.values():
-            if part.persisted:
-                part.close()
-            else:
-                part.discard()
+            part.close()
+        # Finished in an epoch that came to no good end.
         for pending in self._pending:
             if not pending.kept:
-                discard_file(open_file_system(pending.root)[0], pending.in_progress)
+                part_store(pending.root).delete(pending.in_progress)
         self._parts.clear()
         self._pending.clear()

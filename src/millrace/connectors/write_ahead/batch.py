@@ -17,6 +17,7 @@ from typing import Any
 import cloudpickle
 
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.connectors.owner import prepared_name
 from millrace.connectors.write_ahead.folder import LogFolder
 
 __all__ = ["LOG", "Batch", "BatchWriter"]
@@ -86,22 +87,26 @@ class Batch:
 
 
 class BatchWriter(SinkWriter[Any]):
-    """Collects what a subtask writes in an epoch.
+    """Collects what a subtask writes in each epoch.
 
+    :param uid: of the operator; batches are named after it.
     :param folder: where to put what is larger than ``inline_bytes``; None: nowhere, all travels as bytes.
     """
 
-    def __init__(
-        self, context: WriterInitContext, name: str, folder: LogFolder | None, inline_bytes: int
-    ) -> None:
+    def __init__(self, context: WriterInitContext, uid: str, folder: LogFolder | None, inline_bytes: int) -> None:
         self._context = context
-        self._name = name
+        self._uid = uid
         self._folder = folder
         self._inline_bytes = inline_bytes
+        self._file: Any = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """The next batch."""
+        self._name = ""
         self._block: list[Any] = []
         self._count = 0
         self._buffer = io.BytesIO()
-        self._file: Any = None
         self._written = 0
 
     def write(self, element: Any, context: SinkWriterContext) -> None:
@@ -110,6 +115,7 @@ class BatchWriter(SinkWriter[Any]):
             self._end_block()
 
     def _end_block(self) -> None:
+        self._name = self._name or prepared_name(self._context, self._uid)
         payload = cloudpickle.dumps(self._block, protocol=5)
         self._count += len(self._block)
         self._block = []
@@ -141,6 +147,7 @@ class BatchWriter(SinkWriter[Any]):
             folder=None if inline else self._folder,
         )
         self._file = None
+        self._begin()
         return [batch]
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.common.sink import Committer
-from millrace.connectors.owner import owner_of
+from millrace.connectors.owner import epoch_of_name, owner_of
 from millrace.connectors.write_ahead.batch import LOG, Batch
 from millrace.connectors.write_ahead.folder import LogFolder
 from millrace.connectors.write_ahead.marks import Marks
@@ -40,6 +40,8 @@ class WriteAheadCommitter(Committer[Batch]):
                 self._commit(batch, sender)
         finally:
             sender.close()
+        if self._marks is not None and not sender.remembers:
+            self._marks.collapse(batch.name for batch in committables)
 
     def _commit(self, batch: Batch, sender: BatchSender[Any]) -> None:
         marks = None if sender.remembers else self._marks
@@ -66,8 +68,17 @@ class WriteAheadCommitter(Committer[Batch]):
     def recover(self, job_id: str, committables: Sequence[Batch], states: Sequence[Any]) -> None:
         """Delete the files of this job and sink that do not wait to be sent."""
         self._recovered = frozenset(batch.name for batch in committables)
-        if self._folder is not None:
-            folder = self._folder.child(owner_of(job_id, self._uid))
-            for name in folder.names():
-                if name.endswith(LOG) and name[: -len(LOG)] not in self._recovered:
-                    folder.delete(name)
+        self._delete_others(job_id, self._recovered, None)
+
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[Batch], states: Sequence[Any]) -> None:
+        self._delete_others(job_id, frozenset(batch.name for batch in committables), epoch)
+
+    def _delete_others(self, job_id: str, waiting: frozenset[str], last: int | None) -> None:
+        """:param last: files of later epochs stay; None: no epoch is later."""
+        if self._folder is None:
+            return
+        folder = self._folder.child(owner_of(job_id, self._uid))
+        for file in folder.names():
+            name = file.removesuffix(LOG)
+            if name != file and name not in waiting and (last is None or epoch_of_name(name) <= last):
+                folder.delete(file)

@@ -6,13 +6,14 @@ import copy
 from abc import abstractmethod
 from typing import Generic, TypeVar
 
-from millrace.common.file_systems import absolute, locate
+from millrace.common.file_systems import absolute, is_local, locate
 from millrace.common.sink import Sink, WriterInitContext
-from millrace.connectors.owner import owner_of, prepared_name
+from millrace.connectors.owner import owner_of
 from millrace.connectors.write_ahead.batch import BatchWriter
 from millrace.connectors.write_ahead.committer import WriteAheadCommitter
 from millrace.connectors.write_ahead.folder import LogFolder
 from millrace.connectors.write_ahead.sender import BatchSender
+from millrace.util.private_folder import make_shared
 
 __all__ = ["BatchSender", "WriteAheadSink"]
 
@@ -37,16 +38,24 @@ class WriteAheadSink(Sink[T], Generic[T]):
     :param log_directory: a path or URI that driver and workers reach; small files for what is waiting and what is sent.
         Keep it over restarts of the program. None: all that is waiting travels with the checkpoint.
     :param inline_bytes: batches up to this size travel with the checkpoint even so.
+    :param trust_directory: whether all who can write to ``log_directory`` may be trusted: what is waiting there is
+        unpickled. Else it is this user's alone.
     :param keep_marks_ms: how long to remember what is sent. Going on from an older checkpoint or savepoint may send the
         batches that wait in it again.
     """
 
     def __init__(
-        self, log_directory: str | None, *, inline_bytes: int = 64 * 1024, keep_marks_ms: int = WEEK_MS
+        self,
+        log_directory: str | None,
+        *,
+        inline_bytes: int = 64 * 1024,
+        keep_marks_ms: int = WEEK_MS,
+        trust_directory: bool = False,
     ) -> None:
         self._log_directory = None if log_directory is None else absolute(log_directory)
         self._inline_bytes = inline_bytes
         self._keep_marks_ms = keep_marks_ms
+        self._trust_directory = trust_directory
         self._uid = ""
 
     @abstractmethod
@@ -62,10 +71,15 @@ class WriteAheadSink(Sink[T], Generic[T]):
         folder = self._folder()
         if folder is not None:
             folder = folder.child(owner_of(context.get_job_id(), self._uid))
-        return BatchWriter(context, prepared_name(context, self._uid), folder, self._inline_bytes)
+        return BatchWriter(context, self._uid, folder, self._inline_bytes)
 
     def create_committer(self) -> WriteAheadCommitter:
         return WriteAheadCommitter(self.create_sender, self._folder(), self._keep_marks_ms, self._uid)
 
     def _folder(self) -> LogFolder | None:
-        return None if self._log_directory is None else LogFolder(locate(self._log_directory))
+        if self._log_directory is None:
+            return None
+        location = locate(self._log_directory)
+        if is_local(location.file_system()):
+            make_shared(location.path, self._trust_directory)
+        return LogFolder(location)

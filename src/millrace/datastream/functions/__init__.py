@@ -9,7 +9,7 @@ from millrace.datastream.functions.asynchronous import (
     AsyncRetryPredicate,
     AsyncRetryStrategy,
 )
-from millrace.datastream.functions.base import Function, KeyedStateStore, RuntimeContext
+from millrace.datastream.functions.base import Function, GlobalAggregateManager, KeyedStateStore, RuntimeContext
 from millrace.datastream.functions.broadcast import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -43,7 +43,7 @@ from millrace.datastream.functions.simple import (
     Partitioner,
     ReduceFunction,
 )
-from millrace.datastream.functions.source_sink import SinkFunction, SourceFunction
+from millrace.datastream.functions.source_sink import ParallelSourceFunction, SinkFunction, SourceFunction
 from millrace.datastream.functions.two_phase_commit import TwoPhaseCommitSinkFunction
 from millrace.datastream.functions.window import (
     AllWindowFunction,
@@ -57,6 +57,7 @@ from millrace.datastream.timerservice import TimerService
 
 __all__ = [
     "Function",
+    "GlobalAggregateManager",
     "KeyedStateStore",
     "RuntimeContext",
     "MapFunction",
@@ -70,6 +71,7 @@ __all__ = [
     "FilterFunction",
     "Partitioner",
     "SourceFunction",
+    "ParallelSourceFunction",
     "SinkFunction",
     "TwoPhaseCommitSinkFunction",
     "ProcessFunction",

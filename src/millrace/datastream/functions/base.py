@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
     from millrace.common.distributed_cache import DistributedCache
     from millrace.common.job_info import JobInfo
+    from millrace.datastream.functions.aggregate import AggregateFunction
     from millrace.datastream.state import (
         AggregatingState,
         AggregatingStateDescriptor,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     )
     from millrace.metrics.metricbase import MetricGroup
 
-__all__ = ["Function", "KeyedStateStore", "RuntimeContext"]
+__all__ = ["Function", "GlobalAggregateManager", "KeyedStateStore", "RuntimeContext"]
 
 
 class KeyedStateStore(ABC):
@@ -52,6 +53,25 @@ class KeyedStateStore(ABC):
     @abstractmethod
     def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
         """One accumulator per key into which added elements are aggregated."""
+
+
+class GlobalAggregateManager(ABC):
+    """Values that all subtasks of an operator make together."""
+
+    @abstractmethod
+    def update_global_aggregate(
+        self, aggregate_name: str, aggregand: Any, aggregate_function: AggregateFunction
+    ) -> Any:
+        """Add ``aggregand`` to an aggregate of this operator.
+
+        :param aggregate_function: the same for all calls with that name; it needs ``merge``, too.
+        :return: the result of all that was added, by any subtask, before this epoch began; None for nothing. Whoever
+            asks in the same epoch gets the same.
+        """
+
+    @abstractmethod
+    def get_global_aggregate(self, aggregate_name: str, aggregate_function: AggregateFunction) -> Any:
+        """The same, without adding anything (our addition)."""
 
 
 class RuntimeContext(KeyedStateStore):
@@ -103,6 +123,10 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def get_distributed_cache(self) -> DistributedCache:
         """The files that the program registered for its tasks."""
+
+    @abstractmethod
+    def get_global_aggregate_manager(self) -> GlobalAggregateManager:
+        """Where to add to values that all subtasks of this operator share."""
 
     @abstractmethod
     def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:

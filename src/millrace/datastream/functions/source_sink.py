@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.datastream.functions.base import Function
 
-__all__ = ["SourceFunction", "SinkFunction"]
+__all__ = ["ParallelSourceFunction", "SinkFunction", "SourceFunction"]
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -67,6 +67,11 @@ class SourceFunction(Function, Generic[T]):
 
     def cancel(self) -> None:
         """Make ``run`` return soon. Called from another thread."""
+
+
+class ParallelSourceFunction(SourceFunction[T], Generic[T]):
+    """A source function that runs in every subtask, each with an instance of its own (Java's name; also for what Java
+    calls ``RichParallelSourceFunction``). ``open`` tells each which one it is."""
 
 
 class SinkFunction(Function, Generic[T]):

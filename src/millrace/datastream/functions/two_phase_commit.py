@@ -5,6 +5,7 @@ PyFlink lacks it; the model is Flink's Java class of that name.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Generic, TypeVar
@@ -18,12 +19,15 @@ T = TypeVar("T")
 TXN = TypeVar("TXN")
 """Type of the transaction handle: any picklable value by which another process finds the transaction."""
 
+_NAME = re.compile(r"[0-9a-f]{16}-\d+-\d+-[0-9a-f]{12}")
+
 
 class TwoPhaseCommitSinkFunction(SinkFunction[T], Generic[T, TXN]):
     """A sink that writes each epoch of a subtask in one transaction of its store. Used with ``add_sink``.
 
-    In the task: ``open``, ``begin_transaction`` before the first element of the epoch, ``invoke`` for each,
-    ``pre_commit`` at the end of the epoch, ``close``. An epoch without elements has no transaction.
+    In the task: ``open``; in each epoch ``begin_transaction`` before the first element, ``invoke`` for each,
+    ``pre_commit`` at its end; ``close``. An epoch without elements has no transaction. What ``open`` has connected
+    stays for all epochs; a transaction that was pre-committed no longer belongs to the task.
 
     On the driver, on another copy of the function on which ``open`` was not called: ``open_committer``, then
     ``commit`` when the checkpoint that covers the epoch is recorded (without checkpointing: when the epoch is), or
@@ -98,10 +102,18 @@ class TwoPhaseCommitSinkFunction(SinkFunction[T], Generic[T, TXN]):
     def list_open_transactions(self, name_prefix: str) -> Iterable[TXN]:
         """Handles of all transactions in the store whose names begin so and that are neither committed nor aborted.
 
-        Asked after a failure, before anything runs. Those that do not wait for their commit are aborted; they are
-        compared with ``==``. By default none: a killed task's transaction then stays open until it times out.
+        Asked after a failure, before anything runs, at the end of the job, and now and then between two epochs. Those
+        that do not wait for their commit are aborted; they are compared with ``==``. By default none: a killed task's
+        transaction then stays open until it times out.
         """
         return ()
+
+    def name_of(self, transaction: TXN) -> str | None:
+        """The ``transaction_name()`` with which a transaction was begun, as far as its handle tells. By default handles
+        that are text are searched for it. None: unless the job fails or ends, nobody takes back this transaction if it
+        turns out that it belongs to a run of a task of which nobody has heard."""
+        match = _NAME.search(transaction) if isinstance(transaction, str) else None
+        return None if match is None else match.group()
 
     # -- settings -----------------------------------------------------------------------------------------------
 

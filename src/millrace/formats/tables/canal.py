@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from millrace.formats.tables.changes import (
     milliseconds,
     row_type,
 )
+from millrace.formats.tables.flat_changes import FlatChanges, flat_decoding
 from millrace.formats.tables.json import NO_NULLS, PLAIN_DECIMALS, check_json_types, json_texts
 from millrace.formats.tables.json_reader import JsonReader
 from millrace.formats.tables.options import IGNORE, NULL_KEY_LITERAL, NULL_KEY_MODE, TIMES, Options
@@ -62,12 +62,9 @@ class CanalJsonFormatFactory(FormatFactory):
         options = Options(self.identifier, table)
         check_json_types(options)
         lenient, rows = options.flag(IGNORE), t.ArrayType(row_type(table.columns))
+        members = [("data", rows), ("old", rows), ("type", t.string())]
         metadata = tuple(METADATA[key] for key in table.metadata)
-        members: list[tuple[str, t.DataType]] = [("data", rows), ("old", rows), ("type", t.string())]
-        members += [(each.member, each.read_as) for each in metadata]
-        completion = PartialRows("UPDATE", lists=True)
-        reader = JsonReader(table.table, members, options.times(), lenient=lenient, completion=completion)
-        decoding = ChangeDecoding(table.table, reader, _Canal(metadata), lenient)
+        decoding = flat_decoding(options, _Canal(metadata), members, PartialRows("UPDATE", lists=True))
         wanted = [(name, _pattern(options, option)) for name, option in (("database", DATABASES), ("table", TABLES))]
         patterns = [(name, pattern) for name, pattern in wanted if pattern is not None]
         if not patterns:
@@ -140,10 +137,7 @@ def _at(numbers: Numbers, count: int) -> pa.Array:
     return pa.array(mask)
 
 
-@dataclass(frozen=True)
-class _Canal:
-    wanted: tuple[Metadata, ...]
-
+class _Canal(FlatChanges):
     def changes(self, columns: Sequence[pa.Array]) -> Changes:
         data, old, kind = columns[:3]
         codes = _MEMBERS.codes(kind)
@@ -165,6 +159,3 @@ class _Canal:
         rows = _MEMBERS.changes(kinds, before, after, messages)
         problems += _MEMBERS.unknown(kind, codes)
         return Changes(rows.operations, before, after, messages, (*problems, *rows.problems))
-
-    def metadata(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        return [each.of(column) for each, column in zip(self.wanted, columns[3:])]

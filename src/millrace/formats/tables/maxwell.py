@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,15 +12,14 @@ from millrace.formats.tables.changes import (
     CREATED,
     DELETED,
     UPDATED,
-    ChangeDecoding,
     Changes,
     Members,
     Metadata,
     row_type,
     seconds,
 )
+from millrace.formats.tables.flat_changes import FlatChanges, flat_decoding
 from millrace.formats.tables.json import NO_NULLS, PLAIN_DECIMALS, check_json_types, json_texts
-from millrace.formats.tables.json_reader import JsonReader
 from millrace.formats.tables.options import IGNORE, NULL_KEY_LITERAL, NULL_KEY_MODE, TIMES, Options
 from millrace.formats.tables.partial_rows import PartialRows
 from millrace.relational import types as t
@@ -50,13 +48,10 @@ class MaxwellJsonFormatFactory(FormatFactory):
     def decoding(self, table: FormatContext) -> DecodingFormat:
         options = Options(self.identifier, table)
         check_json_types(options)
-        lenient, row = options.flag(IGNORE), row_type(table.columns)
+        row = row_type(table.columns)
+        members = [("data", row), ("old", row), ("type", t.string())]
         metadata = tuple(METADATA[key] for key in table.metadata)
-        members: list[tuple[str, t.DataType]] = [("data", row), ("old", row), ("type", t.string())]
-        members += [(each.member, each.read_as) for each in metadata]
-        completion = PartialRows("update", lists=False)
-        reader = JsonReader(table.table, members, options.times(), lenient=lenient, completion=completion)
-        return ChangeDecoding(table.table, reader, _Maxwell(metadata), lenient)
+        return flat_decoding(options, _Maxwell(metadata), members, PartialRows("update", lists=False))
 
     def encoding(self, table: FormatContext) -> EncodingFormat:
         options = Options(self.identifier, table)
@@ -65,13 +60,7 @@ class MaxwellJsonFormatFactory(FormatFactory):
         return ChangeEncoding(table.columns, json_texts(options), created, deleted)
 
 
-@dataclass(frozen=True)
-class _Maxwell:
-    wanted: tuple[Metadata, ...]
-
+class _Maxwell(FlatChanges):
     def changes(self, columns: Sequence[pa.Array]) -> Changes:
         data, old, kind = columns[:3]
         return _MEMBERS.changes(kind, pc.if_else(pc.equal(kind, "update"), old, data), data)
-
-    def metadata(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        return [each.of(column) for each, column in zip(self.wanted, columns[3:])]

@@ -16,14 +16,13 @@ from millrace.formats.tables.changes import (
     CREATED,
     DELETED,
     UPDATED,
-    ChangeDecoding,
     Changes,
     Members,
     Metadata,
     row_type,
 )
+from millrace.formats.tables.flat_changes import FlatChanges, flat_decoding
 from millrace.formats.tables.json import NO_NULLS, PLAIN_DECIMALS, check_json_types, json_texts
-from millrace.formats.tables.json_reader import JsonReader
 from millrace.formats.tables.options import IGNORE, NULL_KEY_LITERAL, NULL_KEY_MODE, TIMES, Options
 from millrace.relational import types as t
 from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
@@ -70,12 +69,10 @@ class OggJsonFormatFactory(FormatFactory):
     def decoding(self, table: FormatContext) -> DecodingFormat:
         options = Options(self.identifier, table)
         check_json_types(options)
-        lenient, row = options.flag(IGNORE), row_type(table.columns)
+        row = row_type(table.columns)
+        members = [("before", row), ("after", row), ("op_type", t.string())]
         metadata = tuple(METADATA[key] for key in table.metadata)
-        members: list[tuple[str, t.DataType]] = [("before", row), ("after", row), ("op_type", t.string())]
-        members += [(each.member, each.read_as) for each in metadata]
-        reader = JsonReader(table.table, members, options.times(), lenient=lenient)
-        return ChangeDecoding(table.table, reader, _Ogg(metadata, lenient), lenient)
+        return flat_decoding(options, _Ogg(metadata, options.flag(IGNORE)), members)
 
     def encoding(self, table: FormatContext) -> EncodingFormat:
         options = Options(self.identifier, table)
@@ -85,8 +82,7 @@ class OggJsonFormatFactory(FormatFactory):
 
 
 @dataclass(frozen=True)
-class _Ogg:
-    wanted: tuple[Metadata, ...]
+class _Ogg(FlatChanges):
     lenient: bool
     """times that are none are NULL"""
 
@@ -100,6 +96,3 @@ class _Ogg:
             wrong = pc.and_(column.is_valid(), each.of(column).is_null())
             for at in np.flatnonzero(np.asarray(wrong)):
                 yield int(at), f"field '{each.member}': not a timestamp: {column[at].as_py()!r}"
-
-    def metadata(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        return [each.of(column) for each, column in zip(self.wanted, columns[3:])]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from millrace.formats.tables.times import ISO, SQL, TimeForm
 from millrace.relational.formats import FormatContext
 from millrace.util.exceptions import TableException
+from millrace.util.secrets import mask
 from millrace.util.similar import did_you_mean
 
 IGNORE = "ignore-parse-errors"
@@ -61,7 +62,7 @@ class Options:
         self.one_of(NULL_KEY_MODE, ("FAIL", "DROP", "LITERAL"), "FAIL")
 
     def wrong(self, name: str, value: str, wanted: str) -> TableException:
-        return self.problem(f"option '{self.format}.{name}' is {value!r}, but has to be {wanted}")
+        return self.problem(f"option '{self.format}.{name}' is {mask(name, repr(value))}, but has to be {wanted}")
 
     def problem(self, message: str) -> TableException:
         return TableException(f"table {self.table.table}: {message}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -67,12 +67,17 @@ def format_options(
     missing = [prefix + name for name in factory.required if name not in found]
     if missing:
         raise TableException(f"{where}format '{factory.identifier}' needs {', '.join(missing)}")
-    known = (*factory.required, *factory.optional)
-    for name in found:
-        if name not in known and not any(each.endswith(".") and name.startswith(each) for each in known):
-            shown = ", ".join(prefix + each for each in sorted(known)) or "none"
-            raise TableException(
-                f"{where}format '{factory.identifier}' has no option '{prefix}{name}'{did_you_mean(name, known)}; it "
-                f"has {shown}"
-            )
+    check_names(found, sorted((*factory.required, *factory.optional)), f"{where}format '{factory.identifier}'", prefix)
     return found
+
+
+def check_names(given: Iterable[str], known: Sequence[str], whose: str, prefix: str) -> None:
+    """Refuse options that a format does not have.
+
+    :param known: without prefix; one that ends with a dot stands for all that begin with it.
+    :raises TableException: says which options there are.
+    """
+    for name in given:
+        if name not in known and not any(each.endswith(".") and name.startswith(each) for each in known):
+            shown = ", ".join(prefix + each for each in known) or "none"
+            raise TableException(f"{whose} has no option '{prefix}{name}'{did_you_mean(name, known)}; it has {shown}")

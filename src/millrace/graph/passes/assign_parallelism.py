@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from millrace.graph.cache import Cache
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.graph.specs import Cache, CloseWith, Collect
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM, default_max_parallelism
+from millrace.runtime.specs import CloseWith, Collect
 
 
 def assign_parallelism(graph: Graph) -> Graph:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from millrace.common.source import Boundedness
+from millrace.graph.cache import Cache
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.graph.specs import Cache, Source
+from millrace.runtime.specs import Source
 
 
 def check_caches(graph: Graph) -> Graph:

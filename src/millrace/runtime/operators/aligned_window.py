@@ -7,7 +7,7 @@ the work, both give the same results.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import repeat
 from typing import Any
 
@@ -17,9 +17,11 @@ from millrace.datastream.state import AggregatingStateDescriptor, ListStateDescr
 from millrace.datastream.window.time_assigner import check_timestamp
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.by_key import EndingTimers
 from millrace.runtime.operators.process_base import Results
 from millrace.runtime.operators.window import WindowOperatorBase
 from millrace.runtime.state.saved import KeyedPieces
+from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 from millrace.runtime.windows.contents import fold_of
 from millrace.runtime.windows.layout import Layout, SliceLayout, Target, WindowLayout
 from millrace.runtime.windows.mergeable import may_share
@@ -65,19 +67,16 @@ class AlignedWindowBase(WindowOperatorBase):
         super().open()
         self._plan()
 
-    def caught_up(self) -> None:
-        super().caught_up()
-        self._plan()
-
     def take_over_keyed(self, pieces: KeyedPieces) -> None:
         super().take_over_keyed(pieces)
+        self._plan()
         if self._shared is not None:
             self._shared.put_together()
 
     # -- what is to come ------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """The state has come from other copies, which may have fired windows, too."""
+        """The state has come from an earlier copy, or from other subtasks."""
         if self._shared is not None and self._shared.table.rows:
             self._layout, self._decided = self._shared, True
         self._layout.forget()
@@ -255,6 +254,9 @@ class AlignedProcessingTimeWindowOperator(AlignedWindowBase):
     def advance_processing_time(self, now: int) -> None:
         self.advance(now)
 
+    def next_due(self) -> int | None:
+        return self._agenda[0][0] if self._agenda else None
+
     def end_input(self) -> None:
         # As in Flink: what has not fired when the input ends never does.
         for end in list(self._layout.table.rows):
@@ -262,7 +264,29 @@ class AlignedProcessingTimeWindowOperator(AlignedWindowBase):
         self._agenda, self._on_agenda = [], set()
 
 
-class BatchAlignedProcessingTimeWindowOperator(AlignedProcessingTimeWindowOperator):
+class _BatchAligned(EndingTimers, AlignedWindowBase):
+    """Windows of both kinds of time in batch mode: without lists they hold what all keys were folded to."""
+
+    @property
+    def folds(self) -> bool:  # type: ignore[override]
+        return not self._in_lists
+
+    def folded_entries(self) -> int:
+        return sum(len(row) for table in self._tables() for row in table.rows.values())
+
+    def folded_keys(self) -> Collection[Any]:
+        return {key for table in self._tables() for row in table.rows.values() for key in row}
+
+    def _tables(self) -> list[WindowTable | WindowListTable]:
+        shared = [] if self._shared is None else [self._shared.table]
+        return [self._own.table, *shared]
+
+
+class BatchAlignedEventTimeWindowOperator(_BatchAligned, AlignedEventTimeWindowOperator):
+    """The same in batch mode."""
+
+
+class BatchAlignedProcessingTimeWindowOperator(_BatchAligned, AlignedProcessingTimeWindowOperator):
     """The same in batch mode: at the end of input all windows fire, as in Flink."""
 
     def fire_until(self, watermark: int) -> None:

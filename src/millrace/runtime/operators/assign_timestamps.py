@@ -7,7 +7,7 @@ generator emits one from ``on_event``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
@@ -35,11 +35,20 @@ class _Marks(WatermarkOutput):
         return marks
 
 
+class TakesMarks(Protocol):
+    """Where watermarks and status changes go."""
+
+    def mark(self, mark: int | Status) -> None: ...
+
+
 class EventTime:
-    """Timestamps and watermarks of one stream: used by the operator and by sources."""
+    """Timestamps and watermarks of one stream: used by the operator, and by sources for each split."""
 
     def __init__(
-        self, strategy: WatermarkStrategy, emit: Callable[[list[Any], list[int | None] | None], None], output: Output
+        self,
+        strategy: WatermarkStrategy,
+        emit: Callable[[list[Any], list[int | None] | None], None],
+        output: TakesMarks,
     ) -> None:
         self._assigner = strategy.timestamp_assigner
         self._generator = strategy.create_generator()
@@ -136,6 +145,10 @@ class EventTime:
     def idle(self) -> bool:
         """Whether this stream no longer holds watermarks back."""
         return self._idle
+
+    def begin_again(self) -> None:
+        """How long the stream has been quiet counts from now on."""
+        self._idle, self._last_active = False, None
 
     def _set_idle(self, idle: bool) -> None:
         if idle != self._idle:

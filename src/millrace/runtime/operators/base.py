@@ -107,6 +107,11 @@ class Operator:
     def advance_processing_time(self, now: int) -> None:
         """The clock (ms) moved on: fire what is due."""
 
+    def next_due(self) -> int | None:
+        """When ``advance_processing_time`` would find something to fire (ms), None for never. Operators that only tidy
+        up by the clock need not say so: the next epoch is early enough."""
+        return None
+
     def after_input(self, now: int) -> None:
         """The epoch's elements have arrived: tell (at time ``now``, ms) whether the stream is quiet."""
 
@@ -129,9 +134,6 @@ class Operator:
 
     def before_snapshot(self, checkpoint_id: int) -> None:
         """The epoch is over and its state about to be taken: move into the state what belongs there."""
-
-    def caught_up(self) -> None:
-        """This open copy has taken over what other copies did to the state."""
 
     def snapshot(self) -> Any:
         """The operator's own small state beyond keyed and operator state (picklable), None without."""
@@ -171,7 +173,6 @@ class Operator:
                     "there is keyed state for it, but it is not keyed now: key_by() its input, or change its uid"
                 )
             keyed.apply(piece)
-        self.caught_up()
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
         """Begin with what ``snapshot`` gave in each of the earlier subtasks."""

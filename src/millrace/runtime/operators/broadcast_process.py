@@ -12,9 +12,10 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.state import MapStateDescriptor, StateDescriptor
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
+from millrace.runtime.operators.by_key import OneKeyAtATime
 from millrace.runtime.operators.function import FunctionOperator
 from millrace.runtime.operators.process_base import (
-    EndingTimers,
+    ElementFunction,
     KeyedContext,
     KeyedProcessBase,
     KeyedTimerService,
@@ -198,5 +199,8 @@ class BatchBroadcastProcessOperator(BroadcastFirst, BroadcastProcessOperator):
     """The same in batch mode."""
 
 
-class BatchKeyedBroadcastProcessOperator(BroadcastFirst, EndingTimers, KeyedBroadcastProcessOperator):
+class BatchKeyedBroadcastProcessOperator(BroadcastFirst, OneKeyAtATime, KeyedBroadcastProcessOperator):
     """The same in batch mode."""
+
+    def method_of(self, input: int) -> ElementFunction:
+        return self.function.process_element

@@ -6,8 +6,8 @@ from itertools import chain, repeat
 
 from millrace.runtime.codec import encode
 from millrace.runtime.elements import Chunk
-from millrace.runtime.exchange import FLUSH_AT
 from millrace.runtime.operators.base import Operator
+from millrace.runtime.outbox import FLUSH_AT
 from millrace.runtime.pickling import first_unpicklable
 
 

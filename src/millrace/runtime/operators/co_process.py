@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from millrace.datastream.functions import CoProcessFunction, KeyedCoProcessFunction
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.process_base import EndingTimers, KeyedProcessBase, UnkeyedProcessBase
+from millrace.runtime.operators.by_key import OneKeyAtATime
+from millrace.runtime.operators.process_base import ElementFunction, KeyedProcessBase, UnkeyedProcessBase
 
 
 class CoProcessOperator(UnkeyedProcessBase[CoProcessFunction]):
@@ -21,5 +22,8 @@ class KeyedCoProcessOperator(KeyedProcessBase[KeyedCoProcessFunction]):
         self.run(chunk, self.function.process_element2 if input else self.function.process_element1)
 
 
-class BatchKeyedCoProcessOperator(EndingTimers, KeyedCoProcessOperator):
+class BatchKeyedCoProcessOperator(OneKeyAtATime, KeyedCoProcessOperator):
     """The same in batch mode."""
+
+    def method_of(self, input: int) -> ElementFunction:
+        return self.function.process_element2 if input else self.function.process_element1

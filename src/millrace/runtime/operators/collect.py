@@ -7,6 +7,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.pickling import dumps, first_unpicklable
+from millrace.runtime.results import Result, ResultFiles, Results
 
 
 class PrintOperator(Operator):
@@ -38,16 +39,20 @@ class CollectOperator(Operator):
     """``DataStream.execute_and_collect``."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._results = Results(None)
+
+    def begin_epoch(self, files: ResultFiles | None) -> None:
+        """:param files: of this run of the task."""
+        self._results = Results(files)
 
     def process(self, chunk: Chunk, input: int) -> None:
         # Pickled here, so that a value that can't travel is named with its operator and not lost in the ack.
         try:
-            self._parts.append(dumps(chunk.values))
+            part = dumps(chunk.values)
         except Exception as error:
             element = first_unpicklable(chunk.values)
             raise self.context.error(error, element, " to send results to the client") from error
+        self._results.add(part)
 
-    def take_parts(self) -> tuple[bytes, ...]:
-        parts, self._parts = tuple(self._parts), []
-        return parts
+    def take_results(self) -> tuple[Result, ...]:
+        return self._results.take()

@@ -8,7 +8,8 @@ from millrace.common.typeinfo import Types
 from millrace.datastream.functions import ProcessWindowFunction
 from millrace.datastream.state import ListStateDescriptor, StateDescriptor
 from millrace.datastream.window import Evictor, TimestampedValue
-from millrace.runtime.operators.process_base import EndingTimers, Results
+from millrace.runtime.operators.by_key import EndingTimers
+from millrace.runtime.operators.process_base import Results
 from millrace.runtime.operators.window import WindowOperator
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.windows.contents import fold_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +12,6 @@ from millrace.datastream.functions import (
     FunctionSnapshotContext,
 )
 from millrace.runtime.operators.base import Operator
-from millrace.runtime.pickling import dumps
 from millrace.runtime.state.address import NoKey
 from millrace.runtime.state.operator_state import OperatorStateBackend
 
@@ -31,14 +29,11 @@ class FunctionOperator(Operator, Generic[F]):
         self.function = function
         self._opened = False
         self._operator_state: OperatorStateBackend | None = None
-        self._pristine: bytes | None = None
-        """a checkpointed function as it came: what ``caught_up`` begins with again"""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         if checkpointed(self.function) is not None:
             self._operator_state = OperatorStateBackend()
-            self._pristine = dumps(self.function)
 
     def operator_state(self) -> OperatorStateBackend | None:
         return self._operator_state
@@ -57,7 +52,6 @@ class FunctionOperator(Operator, Generic[F]):
             return
         if keyed is not None:
             keyed.at = NO_KEY
-        state.changed = False
         try:
             function.initialize_state(FunctionInitializationContext(state.restored, state, keyed))
         except Exception as error:
@@ -73,14 +67,6 @@ class FunctionOperator(Operator, Generic[F]):
             function.snapshot_state(FunctionSnapshotContext(checkpoint_id, self.context.clock()))
         except Exception as error:
             raise self.context.error(error, during=" in snapshot_state()") from error
-
-    def caught_up(self) -> None:
-        """What the function keeps in attributes is out of date: a new instance takes over, as after a failure."""
-        if self._pristine is not None and self._opened and self._operator_state and self._operator_state.changed:
-            self.close()
-            self.context.runtime.measures.accumulators.expect_again()
-            self.function = pickle.loads(self._pristine)
-            self.open()
 
     def close(self) -> None:
         if not self._opened:

@@ -10,6 +10,7 @@ from millrace.datastream.functions import ProcessJoinFunction
 from millrace.datastream.output_tag import OutputTag
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import OperatorError
+from millrace.runtime.operators.by_key import ByKey
 from millrace.runtime.operators.function import FunctionOperator
 from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.operators.process_base import Results
@@ -144,3 +145,10 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
             "an interval join needs elements with timestamps; call assign_timestamps_and_watermarks() before key_by()"
         )
         return self.context.error(cause, chunk.values[times.index(None)])
+
+
+class BatchIntervalJoinOperator(ByKey, IntervalJoinOperator):
+    """The same in batch mode, where no element is late and a key is forgotten with its last one."""
+
+    def end_keys(self) -> None:
+        self._backend.wipe()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from millrace.datastream.functions import KeyedProcessFunction, ProcessFunction
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.process_base import EndingTimers, KeyedProcessBase, UnkeyedProcessBase
+from millrace.runtime.operators.by_key import OneKeyAtATime
+from millrace.runtime.operators.process_base import ElementFunction, KeyedProcessBase, UnkeyedProcessBase
 
 
 class ProcessOperator(UnkeyedProcessBase[ProcessFunction]):
@@ -21,5 +22,8 @@ class KeyedProcessOperator(KeyedProcessBase[KeyedProcessFunction]):
         self.run(chunk, self.function.process_element)
 
 
-class BatchKeyedProcessOperator(EndingTimers, KeyedProcessOperator):
+class BatchKeyedProcessOperator(OneKeyAtATime, KeyedProcessOperator):
     """The same in batch mode."""
+
+    def method_of(self, input: int) -> ElementFunction:
+        return self.function.process_element

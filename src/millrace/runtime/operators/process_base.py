@@ -10,7 +10,7 @@ from millrace.datastream.functions import Function
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.time_domain import TimeDomain
 from millrace.datastream.timerservice import TimerService
-from millrace.runtime.elements import MAX_WATERMARK, Chunk
+from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator, failing
 from millrace.runtime.operators.function import FunctionOperator
 from millrace.runtime.operators.keyed import keyed_backend
@@ -209,16 +209,25 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
     def advance_processing_time(self, now: int) -> None:
         self.fire(self._backend.processing_timers, now, TimeDomain.PROCESSING_TIME)
 
+    def next_due(self) -> int | None:
+        return self._backend.processing_timers.next_time()
+
     def end_input(self) -> None:
         # As in Flink: nothing fires after the end, though other sources may keep the job running.
         self._backend.processing_timers.clear()
 
     def fire(self, timers: TimerQueue, time: int, domain: TimeDomain) -> None:
         """Call on_timer for every timer that is due at ``time``, also for those set meanwhile."""
+        found = Results()
+        if self.call_due(timers, time, domain, found):
+            found.emit(self, domain is TimeDomain.EVENT_TIME)
+
+    def call_due(self, timers: TimerQueue, time: int, domain: TimeDomain, found: Results) -> bool:
+        """What ``fire`` does, with the results left in ``found``; whether any timer was due."""
         timer = timers.pop_due(time)
         if timer is None:
-            return
-        ctx, backend, found = self._ctx, self._backend, Results()
+            return False
+        ctx, backend = self._ctx, self._backend
         ctx.domain = domain
         on_timer = getattr(self.function, "on_timer")  # noqa: B009  F is any keyed process function
         while timer is not None:
@@ -235,22 +244,4 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
                 raise self.context.error(error, during=during) from error
             timer = timers.pop_due(time)
         ctx.domain = None
-        found.emit(self, domain is TimeDomain.EVENT_TIME)
-
-
-class EndingTimers:
-    """Mixed into keyed operators of batch mode: at the end of input the processing-time timers fire too, as in Flink.
-
-    As there, timers that are set from then on are ignored: a job with a repeating timer has to end.
-    """
-
-    def process_watermark(self: Any, watermark: int) -> None:
-        if watermark == MAX_WATERMARK:
-            self._backend.event_timers.closed = self._backend.processing_timers.closed = True
-        super().process_watermark(watermark)  # type: ignore[misc]
-
-    def fire_until(self: Any, watermark: int) -> None:
-        super().fire_until(watermark)  # type: ignore[misc]
-        if watermark == MAX_WATERMARK:
-            # Before the watermark goes on: operators below give their final results when it arrives.
-            self.fire(self._backend.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)
+        return True

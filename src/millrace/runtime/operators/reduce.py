@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from millrace.datastream.functions import ReduceFunction
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.by_key import ByKey
 from millrace.runtime.operators.function import FunctionOperator
 from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.state.backend import KeyedStateBackend
@@ -46,13 +48,28 @@ class ReduceOperator(FunctionOperator[ReduceFunction]):
         self.emit(self.fold(chunk), chunk.timestamps)
 
 
-class BatchReduceOperator(ReduceOperator):
-    """Emits one result per key, at the end of input."""
+class BatchReduceOperator(ByKey, ReduceOperator):
+    """Emits one result per key, at its end."""
+
+    folds = True
 
     def process(self, chunk: Chunk, input: int) -> None:
         self.fold(chunk)
 
     def process_watermark(self, watermark: int) -> None:
         if watermark == MAX_WATERMARK:
-            self.emit(list(self._backend.value_table(STATE).rows.values()), None)
+            self._emit_all()
         super().process_watermark(watermark)
+
+    def end_keys(self) -> None:
+        self._emit_all()
+        self._backend.wipe()
+
+    def _emit_all(self) -> None:
+        self.emit(list(self._backend.value_table(STATE).rows.values()), None)
+
+    def folded_entries(self) -> int:
+        return len(self._backend.value_table(STATE).rows)
+
+    def folded_keys(self) -> Collection[Any]:
+        return self._backend.value_table(STATE).rows.keys()

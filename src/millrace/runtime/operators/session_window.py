@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
+from collections.abc import Collection
 from itertools import repeat
 from typing import Any
 
@@ -16,8 +17,10 @@ from millrace.datastream.window import EventTimeSessionWindows, TimeWindow
 from millrace.datastream.window.time_assigner import check_timestamp
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import failing
+from millrace.runtime.operators.by_key import EndingTimers
 from millrace.runtime.operators.process_base import Results
 from millrace.runtime.operators.window import WindowOperatorBase
+from millrace.runtime.state.saved import KeyedPieces
 from millrace.runtime.state.session_table import CONTENTS, END, START, SessionTable
 from millrace.runtime.windows import strategy as names
 from millrace.runtime.windows.contents import fold_of
@@ -46,8 +49,8 @@ class SessionWindowOperator(WindowOperatorBase):
         super().open()
         self._plan()
 
-    def caught_up(self) -> None:
-        super().caught_up()
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
         self._plan()
 
     def process(self, chunk: Chunk, input: int) -> None:
@@ -179,3 +182,15 @@ class SessionWindowOperator(WindowOperatorBase):
             for session in self._table.rows.get(key, ()):
                 self._look_again(key, session[END])
         self._table.applied.clear()
+
+
+class BatchSessionWindowOperator(EndingTimers, SessionWindowOperator):
+    """The same in batch mode."""
+
+    folds = True
+
+    def folded_entries(self) -> int:
+        return len(self._table.rows)
+
+    def folded_keys(self) -> Collection[Any]:
+        return frozenset(self._table.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
@@ -10,6 +11,8 @@ from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInit
 from millrace.datastream.functions import RuntimeContext
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator, failing
+
+logger = logging.getLogger(__name__)
 
 
 class _InitContext(WriterInitContext):
@@ -54,8 +57,8 @@ class _WriteContext(SinkWriterContext):
 
 
 class SinkOperator(Operator):
-    """``DataStream.sink_to``. The writer lives for one epoch: workers are handed out in turn, so what it keeps between
-    epochs is what it gives to ``snapshot_state``."""
+    """``DataStream.sink_to``. The writer lasts: it is made for the first element, and closed when the input has ended,
+    or when what it knows is out of date."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self._sink = sink
@@ -64,6 +67,9 @@ class SinkOperator(Operator):
         self._states: list[Any] = []
         self._committables: tuple[Any, ...] = ()
         self._ended = False
+        """whether the last element has come"""
+        self._over = False
+        """whether the writer knows"""
 
     def begin_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -98,28 +104,42 @@ class SinkOperator(Operator):
 
     def end_epoch(self) -> None:
         """First phase of the commit."""
-        if self._writer is None and not (self._states or self._ended or self._sink.reports_each_epoch):
+        if not self._takes_part():
             return
         writer = self._open_writer()
+        last = self._ended and not self._over
         try:
-            ended, self._ended = self._ended, False
-            writer.flush(ended)
+            writer.flush(last)
             self._committables = tuple(writer.prepare_commit())
             self._states = list(writer.snapshot_state(self.epoch))
+            self._over = self._ended
+            if self._over and not self._sink.reports_each_epoch:
+                self._close_writer()
         except Exception as error:
             raise self.context.error(error, during=" to flush") from error
-        finally:
-            self._close_writer()
+
+    def _takes_part(self) -> bool:
+        """Whether the writer has something to say about this epoch."""
+        if self._sink.reports_each_epoch:
+            return True
+        return not self._over and (self._writer is not None or bool(self._states) or self._ended)
 
     def committables(self) -> tuple[Any, ...]:
         """What this epoch prepared."""
         return self._committables
 
     def snapshot(self) -> Any:
-        return (self._states, self._ended)
+        return (self._states, self._over)
 
     def restore(self, snapshot: Any) -> None:
-        self._states, self._ended = snapshot
+        """A writer that is there holds something else by now: the next one begins with these states."""
+        try:
+            self._close_writer()
+        except Exception:
+            name = self.context.name
+            logger.warning("%s: a sink writer that is out of date could not be closed", name, exc_info=True)
+        self._states, self._over = snapshot
+        self._ended = self._over
 
     def writer_states(self) -> tuple[Any, ...]:
         """What the writer needs to go on."""

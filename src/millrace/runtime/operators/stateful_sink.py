@@ -28,7 +28,7 @@ class _Context(SinkFunction.Context):
 
 
 class StatefulSinkOperator(FunctionOperator[SinkFunction[Any]]):
-    """A SinkFunction that is a CheckpointedFunction. Other sink functions are opened and closed in every epoch."""
+    """A SinkFunction that is a CheckpointedFunction. Other sink functions are the writers of a ``SinkOperator``."""
 
     def open(self) -> None:
         super().open()

@@ -23,7 +23,8 @@ from millrace.datastream.time_domain import TimeDomain
 from millrace.datastream.window import TriggerResult
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
-from millrace.runtime.operators.process_base import EndingTimers, KeyedProcessBase, Results
+from millrace.runtime.operators.by_key import EndingTimers
+from millrace.runtime.operators.process_base import KeyedProcessBase, Results
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.timers import TimerQueue
 from millrace.runtime.windows.context import AssignerContext, TriggerContext, WindowContext

@@ -107,6 +107,14 @@ class KeyedStateBackend(KeyedStates):
         own = [name for name in self._tables if name not in self.infos]
         return [*self.infos.values(), *(StateInfo(name, self._tables[name].kind, KEYED, None) for name in own)]
 
+    def wipe(self) -> None:
+        """Drop all entries and timers: the keys that they belong to are done. In memory only; after this no delta can
+        tell what changed."""
+        for table in self._tables.values():
+            table.wipe()
+        self.event_timers.wipe()
+        self.processing_timers.wipe()
+
     def delta(self) -> KeyedDelta:
         """What changed since the last call; names without changes are left out."""
         changed: KeyedDelta = {}

@@ -60,8 +60,6 @@ class OperatorStateBackend(OperatorStateStore):
         """name -> what the function said about it"""
         self.restored = False
         """whether this subtask goes on from an earlier copy, be its state empty or not"""
-        self.changed = False
-        """whether another copy made changes since the function was initialized"""
         self._adapt: Callable[[StateInfo, Any], Any] | None = None
 
     def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
@@ -117,7 +115,6 @@ class OperatorStateBackend(OperatorStateStore):
         self.restored = True
         for name, (distribution, change) in delta.items():
             self._tables[distribution].apply({name: change})
-            self.changed = True
 
     def take_over(self, delta: OperatorDelta, adapt: Callable[[StateInfo, Any], Any] | None) -> None:
         """Begin with what earlier subtasks had. What type a state has now is known when the function asks for it."""

@@ -7,16 +7,35 @@ from typing import Any
 
 from millrace.runtime.state.operator_state import Distribution, OperatorDelta
 
+__all__ = ["redistribute", "shares"]
+
+
+def shares(items: int, parallelism: int, dealt: int) -> list[range]:
+    """Which of so many items, numbered in the order of the old subtasks, each new subtask gets.
+
+    Neighbours stay together, so that a subtask needs the items of few old ones.
+
+    :param dealt: items of other states, which have been dealt out before: many short lists shall not all end up in the
+        first subtasks.
+    """
+    least, more = divmod(items, parallelism)
+    found, start = [], 0
+    for subtask in range(parallelism):
+        end = start + least + ((subtask - dealt) % parallelism < more)
+        found.append(range(start, end))
+        start = end
+    return found
+
 
 def redistribute(states: Sequence[OperatorDelta], parallelism: int) -> list[OperatorDelta]:
     """What each of ``parallelism`` new subtasks begins with.
 
-    ``states`` are the full states of all old subtasks, in their order. As in Flink: the items of a list are dealt out
-    in turn (but stay where they are while the number of subtasks does), a union list is given to everybody, a broadcast
-    state is copied, from the same subtask as far as it exists.
+    ``states`` are the full states of all old subtasks, in their order. As in Flink: the items of a list are divided
+    among the subtasks (but stay where they are while their number does), a union list is given to everybody, a
+    broadcast state is copied, from the same subtask as far as it exists.
     """
     new: list[OperatorDelta] = [{} for _ in range(parallelism)]
-    dealt = 0  # goes on from state to state: many short lists shall not all end up in the first subtasks
+    dealt = 0
     for name, distribution in _kinds(states).items():
         parts = [state[name][1] if name in state else None for state in states]
         if distribution is Distribution.BROADCAST:
@@ -27,7 +46,7 @@ def redistribute(states: Sequence[OperatorDelta], parallelism: int) -> list[Oper
             entries = [_items([part]) for part in parts]
         else:
             items = _items(parts)
-            entries = [items[(subtask - dealt) % parallelism :: parallelism] for subtask in range(parallelism)]
+            entries = [items[share.start : share.stop] for share in shares(len(items), parallelism, dealt)]
             dealt += len(items)
         for subtask, entry in enumerate(entries):
             if entry:

@@ -43,6 +43,10 @@ class Table(ABC):
     def entries(self) -> dict[Any, Any]:
         """Everything, as the delta onto an empty table."""
 
+    def wipe(self) -> None:
+        """Drop everything, and what there was to say of it in a delta: nobody will ask for one."""
+        raise NotImplementedError
+
     @staticmethod
     def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
         """The part of ``entries`` that belongs to some keys; several such parts may be applied one after the other."""
@@ -78,6 +82,10 @@ class ValueTable(Table):
         super().__init__()
         self.touched: dict[Any, None] = {}
         """an ordered set: a copy of the table gets new rows in the order of this one"""
+
+    def wipe(self) -> None:
+        self.rows.clear()
+        self.touched.clear()
 
     def delta(self) -> dict[Any, Any]:
         get = self.rows.get
@@ -123,6 +131,10 @@ class ListTable(Table):
     def remove(self, at: Any) -> None:
         if self.rows.pop(at, None) is not None:
             self.touched[at] = 0
+
+    def wipe(self) -> None:
+        self.rows.clear()
+        self.touched.clear()
 
     def delta(self) -> dict[Any, Any]:
         changes = {}
@@ -190,6 +202,11 @@ class MapTable(Table):
         if self.rows.pop(at, None) is not None:
             self.touched.pop(at, None)
             self.cleared.add(at)
+
+    def wipe(self) -> None:
+        self.rows.clear()
+        self.touched.clear()
+        self.cleared.clear()
 
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}

@@ -117,6 +117,12 @@ class TimeBufferTable(Table):
             del times[:old], rows[key][:old]
             index[times[len(times) // 2] >> SLOT_BITS].append(key)
 
+    def wipe(self) -> None:
+        self.rows.clear()
+        self.times.clear()
+        self._index = _Index()
+        self._added.clear()
+
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, tuple[list[int], list[Any]]] = {}
         needed = self._needed

@@ -40,6 +40,11 @@ class _ByWindow(Table):
             self._fresh.discard(end)
             self.touched[end] = {}
 
+    def wipe(self) -> None:
+        self.rows.clear()
+        self.touched.clear()
+        self._fresh.clear()
+
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {}
         for end, touched in self.touched.items():

@@ -1,4 +1,4 @@
-"""Where the state of a task lives while the task runs, and how a copy of the task gets to what an epoch starts from."""
+"""Where the state of a task lives while the task runs, and how a new copy gets to what an epoch starts from."""
 
 from __future__ import annotations
 
@@ -10,39 +10,37 @@ from typing import Any, ClassVar, Protocol
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.storage import StateStorage, TaskId
-from millrace.runtime.versions import INITIAL
+from millrace.runtime.versions import INITIAL, Past
 
 Piece = dict[str, Any]
 """Changes of a task's operators, as ``StageTask.restore`` takes them"""
 
 
-class OutdatedCopyError(Exception):
-    """A copy of a task can't go on: it holds a failed epoch, or is too old."""
-
-
 class WorkingState(ABC):
     """The state of one copy of a task."""
+
+    rests: ClassVar[bool]
+    """whether nothing may read or change it between epochs"""
 
     @abstractmethod
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
         """The keyed state of an operator; called once for each."""
 
     @abstractmethod
-    def changes(
-        self, task: TaskId, version: int | None, history: tuple[int, ...], storage: StateStorage
-    ) -> Iterator[tuple[int, Piece]]:
-        """(version, changes) that bring a copy to the end of ``history``: the versions of the task, oldest first, where
-        the oldest is ``INITIAL`` or has the whole state.
+    def load(self, task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
+        """(version, changes) that bring a new copy to the last version of ``past``.
 
         Each has to be done before the next is asked for; when there are no more, the state is ready for an epoch.
-
-        :param version: the one that the copy has; None for one that was just made.
-        :raises OutdatedCopyError: only a new copy can get there.
         """
 
     @abstractmethod
-    def finish(self, version: int, delta: Piece) -> None:
-        """An epoch is over and has been written as this version; ``delta`` is what it changed."""
+    def goes_on(self) -> bool:
+        """The version that this copy is at counts, and an epoch starts from it; False: only a new copy can do that."""
+
+    @abstractmethod
+    def finish(self, version: int, delta: Piece | None) -> None:
+        """An epoch is over, and the copy is at this version. ``delta`` is what it changed and has been written; None
+        for nothing: then the version is the one before."""
 
     @abstractmethod
     def close(self) -> None:
@@ -52,15 +50,18 @@ class WorkingState(ABC):
 class MemoryState(WorkingState):
     """Everything is in the memory of the worker."""
 
+    rests = False
+
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
         return KeyedStateBackend(time)
 
-    def changes(
-        self, task: TaskId, version: int | None, history: tuple[int, ...], storage: StateStorage
-    ) -> Iterator[tuple[int, Piece]]:
-        return rebuild(task, history, storage) if version is None else catch_up(task, version, history, storage)
+    def load(self, task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
+        return rebuild(task, past, storage)
 
-    def finish(self, version: int, delta: Piece) -> None:
+    def goes_on(self) -> bool:
+        return True
+
+    def finish(self, version: int, delta: Piece | None) -> None:
         """The next epoch goes on from what is in memory."""
 
     def close(self) -> None:
@@ -94,26 +95,18 @@ class InMemory:
         """There is nothing to delete."""
 
 
-def rebuild(task: TaskId, history: tuple[int, ...], storage: StateStorage) -> Iterator[tuple[int, Piece]]:
+def back_to(task: TaskId, past: Past, storage: StateStorage, wanted: int | None) -> Past:
+    """``past`` with all versions before it, as far back as to the one that is wanted, if it is among them."""
+    while not past.begins and wanted not in past.versions:
+        past = past.after(storage.read_past(task, past.versions[0]))
+    return past
+
+
+def rebuild(task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
     """The last whole state and the changes since."""
-    whole, *changed = history
+    whole, *changed = back_to(task, past, storage, None).versions
     if whole != INITIAL:
         for piece in storage.read_full(task, whole):
             yield whole, piece
     for version in changed:
         yield version, storage.read_delta(task, version)
-
-
-def catch_up(
-    task: TaskId, version: int, history: tuple[int, ...], storage: StateStorage
-) -> Iterator[tuple[int, Piece]]:
-    """The changes that a copy has missed."""
-    if version not in history:
-        raise OutdatedCopyError
-    for newer in history:
-        if newer > version:
-            try:
-                delta = storage.read_delta(task, newer)
-            except KeyError:
-                raise OutdatedCopyError from None
-            yield newer, delta

@@ -18,13 +18,15 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.aggregate_parts import Folding, Slot, counting
 from millrace.relational.functions.aggregates import accumulation
 from millrace.relational.rex import AggCall, Rex
+from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
+from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.batch import Batch
 from millrace.runtime.tables.distinct import CountedValues, DistinctCounts
 from millrace.runtime.tables.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
 from millrace.runtime.tables.keys import Ids
 from millrace.runtime.tables.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap
-from millrace.runtime.tables.user_aggregate import UserAccumulators, pandas_result
 
 Accumulator = tuple[Any, ...]
 ROW_COUNT = counting()
@@ -59,6 +61,7 @@ class Accumulators:
     :param retracts: whether rows may be taken back.
     :param entries: the state of a name, for calls that keep values.
     :param distinct: how the values of DISTINCT are known, if not by entries: (name, arguments) -> ....
+    :param functions: those of the user, which the operator opens; None if no call is one.
     """
 
     def __init__(
@@ -67,9 +70,9 @@ class Accumulators:
         retracts: bool,
         entries: Callable[[str], KeyedMap],
         distinct: Callable[[str, tuple[Rex, ...]], DistinctCounts] | None = None,
+        functions: FunctionRunner | None = None,
     ) -> None:
-        self.functions: list[tuple[str, Any]] = []
-        """(name, function of the user) that have to be opened and closed"""
+        self._functions = functions
         self._calls: list[_Call] = []
         self._distinct: dict[tuple[Any, ...], DistinctCounts] = {}
         width = 1
@@ -94,11 +97,11 @@ class Accumulators:
         if call.udf is None:
             found = accumulation(call, retracts)
             return found if isinstance(found, Folding) else kept_values(entries(), types, found)  # type: ignore[arg-type]
-        function = call.udf.function
-        self.functions.append((call.udf.name, function))
+        assert self._functions is not None
+        function = GroupFunction(self._functions, call)
         if call.udf.vectorized:
-            return KeptPlaces(entries(), types, False, pandas_result(function, types, call.type), None)
-        return UserAccumulators(function, [arg.type for arg in call.args], call.type)
+            return KeptPlaces(entries(), types, False, of_entries(function, call, types), None)
+        return UserAccumulators(function)
 
     def _distinct_of(
         self, call: AggCall, make: Callable[[str, tuple[Rex, ...]], DistinctCounts]

@@ -1,10 +1,10 @@
-"""The base of keyed operators that aggregate: their accumulators, and the life of the user's functions in them."""
+"""The base of keyed operators that aggregate: their accumulators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -14,7 +14,6 @@ from millrace.runtime.tables.accumulators import Accumulators
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.distinct import DistinctCounts
 from millrace.runtime.tables.seen_values import MOST_FILTERS, SeenRows, SeenValues
-from millrace.runtime.tables.user_functions import TaskFunctionContext
 
 C = TypeVar("C", bound=TableConfig)
 
@@ -37,8 +36,7 @@ class AggregatingOperator(KeyedTableOperator[C]):
         seen = None
         if lasting is not None and self._only_added(calls, retracts, self.config.state_ttl if ttl is None else ttl):
             seen = partial(self._seen, lasting)
-        self.accumulators = Accumulators(calls, retracts, lambda name: self.keyed_map(name, ttl), seen)
-        self._opened: list[tuple[str, Any]] = []
+        self.accumulators = Accumulators(calls, retracts, lambda name: self.keyed_map(name, ttl), seen, self.functions)
 
     def _only_added(self, calls: Sequence[AggCall], retracts: bool, ttl: int) -> bool:
         """Whether values of DISTINCT are never forgotten, and may be in columns."""
@@ -48,22 +46,3 @@ class AggregatingOperator(KeyedTableOperator[C]):
     def _seen(self, keys: Sequence[pa.DataType], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
         rows = SeenRows(keys, [arrow_type(arg.type) for arg in args])
         return SeenValues(args, self.backend.use(name, rows), keys)
-
-    def open(self) -> None:
-        super().open()
-        metrics = self.config.environment.configuration.get("python.metric.enabled", "true") == "true"
-        for name, function in self.accumulators.functions:
-            try:
-                function.open(TaskFunctionContext(self.context.runtime, metrics))
-            except Exception as error:
-                raise self.context.error(error, during=f" in open() of {name}") from error
-            self._opened.append((name, function))
-
-    def close(self) -> None:
-        opened, self._opened = self._opened, []
-        for name, function in opened:
-            try:
-                function.close()
-            except Exception as error:
-                raise self.context.error(error, during=f" in close() of {name}") from error
-        super().close()

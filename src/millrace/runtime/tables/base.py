@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -13,6 +13,9 @@ from millrace.relational.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import Kinds, Rows, concat, record_batch
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
+from millrace.runtime.functions.evaluator import FunctionEvaluator
+from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.state.backend import KeyedStateBackend
@@ -25,7 +28,7 @@ class Environment:
 
     zone: str = "UTC"
     database: str = ""
-    configuration: dict[str, str] = field(default_factory=dict)
+    configuration: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,10 @@ class TableConfig(ABC):
     @abstractmethod
     def operator(self) -> TableOperator[Any]:
         """A new operator."""
+
+    def wrappers(self) -> Iterator[Any]:
+        """The wrappers of the user's functions (``table.udf``) that the operator calls."""
+        return wrappers_in([getattr(self, field.name) for field in fields(self)])
 
 
 C = TypeVar("C", bound=TableConfig)
@@ -56,6 +63,17 @@ class TableOperator(Operator, Generic[C]):
 
     def __init__(self, config: C) -> None:
         self.config = config
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config = self.config
+        self.functions = FunctionRunner(context, config.environment.configuration, config.wrappers())
+
+    def open(self) -> None:
+        self.functions.open()
+
+    def close(self) -> None:
+        self.functions.close()
 
     def receive(self, rows: Rows, input: int) -> None:
         """A batch of at least one row."""
@@ -110,17 +128,17 @@ class TableOperator(Operator, Generic[C]):
     def evaluator(self, columns: Sequence[pa.Array], length: int) -> Evaluator:
         """Computes expressions on a batch, at this moment's processing time and watermark."""
         environment = self.config.environment
-        return Evaluator(
-            columns,
-            Surroundings(
-                length=length,
-                zone=environment.zone,
-                now=self.context.clock() * 1000,
-                database=environment.database,
-                watermark=None if self.watermark == MIN_TIMESTAMP else self.watermark,
-                configuration=environment.configuration,
-            ),
+        surroundings = Surroundings(
+            length=length,
+            zone=environment.zone,
+            now=self.context.clock() * 1000,
+            database=environment.database,
+            watermark=None if self.watermark == MIN_TIMESTAMP else self.watermark,
+            configuration=environment.configuration,
         )
+        if self.functions:
+            return FunctionEvaluator(columns, surroundings, self.functions)
+        return Evaluator(columns, surroundings)
 
 
 class KeyedTableOperator(TableOperator[C]):
@@ -129,7 +147,7 @@ class KeyedTableOperator(TableOperator[C]):
     The key is a tuple of values (``keys``), also if there is only one key column. State may lie at a key or at
     ``Scoped(key, namespace)``. Everything that an operator keeps between two epochs is in such state, so checkpoints,
     rescaling and other copies of the task work as for any keyed operator. What it derives from the state it makes anew
-    in ``caught_up`` and ``open``.
+    in ``open`` and ``take_over_keyed``.
     """
 
     def setup(self, context: Any, output: Any) -> None:

@@ -50,6 +50,7 @@ class CodesToKinds(TableConfig):
 
 class CodesToKindsOperator(TableOperator[CodesToKinds]):
     def open(self) -> None:
+        super().open()
         self._dropped = self.context.runtime.get_metrics_group().counter("numInvalidOpRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:

@@ -73,6 +73,7 @@ class EnforceConstraints(TableConfig):
 
 class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
     def open(self) -> None:
+        super().open()
         self._dropped = self.context.runtime.get_metrics_group().counter("numNullRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:

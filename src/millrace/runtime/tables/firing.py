@@ -27,6 +27,10 @@ class FiringOperator(KeyedTableOperator[C]):
         """Emit what is over at ``time`` (ms)."""
 
     @abstractmethod
+    def next_end(self) -> int | None:
+        """When the next window is over (ms), None without."""
+
+    @abstractmethod
     def forget_open_windows(self) -> None:
         """Drop what has not fired, and will not."""
 
@@ -37,6 +41,9 @@ class FiringOperator(KeyedTableOperator[C]):
     def advance_processing_time(self, now: int) -> None:
         if not self._event_time:
             self.fire_until(now)
+
+    def next_due(self) -> int | None:
+        return None if self._event_time else self.next_end()
 
     def end_input(self) -> None:
         super().end_input()

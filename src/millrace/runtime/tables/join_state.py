@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Rows
+from millrace.runtime.hash_columns import Hashes
 from millrace.runtime.tables.indexed_rows import IndexedRows
-from millrace.runtime.tables.key_hashes import Hashes, key_hashes
+from millrace.runtime.tables.key_hashes import key_hashes
 from millrace.runtime.tables.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.row_codec import Row, RowCodec
 from millrace.runtime.tables.state import KeyedMap

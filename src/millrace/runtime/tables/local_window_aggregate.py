@@ -38,6 +38,7 @@ class LocalWindowAggregateOperator(LocalAggregateOperator[LocalWindowAggregate])
         """the first end of a slice that is held"""
 
     def open(self) -> None:
+        super().open()
         self._without_time = self.context.runtime.get_metrics_group().counter("numNullRowTimeRecordsDropped")
 
     def keyed(self, rows: Rows) -> tuple[Rows, list[pa.Array]]:

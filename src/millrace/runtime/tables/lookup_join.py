@@ -80,6 +80,7 @@ class LookupJoin(TableConfig):
 
 class LookupJoinOperator(TableOperator[LookupJoin]):
     def open(self) -> None:
+        super().open()
         self._cache = None if self.config.cache is None else LookupCache(self.config.cache)
         try:
             self.config.source.open()
@@ -88,6 +89,7 @@ class LookupJoinOperator(TableOperator[LookupJoin]):
 
     def close(self) -> None:
         self.config.source.close()
+        super().close()
 
     def receive(self, rows: Rows, input: int) -> None:
         config = self.config

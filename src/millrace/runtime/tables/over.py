@@ -23,7 +23,6 @@ from millrace.runtime.tables.keys import Ids, Key, group
 from millrace.runtime.tables.over_calls import FoldingCall, KeepingCall, OverCall, over_call
 from millrace.runtime.tables.over_frames import Line
 from millrace.runtime.tables.row_codec import Row, RowCodec
-from millrace.runtime.tables.user_functions import UserFunctions
 
 _EVER = 2**62
 """later than any time that a row can have (ms), and far from an overflow"""
@@ -62,8 +61,7 @@ class OverOperator(KeyedTableOperator[Over]):
         super().setup(context, output)
         config = self.config
         self._time = config.time
-        self._functions = UserFunctions(self, [call.udf for call, _ in config.calls if call.udf is not None])
-        self._calls = [over_call(call, frame, self._functions) for call, frame in config.calls]
+        self._calls = [over_call(call, frame, self.functions) for call, frame in config.calls]
         self._folding = [call for call in self._calls if isinstance(call, FoldingCall)]
         self._keeping = [call for call in self._calls if isinstance(call, KeepingCall)]
         types = [arrow_type(column.type) for column in config.input]
@@ -81,11 +79,8 @@ class OverOperator(KeyedTableOperator[Over]):
         self._keeps_all = any(call.keeps_all for call in self._keeping)
 
     def open(self) -> None:
+        super().open()
         self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
-        self._functions.open()
-
-    def close(self) -> None:
-        self._functions.close()
 
     def receive(self, rows: Rows, input: int) -> None:
         if not self.config.event_time:

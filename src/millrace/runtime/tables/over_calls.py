@@ -18,14 +18,17 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.aggregate_parts import Folding, Keeping, Slot, counting
 from millrace.relational.functions.aggregates import accumulation
 from millrace.relational.rex import AggCall, Frame, Literal, Rex
-from millrace.relational.values import to_arrow, to_arrow_scalar, to_python
+from millrace.relational.values import to_arrow_scalar
+from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.keys import Ids, key_tuples
 from millrace.runtime.tables.matching import take_or_null
 from millrace.runtime.tables.over_frames import Line
 from millrace.runtime.tables.sliding import sliding
-from millrace.runtime.tables.user_functions import UserFunctions
 
 Accumulator = tuple[Any, ...]
+Computing = Callable[[list[pa.Array], int], Any]
+"""the arguments of some rows, and how many rows they are -> the value"""
 NUMBERING = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 _EXACT = 2**62
 """sums of whole numbers that stay below it can be differences of running sums"""
@@ -191,9 +194,7 @@ def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> list[Any]:
 class Recomputed(KeepingCall):
     """Computed anew of all rows that a row sees: what neither folds nor can be taken back."""
 
-    def __init__(
-        self, call: AggCall, frame: Frame, compute: Callable[[list[pa.Array]], Any], result: Callable[[list[Any]], Any]
-    ) -> None:
+    def __init__(self, call: AggCall, frame: Frame, compute: Computing, result: Callable[[list[Any]], Any]) -> None:
         super().__init__(call, frame)
         self._compute = compute
         self._result = result
@@ -213,14 +214,14 @@ class Recomputed(KeepingCall):
                 continue
             known = begin, end
             seen = [arg.slice(begin, end - begin) for arg in args]
-            found.append(self._compute(_distinct(seen, end - begin) if self.call.distinct else seen))
+            found.append(self._compute(*(_distinct(seen, end - begin) if self.call.distinct else (seen, end - begin))))
         return self._result(found)
 
 
-def _distinct(args: list[pa.Array], length: int) -> list[pa.Array]:
+def _distinct(args: list[pa.Array], length: int) -> tuple[list[pa.Array], int]:
     firsts = {key: place for place, key in reversed(list(enumerate(key_tuples(args, length))))}
     chosen = pa.array(sorted(firsts.values()), pa.int64())
-    return [arg.take(chosen) for arg in args]
+    return [arg.take(chosen) for arg in args], len(chosen)
 
 
 class Lag(KeepingCall):
@@ -267,7 +268,7 @@ def _constant(call: AggCall, place: int, default: Any) -> Any:
     return arg.value
 
 
-def over_call(call: AggCall, frame: Frame, functions: UserFunctions) -> OverCall:
+def over_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> OverCall:
     """How a call is computed of rows that come in order.
 
     :param functions: those of the user, which the operator opens.
@@ -290,12 +291,12 @@ def looks_ahead(call: AggCall, frame: Frame) -> bool:
     return frame.following != 0 or call.function in ONLY_WHOLE
 
 
-def keeping_call(call: AggCall, frame: Frame, functions: UserFunctions) -> KeepingCall:
+def keeping_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> KeepingCall:
     """How a call is computed of the rows that its frame shows; parameters and errors as those of ``over_call``."""
     if call.function in ("LAG", "LEAD"):
         return Lag(call, frame)
     if call.udf is not None:
-        return _user_call(call, frame, functions.of(call.udf).function)
+        return _user_call(call, frame, functions)
     how = accumulation(call, False)
     if isinstance(how, Folding):
         return Recomputed(call, frame, *_one_fold(call, how)) if call.distinct else BoundedFold(call, frame, how)
@@ -304,9 +305,9 @@ def keeping_call(call: AggCall, frame: Frame, functions: UserFunctions) -> Keepi
     raise NotImplementedError(f"aggregate {call.function} cannot be used in an OVER window")
 
 
-def _one_fold(call: AggCall, folding: Folding) -> tuple[Callable[[list[pa.Array]], Any], Callable[[list[Any]], Any]]:
-    def compute(args: list[pa.Array]) -> Accumulator:
-        signs = pa.array(np.ones(len(args[0]), np.int64))
+def _one_fold(call: AggCall, folding: Folding) -> tuple[Computing, Callable[[list[Any]], Any]]:
+    def compute(args: list[pa.Array], length: int) -> Accumulator:
+        signs = pa.array(np.ones(length, np.int64))
         values = [slot.zero for slot in folding.slots]
         for place, (slot, column) in enumerate(zip(folding.slots, folding.contributions(args, signs))):
             for value in column.to_pylist():
@@ -316,10 +317,10 @@ def _one_fold(call: AggCall, folding: Folding) -> tuple[Callable[[list[pa.Array]
     return compute, lambda found: folding.result(list(zip(*found)), arrow_type(call.type))
 
 
-def _one_keeping(call: AggCall, keeping: Keeping) -> tuple[Callable[[list[pa.Array]], Any], Callable[[list[Any]], Any]]:
-    def compute(args: list[pa.Array]) -> Any:
+def _one_keeping(call: AggCall, keeping: Keeping) -> tuple[Computing, Callable[[list[Any]], Any]]:
+    def compute(args: list[pa.Array], length: int) -> Any:
         entries: dict[Any, Any] = {}
-        for place, values in enumerate(key_tuples(args, len(args[0]))):
+        for place, values in enumerate(key_tuples(args, length)):
             if keeping.skips_nulls and values[0] is None:
                 continue
             if keeping.in_order:
@@ -331,22 +332,6 @@ def _one_keeping(call: AggCall, keeping: Keeping) -> tuple[Callable[[list[pa.Arr
     return compute, lambda found: pa.array(found, arrow_type(call.type))
 
 
-def _user_call(call: AggCall, frame: Frame, function: Any) -> KeepingCall:
-    types = [arg.type for arg in call.args]
-
-    def on_series(args: list[pa.Array]) -> Any:
-        from millrace.runtime.tables.vectors import to_pandas
-
-        accumulator = function.create_accumulator()
-        function.accumulate(accumulator, *map(to_pandas, args))
-        value = function.get_value(accumulator)
-        return value.item() if hasattr(value, "item") else value
-
-    def row_by_row(args: list[pa.Array]) -> Any:
-        accumulator = function.create_accumulator()
-        for values in zip(*(to_python(arg, each) for arg, each in zip(args, types))):
-            function.accumulate(accumulator, *values)
-        return function.get_value(accumulator)
-
-    compute = on_series if call.udf.vectorized else row_by_row
-    return Recomputed(call, frame, compute, lambda found: to_arrow(found, call.type))
+def _user_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> KeepingCall:
+    function = GroupFunction(functions, call)
+    return Recomputed(call, frame, function.value, function.column)

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rex import AggCall, Frame, Literal, Rex
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.keys import Ids
 from millrace.runtime.tables.over_calls import KeepingCall, keeping_call
 from millrace.runtime.tables.over_frames import Line
 from millrace.runtime.tables.over_partitions import WholeLine
-from millrace.runtime.tables.user_functions import UserFunctions
 
 
 def _row_number(line: WholeLine) -> Ids:
@@ -83,7 +83,7 @@ def _ntile(call: AggCall) -> Callable[[WholeLine], Any]:
     return ntile
 
 
-def whole_call(call: AggCall, frame: Frame, functions: UserFunctions) -> KeepingCall:
+def whole_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> KeepingCall:
     """How a call is computed of complete partitions.
 
     :param functions: those of the user, which the operator opens.

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import record_batch
-from millrace.runtime.tables.key_hashes import Hashes
+from millrace.runtime.hash_columns import Hashes
 from millrace.runtime.tables.keys import Ids
 from millrace.runtime.tables.matching import ranges
 

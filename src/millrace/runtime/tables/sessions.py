@@ -153,6 +153,9 @@ class SessionOperator(FiringOperator[C]):
 
     # -- sessions end ---------------------------------------------------------------------------------------------
 
+    def next_end(self) -> int | None:
+        return self._timers.next_time()
+
     def forget_open_windows(self) -> None:
         self._timers.clear()
 

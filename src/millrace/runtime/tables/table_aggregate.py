@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from millrace.common.types import Row as UserRow
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import AggCall
 from millrace.relational.rows import DELETE, INSERT, Rows, record_batch
 from millrace.relational.types import DataType
-from millrace.relational.values import to_arrow
+from millrace.runtime.functions.accumulators import UserAccumulators
+from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.results import result_column
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.batch import Batch, signs_of
 from millrace.runtime.tables.keys import Key, group, key_columns
 from millrace.runtime.tables.row_codec import Row, RowCodec
-from millrace.runtime.tables.user_aggregate import UserAccumulators
-from millrace.runtime.tables.user_functions import TaskFunctionContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,27 +50,11 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
         if config.call.distinct:
             raise NotImplementedError("a table aggregate function of DISTINCT rows: select them first, with distinct()")
         self._state = self.keyed_value("accumulators")
-        self._function = config.call.udf.function
-        self._accumulators = UserAccumulators(self._function, [arg.type for arg in config.call.args], config.call.type)
+        self._function = GroupFunction(self.functions, config.call)
+        self._accumulators = UserAccumulators(self._function)
         self._codec = RowCodec([arrow_type(each) for each in (*config.key_types, *config.types)])
-        self._is_open = False
         self._touched: dict[Key, list[Row]] = {}
         """what the rows of these keys were before the epoch"""
-
-    def open(self) -> None:
-        super().open()
-        metrics = self.config.environment.configuration.get("python.metric.enabled", "true") == "true"
-        try:
-            self._function.open(TaskFunctionContext(self.context.runtime, metrics))
-        except Exception as error:
-            raise self.context.error(error, during=f" in open() of {self.config.call.udf.name}") from error
-        self._is_open = True
-
-    def close(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._function.close()
-        super().close()
 
     def receive(self, rows: Rows, input: int) -> None:
         columns, call = rows.columns, self.config.call
@@ -99,12 +82,14 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
         for place, (_, each) in enumerate(stored):
             if each is None or each[0] <= 0:
                 continue
-            accumulator = self._function.create_accumulator() if each[1] is None else each[1]
-            rows = [_fields(row, len(self.config.types)) for row in self._function.emit_value(accumulator) or ()]
+            accumulator = self._function.new() if each[1] is None else each[1]
+            rows = self._function.rows_of(accumulator, len(self.config.types))
             owners += [place] * len(rows)
             emitted += rows
         if emitted:
-            columns = [to_arrow(list(values), each) for values, each in zip(zip(*emitted), self.config.types)]
+            name = self.config.call.udf.name
+            typed = zip(zip(*emitted), self.config.types)
+            columns = [result_column(self.functions, list(values), each, name) for values, each in typed]
             values = RowCodec([column.type for column in columns]).rows(columns, len(emitted))
             for owner, row in zip(owners, values):
                 found[owner].append(row)
@@ -131,14 +116,3 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
         """Keys in the form that whole rows have."""
         types = [arrow_type(each) for each in self.config.key_types]
         return RowCodec(types).rows(key_columns(keys, types), len(keys))
-
-
-def _fields(row: Any, width: int) -> Sequence[Any]:
-    """What the function gave as the values of one row."""
-    if isinstance(row, UserRow):
-        found: Sequence[Any] = list(row)
-    else:
-        found = row if isinstance(row, (tuple, list)) and width != 1 else (row,)
-    if len(found) != width:
-        raise ValueError(f"emit_value() gave {row!r}: a row of {width} columns is needed")
-    return found

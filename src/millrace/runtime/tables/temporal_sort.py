@@ -60,6 +60,7 @@ class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
         """how many rows have left or were skipped"""
 
     def open(self) -> None:
+        super().open()
         self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:

@@ -22,7 +22,6 @@ from millrace.runtime.tables.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.over_partitions import WholeLine, touched, whole_line
 from millrace.runtime.tables.over_places import whole_call
 from millrace.runtime.tables.row_codec import Row, RowCodec
-from millrace.runtime.tables.user_functions import UserFunctions
 
 Kept = tuple[Row, Row]
 """(row, its results)"""
@@ -63,7 +62,6 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         super().setup(context, output)
         config = self.config
         self.flushes_before_watermarks = any(column.time == ROWTIME for column in config.input)
-        self._functions = UserFunctions(self, [call.udf for call, _ in config.calls if call.udf is not None])
         types = [arrow_type(column.type) for column in config.input]
         # Only what the order and the calls read becomes columns again.
         read = [key.expression for key in config.order]
@@ -72,7 +70,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         places = {column: place for place, column in enumerate(self._needed)}
         self._order = tuple(replace(key, expression=remap(key.expression, places)) for key in config.order)
         calls = [(call.map(lambda each: remap(each, places)), frame) for call, frame in config.calls]
-        self._calls = [whole_call(call, frame, self._functions) for call, frame in calls]
+        self._calls = [whole_call(call, frame, self.functions) for call, frame in calls]
         self._codec = RowCodec(types)
         self._narrow = RowCodec([types[column] for column in self._needed])
         self._result = RowCodec([call.result_type for call in self._calls])
@@ -83,12 +81,6 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         """the changes of this epoch"""
         reaches = [each.reach for each in self._calls]
         self._reach = None if None in reaches else tuple(map(max, zip(*(each for each in reaches if each))))
-
-    def open(self) -> None:
-        self._functions.open()
-
-    def close(self) -> None:
-        self._functions.close()
 
     def receive(self, rows: Rows, input: int) -> None:
         keys = key_tuples([rows.batch.column(index) for index in self.config.partition], len(rows))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
 from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.accumulators import Accumulator
 from millrace.runtime.tables.aggregating import AggregatingOperator
@@ -51,11 +52,12 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         super().open()
         self._plan()
 
-    def caught_up(self) -> None:
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
         self._plan()
 
     def _plan(self) -> None:
-        """The state has come from other copies, which may have fired windows."""
+        """The state has come from an earlier copy, or from other subtasks."""
         self._agenda, self._planned = [], set()
         self._schedule(self._table.rows)
 
@@ -138,6 +140,9 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         return int(pc.sum(rows.batch.column(self._width)).as_py()) if self.config.partial else len(rows)
 
     # -- windows fire ---------------------------------------------------------------------------------------------
+
+    def next_end(self) -> int | None:
+        return self._clock.instant(self._agenda[0]) - 1 if self._agenda else None
 
     def forget_open_windows(self) -> None:
         for end in list(self._table.rows):

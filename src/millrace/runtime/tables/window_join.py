@@ -45,6 +45,7 @@ class WindowJoinOperator(KeyedTableOperator[WindowJoin]):
         )
 
     def open(self) -> None:
+        super().open()
         self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:

@@ -12,10 +12,11 @@ from millrace.datastream.window import (
 from millrace.runtime.operators.aligned_window import (
     AlignedEventTimeWindowOperator,
     AlignedProcessingTimeWindowOperator,
+    BatchAlignedEventTimeWindowOperator,
     BatchAlignedProcessingTimeWindowOperator,
 )
 from millrace.runtime.operators.evicting_window import BatchEvictingWindowOperator, EvictingWindowOperator
-from millrace.runtime.operators.session_window import SessionWindowOperator
+from millrace.runtime.operators.session_window import BatchSessionWindowOperator, SessionWindowOperator
 from millrace.runtime.operators.window import BatchWindowOperator, WindowOperator, WindowOperatorBase
 from millrace.runtime.windows.slicing import slicing_of
 from millrace.runtime.windows.strategy import WindowStrategy
@@ -34,12 +35,12 @@ def _fast_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperator
     assigner or trigger may differ."""
     aligned = slicing_of(strategy.assigner) is not None
     if aligned and strategy.is_event_time and type(strategy.trigger) is EventTimeTrigger:
-        return AlignedEventTimeWindowOperator
+        return BatchAlignedEventTimeWindowOperator if batch else AlignedEventTimeWindowOperator
     if aligned and not strategy.is_event_time and type(strategy.trigger) is ProcessingTimeTrigger:
         return BatchAlignedProcessingTimeWindowOperator if batch else AlignedProcessingTimeWindowOperator
     sessions = type(strategy.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
     # Sessions of whole elements keep them in a list state, whose changes cost what was added.
     folded = not isinstance(strategy.contents, ListStateDescriptor)
     if sessions and folded and type(strategy.trigger) is EventTimeTrigger:
-        return SessionWindowOperator
+        return BatchSessionWindowOperator if batch else SessionWindowOperator
     return None

@@ -74,7 +74,7 @@ def call_texts(
 
 def finish_column(call: AggCall, name: str, context: Context) -> Column:
     """The values of a call from a column of collected rows."""
-    task = FinishTask(call, context.surroundings.configuration)
+    task = FinishTask(call, context.task("GroupAggregate"))
     shipped = context.ship(task, f"aggregate function {call.function}")
     return arrow_function(shipped, [F.col(name)], spark_type(call.type), once=True).alias(name)
 
@@ -108,7 +108,7 @@ def table_aggregate(node: n.TableAggregate, inputs: list[DataFrame], context: Co
     frame, (texts,), _ = call_texts(inputs[0], [call], types_of(node.input.schema), context)
     grouped = _grouped(frame, keys, None, [collected_text(call, texts)])
     row = RowType([RowField(column.name, column.type) for column in node.columns[width:]])
-    task = TableAggregateTask(call, context.surroundings.configuration, row)
+    task = TableAggregateTask(call, context.task("TableAggregate"), row)
     shipped = context.ship(task, f"table aggregate function {call.function}")
     made = arrow_function(shipped, [F.col(f"c{width}")], s.ArrayType(spark_type(row)), once=True)
     rows = grouped.select(*names(width), made.alias("made")).select(*names(width), F.inline("made"))

@@ -15,10 +15,12 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Surroundings, find_scalar
 from millrace.relational.rex import Call, Rex, UdfCall, refs, remap, walk
 from millrace.relational.types import DataType
+from millrace.runtime.functions.evaluator import FunctionEvaluator
+from millrace.runtime.functions.finding import wrappers_in
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.expressions import spark_text
+from millrace.spark.tables.python_tasks import PythonTask
 from millrace.spark.tables.types import as_internal, spark_schema
-from millrace.spark.tables.user_functions import UserEvaluator, UserFunctions
 
 _COMPUTED = "computed"
 """The column that carries the results of the Python function."""
@@ -54,6 +56,7 @@ def _computed_column(expressions: Sequence[Rex], types: Sequence[DataType], cont
         tuple(remap(each, places) for each in expressions),
         tuple(types[index] for index in used),
         context.surroundings,
+        context.task("PythonCalc"),
     )
     once = not all(_repeatable(each) for each in expressions)
     result = spark_schema(each.type for each in expressions)
@@ -102,18 +105,16 @@ class ColumnsTask:
     types: tuple[DataType, ...]
     """of the columns that it gets, which the expressions refer to by position"""
     surroundings: Surroundings
+    task: PythonTask
 
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
-        functions = UserFunctions(self.surroundings.configuration)
-        try:
+        with self.task.functions(wrappers_in(self.expressions)) as functions:
             for arrays in batches:
                 length = len(arrays[0])
                 # Without types the only column is there to be counted.
                 columns = [as_internal(array, kind) for array, kind in zip(arrays, self.types)]
-                evaluator = UserEvaluator(columns, replace(self.surroundings, length=length), functions)
+                evaluator = FunctionEvaluator(columns, replace(self.surroundings, length=length), functions)
                 yield struct_of([evaluator.column(each) for each in self.expressions], self.expressions)
-        finally:
-            functions.close()
 
 
 def struct_of(columns: Sequence[pa.Array], expressions: Sequence[Rex]) -> pa.Array:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from millrace.activate import activate, is_active
 from millrace.relational.functions.registry import Surroundings
 from millrace.spark import surroundings as workers
+from millrace.spark.tables.python_tasks import PythonTask
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Context:
     job_id: str = "tables"
     python: str | None = None
     """the workers' interpreter; None: the one of the session"""
+    origin: str = "<unknown>"
+    """the user's line that runs the plan"""
+
+    def task(self, name: str) -> PythonTask:
+        """A node that Python computes."""
+        configuration = self.surroundings.configuration
+        return PythonTask(name, self.origin, configuration, self.parallelism, self.job_id, self.workers)
 
     def ship(self, function: Callable[..., Any], what: str) -> Shipped:
         """The function as it travels.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,13 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import Rex
 from millrace.relational.values import to_python
+from millrace.runtime.functions.evaluator import FunctionEvaluator
+from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.tables import Made, made_rows
 from millrace.spark.tables.computed import compute
 from millrace.spark.tables.context import Context
-from millrace.spark.tables.expanding import Expansion, expand
+from millrace.spark.tables.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.frames import filtered, names, typed, types_of
-from millrace.spark.tables.user_functions import UserEvaluator, UserFunctions, table_rows
 
 
 def correlate(node: n.Correlate, inputs: list[DataFrame], context: Context) -> DataFrame:
@@ -31,7 +33,7 @@ def correlate(node: n.Correlate, inputs: list[DataFrame], context: Context) -> D
         return _unnest(node, inputs[0], context)
     kind = node.args[0].type if node.udf is None else None
     expansion: Expansion = (
-        UserTableFunction(node.udf, node.args, len(node.produced))
+        UserTableFunction(node.udf, node.args)
         if kind is None
         else Unnesting(node.args[0], bool(dict(node.options).get("ordinality")))
     )
@@ -81,14 +83,13 @@ class UserTableFunction(Expansion):
 
     wrapper: Any
     args: tuple[Rex, ...]
-    width: int
 
-    def open(self, functions: UserFunctions) -> None:
-        self._function = functions.function(self.wrapper)
+    def wrappers(self) -> Iterator[Any]:
+        yield self.wrapper
+        yield from wrappers_in(self.args)
 
-    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
-        columns = [evaluator.column(arg) for arg in self.args]
-        return table_rows(self._function, columns, [arg.type for arg in self.args], length, self.width)
+    def expand(self, evaluator: FunctionEvaluator, types: Sequence[t.DataType]) -> Made:
+        return made_rows(evaluator.functions, self.wrapper, evaluator.arguments(self.args), types)
 
 
 @dataclass
@@ -98,12 +99,15 @@ class Unnesting(Expansion):
     collection: Rex
     ordinality: bool
 
-    def open(self, functions: UserFunctions) -> None: ...
+    def wrappers(self) -> Iterator[Any]:
+        return wrappers_in(self.collection)
 
-    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
-        for value in to_python(evaluator.column(self.collection), self.collection.type):
-            rows = _elements(value, self.collection.type)
-            yield [(*row, place) for place, row in enumerate(rows, 1)] if self.ordinality else rows
+    def expand(self, evaluator: FunctionEvaluator, types: Sequence[t.DataType]) -> Made:
+        values = to_python(evaluator.column(self.collection), self.collection.type)
+        found = [_elements(value, self.collection.type) for value in values]
+        if self.ordinality:
+            found = [[(*row, place) for place, row in enumerate(rows, 1)] for rows in found]
+        return in_columns(found, types)
 
 
 def _elements(value: Any, kind: t.DataType) -> list[tuple[Any, ...]]:

@@ -14,15 +14,18 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from millrace.datastream.dependencies import Dependencies
+from millrace.graph.origin import user_origin
 from millrace.relational import nodes as n
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import record_batch
 from millrace.relational.rules.batch import optimise
+from millrace.runtime.failure import Failure
 from millrace.spark.provision import interpreter, provide
-from millrace.spark.session import Workplace
+from millrace.spark.session import Workplace, one_process
 from millrace.spark.tables.constraints import enforced
 from millrace.spark.tables.context import Context
+from millrace.spark.tables.fetching import fetched
 from millrace.spark.tables.frames import types_of
 from millrace.spark.tables.settings import active, child_session
 from millrace.spark.tables.sinks import write
@@ -31,7 +34,8 @@ from millrace.spark.tables.types import as_internal
 
 
 class QueryFailedError(RuntimeError):
-    """Python code of a query failed in a task: a function of the user, a connector, a cast. ``__cause__`` has where."""
+    """Python code of a query failed in a task: a function of the user, a connector, a cast. ``__cause__`` has the whole
+    traceback."""
 
 
 def batch_context(
@@ -51,7 +55,7 @@ def batch_context(
     spark_settings = {key: value for key, value in configuration.items() if key.startswith("spark.sql.")}
     session = child_session(parent, zone, spark_settings)
     context = parent.sparkContext
-    place = Workplace(parent, context.master.startswith("local"), None)
+    place = Workplace(parent, one_process(context.master), None)
     provision = provide(place, needs or Dependencies(), tuple(path for path in sys.path if path))
     return Context(
         session,
@@ -60,6 +64,7 @@ def batch_context(
         provision.surroundings,
         uuid.uuid4().hex,
         provision.python,
+        user_origin(),
     )
 
 
@@ -79,7 +84,7 @@ def collect(plan: n.Rel, context: Context) -> pa.Table:
     with active(context.session), _plain_errors():
         if not plan.schema:
             return pa.Table.from_batches([record_batch([], frame.count())])
-        found = frame.toArrow()
+        found = fetched(frame)
     columns = [
         pa.chunked_array([as_internal(chunk, kind) for chunk in column.chunks], arrow_type(kind))
         for column, kind in zip(found.columns, types_of(plan.schema))
@@ -120,8 +125,11 @@ def _plain_errors() -> Iterator[None]:
     try:
         yield
     except PythonException as error:
-        lines = [line for line in str(error).splitlines() if line and not line.startswith((" ", "\t"))]
-        raise QueryFailedError(next(_causes(lines), "a task of the query failed")) from error
+        told = Failure.rendered_in(str(error))
+        if told is None:
+            lines = [line for line in str(error).splitlines() if line and not line.startswith((" ", "\t"))]
+            told = next(_causes(lines), "a task of the query failed")
+        raise QueryFailedError(told) from error
 
 
 def _causes(lines: Sequence[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,22 +18,39 @@ from millrace.relational.rex import Rex
 from millrace.relational.rows import record_batch
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
+from millrace.runtime.functions.evaluator import FunctionEvaluator
+from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.functions.tables import Made
 from millrace.spark.tables.context import Context
+from millrace.spark.tables.python_tasks import PythonTask
 from millrace.spark.tables.types import as_internal, spark_schema
-from millrace.spark.tables.user_functions import UserEvaluator, UserFunctions
 
 
 class Expansion(ABC):
     """What makes the rows. Lives in one task."""
 
-    @abstractmethod
-    def open(self, functions: UserFunctions) -> None: ...
+    def wrappers(self) -> Iterator[Any]:
+        """The wrappers of the user's functions (``table.udf``) that it calls."""
+        return iter(())
+
+    def open(self) -> None: ...
 
     @abstractmethod
-    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
-        """For each row of the batch the rows that belong to it, each a sequence of values or a ``Row``."""
+    def expand(self, evaluator: FunctionEvaluator, types: Sequence[DataType]) -> Made:
+        """The rows that belong to the rows of the batch.
+
+        :param types: of their columns.
+        """
 
     def close(self) -> None: ...
+
+
+def in_columns(found: Sequence[Sequence[Any]], types: Sequence[DataType]) -> Made:
+    """The rows of each row of a batch, as sequences of values, in the form that ``expand`` gives."""
+    where = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+    values = [value for rows in found for value in rows]
+    return where, [to_arrow([row[index] for row in values], kind) for index, kind in enumerate(types)]
 
 
 @dataclass(frozen=True)
@@ -47,32 +64,30 @@ class ExpandTask:
     """a row without any stays, with NULLs"""
     condition: Rex | None
     surroundings: Surroundings
+    task: PythonTask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        functions = UserFunctions(self.surroundings.configuration)
-        self.expansion.open(functions)
-        try:
-            for batch in batches:
-                if batch.num_rows:
-                    yield self._batch(batch, functions)
-        finally:
-            self.expansion.close()
-            functions.close()
+        wrappers = [*self.expansion.wrappers(), *wrappers_in(self.condition)]
+        with self.task.functions(wrappers) as functions:
+            self.expansion.open()
+            try:
+                for batch in batches:
+                    if batch.num_rows:
+                        yield self._batch(batch, functions)
+            finally:
+                self.expansion.close()
 
-    def _batch(self, batch: pa.RecordBatch, functions: UserFunctions) -> pa.RecordBatch:
+    def _batch(self, batch: pa.RecordBatch, functions: FunctionRunner) -> pa.RecordBatch:
         columns = [as_internal(column, kind) for column, kind in zip(batch.columns, self.inputs)]
-        evaluator = UserEvaluator(columns, self._around(batch.num_rows), functions)
-        found = list(self.expansion.expand(evaluator, batch.num_rows))
-        where = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+        evaluator = FunctionEvaluator(columns, self._around(batch.num_rows), functions)
         row_type = [column.type for column in self.produced]
-        values = [value for rows in found for value in rows]
-        made = [to_arrow([row[index] for row in values], kind) for index, kind in enumerate(row_type)]
+        where, made = self.expansion.expand(evaluator, row_type)
         if self.condition is not None and len(where):
             taken = [column.take(pa.array(where)) for column in columns]
-            mask = UserEvaluator([*taken, *made], self._around(len(where)), functions).mask(self.condition)
+            mask = FunctionEvaluator([*taken, *made], self._around(len(where)), functions).mask(self.condition)
             where, made = where[mask], [column.filter(pa.array(mask)) for column in made]
         if self.left:
-            where, made = _with_missing(where, made, len(found))
+            where, made = _with_missing(where, made, batch.num_rows)
         taken = [column.take(pa.array(where)) for column in columns]
         types = [*self.inputs, *row_type]
         whole = record_batch([*taken, *made], len(where))
@@ -99,7 +114,13 @@ def expand(
 ) -> DataFrame:
     """The frame with the rows that an expansion makes."""
     types = tuple(column.type for column in node.input.schema)
-    task = ExpandTask(expansion, types, produced, left, node.condition, context.surroundings)
-    what = f"table {'.'.join(node.path)}" if isinstance(node, n.LookupJoin) else f"table function {node.function}"
+    if isinstance(node, n.LookupJoin):
+        what = f"table {'.'.join(node.path)}"
+        name = f"LookupJoin({'.'.join(node.path)})"
+    else:
+        what = f"table function {node.function}"
+        name = f"Correlate({node.function})"
+    around, place = context.surroundings, context.task(name)
+    task = ExpandTask(expansion, types, produced, left, node.condition, around, place)
     schema = spark_schema([*types, *(column.type for column in produced)])
     return frame.mapInArrow(context.ship(task, what), schema)

@@ -16,9 +16,12 @@ from millrace.relational.functions.aggregate_parts import Entry, Folding, Keepin
 from millrace.relational.functions.aggregates import accumulation
 from millrace.relational.rex import AggCall
 from millrace.relational.types import ArrayType, RowType
-from millrace.relational.values import to_arrow
+from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.results import result_column
+from millrace.runtime.functions.runner import FunctionRunner
+from millrace.spark.tables.python_tasks import PythonTask
 from millrace.spark.tables.types import as_internal
-from millrace.spark.tables.user_functions import UserFunctions
 
 Columns = Sequence[pa.Array]
 """the arguments of all rows of one group"""
@@ -30,23 +33,20 @@ class FinishTask:
     """One column of collected lists -> the column of the call's values, in a task."""
 
     call: AggCall
-    configuration: dict[str, str]
+    task: PythonTask
 
     def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
-        functions = UserFunctions(self.configuration)
-        try:
+        with self.task.functions(wrappers_in(self.call)) as functions:
             finish = self.finisher(functions)
             for (lists,) in batches:
                 yield finish([self._group(rows) for rows in _slices(lists)])
-        finally:
-            functions.close()
 
-    def finisher(self, functions: UserFunctions) -> Finisher:
+    def finisher(self, functions: FunctionRunner) -> Finisher:
         """What makes the values of many groups."""
         call = self.call
         if call.udf is not None:
-            value = functions.aggregate(call.udf, [arg.type for arg in call.args])
-            return lambda groups: to_arrow([value(*_rows_of(call, group)) for group in groups], call.type)
+            function = GroupFunction(functions, call)
+            return lambda groups: function.column([function.value(*_rows_of(call, group)) for group in groups])
         made = accumulation(call, False)
         wanted = arrow_type(call.type)
         if isinstance(made, Keeping):
@@ -79,11 +79,15 @@ class TableAggregateTask(FinishTask):
 
     row: RowType
 
-    def finisher(self, functions: UserFunctions) -> Finisher:
+    def finisher(self, functions: FunctionRunner) -> Finisher:
         call = self.call
-        rows = functions.table_aggregate(call.udf, [arg.type for arg in call.args], len(self.row))
-        wanted = ArrayType(self.row)
-        return lambda groups: to_arrow([rows(*_rows_of(call, group)) for group in groups], wanted)
+        function, width, wanted = GroupFunction(functions, call), len(self.row), ArrayType(self.row)
+
+        def finish(groups: list[list[pa.Array]]) -> pa.Array:
+            found = [function.rows(*_rows_of(call, group), width) for group in groups]
+            return result_column(functions, found, wanted, call.udf.name)
+
+        return finish
 
 
 def _rows_of(call: AggCall, group: Columns) -> tuple[Columns, int]:

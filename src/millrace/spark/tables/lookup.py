@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,14 @@ from pyspark.sql import DataFrame
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
+from millrace.relational.types import DataType
 from millrace.relational.values import to_python
+from millrace.runtime.functions.evaluator import FunctionEvaluator
+from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.tables import Made
 from millrace.spark.tables.context import Context
-from millrace.spark.tables.expanding import Expansion, expand
+from millrace.spark.tables.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.frames import typed
-from millrace.spark.tables.user_functions import UserEvaluator, UserFunctions
 
 
 def lookup_join(node: n.LookupJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
@@ -32,14 +35,17 @@ class Lookup(Expansion):
     name: str
     width: int
 
-    def open(self, functions: UserFunctions) -> None:
+    def wrappers(self) -> Iterator[Any]:
+        return wrappers_in(self.keys)
+
+    def open(self) -> None:
         self.source.open()
 
-    def expand(self, evaluator: UserEvaluator, length: int) -> Iterable[list[Any]]:
+    def expand(self, evaluator: FunctionEvaluator, types: Sequence[DataType]) -> Made:
         rows = list(zip(*(to_python(evaluator.column(key), key.type) for key in self.keys)))
         distinct = list(dict.fromkeys(row for row in rows if None not in row))
         found = dict(zip(distinct, map(self._checked, self.source.lookup(distinct)), strict=True)) if distinct else {}
-        return [found.get(row, []) for row in rows]
+        return in_columns([found.get(row, []) for row in rows], types)
 
     def _checked(self, found: Iterable[Any]) -> list[Any]:
         rows = list(found)

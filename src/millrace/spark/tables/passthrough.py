@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from millrace.common.source import Source
+from millrace.connectors.tables.filesystem.file_schema import type_parts
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource
+from millrace.relational.types import RawType
 from millrace.spark.families import session_of_program
 from millrace.spark.tables.adopting import adopted, checked
 from millrace.spark.tables.staging import StagedSource
@@ -28,6 +30,13 @@ class SparkSource(TableSource):
     """Bounded: what the data source has when the query begins."""
 
     def __init__(self, table: TableContext) -> None:
+        """:raises TableException: a column is of a type whose values are pickles."""
+        for column in table.columns:
+            if any(isinstance(part, RawType) for part in type_parts(column.type)):
+                raise TableException(
+                    f"table {table.summary}: column '{column.name}' is {column.type}, whose values are pickles: "
+                    f"reading those of others would run their code. Read BYTES, and unpickle what you trust yourself"
+                )
         self.context = table
 
     def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> DataFrame:

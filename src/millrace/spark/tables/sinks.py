@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,8 @@ from millrace.relational.types import DataType
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.frames import types_of
 from millrace.spark.tables.types import as_internal
+
+logger = logging.getLogger(__name__)
 
 _RESULT = "rows bigint, committables binary"
 
@@ -37,11 +41,13 @@ def write(node: n.Sink, frame: DataFrame, context: Context) -> int | None:
     if sink.together:
         places = [node.input.names.index(each) for each in sink.together]
         frame = frame.repartition(context.parallelism, *(f"c{place}" for place in places))
-    return _write_in_tasks(sink.stream().for_operator(f"sink-{name}"), node, frame, context)
+    # A name of its own, since two statements of a set may write to the same table: neither takes back the other's.
+    return _write_in_tasks(sink.stream().for_operator(f"sink-{name}-{uuid.uuid4().hex}"), node, frame, context)
 
 
 def _write_in_tasks(sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: Context) -> int:
-    """Every task prepares its part; when all are done, the driver makes them visible."""
+    """Every task prepares its part; when all are done, the driver makes them visible. What is left then is of tasks
+    that ran twice or failed, and is taken back."""
     committer = sink.create_committer()
     task = SinkTask(sink, tuple(types_of(node.schema)), context.job_id, context.parallelism)
     shipped = context.ship(task, f"the sink of table {'.'.join(node.path)}")
@@ -51,16 +57,21 @@ def _write_in_tasks(sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: C
             prepared = [each for ack in acks for each in pickle.loads(bytes(ack.committables))]
             committer.commit(prepared)
     except BaseException:
-        if committer is not None:
-            committer.recover(context.job_id, (), ())
+        _take_back(committer, context)
         raise
-    finally:
-        _close(committer)
+    _take_back(committer, context)
     return sum(ack.rows for ack in acks)
 
 
-def _close(committer: Committer[Any] | None) -> None:
-    if committer is not None:
+def _take_back(committer: Committer[Any] | None, context: Context) -> None:
+    """An error here is not one of the statement."""
+    if committer is None:
+        return
+    try:
+        committer.recover(context.job_id, (), ())
+    except Exception:
+        logger.warning("what tasks have left could not be removed", exc_info=True)
+    finally:
         committer.close()
 
 

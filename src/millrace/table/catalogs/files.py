@@ -12,6 +12,20 @@ from millrace.table.catalogs import shelves
 from millrace.table.catalogs.json_form import from_json, to_json
 from millrace.table.catalogs.kept import KeptCatalog
 from millrace.table.catalogs.shelves import Shelf
+from millrace.util.secrets import holds_secret
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _holds_secret(written: Any) -> bool:
+    """Whether an object has an option, on any level, that others may not read."""
+    if isinstance(written, dict):
+        return any(
+            holds_secret(name, part) if isinstance(part, str) else _holds_secret(part) for name, part in written.items()
+        )
+    return isinstance(written, list) and any(map(_holds_secret, written))
 
 
 class FileShelf(Shelf):
@@ -47,7 +61,9 @@ class FileShelf(Shelf):
         file = self._file(kind, database, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}.draft")
-        draft.write_text(json.dumps(to_json(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        written = to_json(value)
+        with open(draft, "w", encoding="utf-8", opener=_private if _holds_secret(written) else None) as stream:
+            stream.write(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
         draft.replace(file)
 
     def remove(self, kind: str, database: str, name: str) -> None:

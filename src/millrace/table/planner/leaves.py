@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.connectors.collection import CollectionSource
-from millrace.graph import specs
 from millrace.relational import nodes as n
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import UPSERT
 from millrace.relational.types import RowType
 from millrace.relational.values import to_arrow
+from millrace.runtime import specs
 from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.runtime.tables.stream_rows import FromElements
 from millrace.table.planner.plan import Plan, Planned, by, rule

@@ -8,10 +8,10 @@ from typing import Any
 
 from millrace.common.config_values import to_duration
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.graph import specs
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
+from millrace.runtime import specs
 from millrace.runtime.partitioners import Partitioner
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single

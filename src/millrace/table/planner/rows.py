@@ -6,13 +6,12 @@ from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
-from millrace.runtime.tables.base import TableConfig
+from millrace.relational.rules.determinism import is_expensive
 from millrace.runtime.tables.calc import Calc
 from millrace.runtime.tables.correlate import Correlate
 from millrace.runtime.tables.expand import Expand
 from millrace.runtime.tables.lookup_cache import CacheSettings
 from millrace.runtime.tables.lookup_join import LookupJoin
-from millrace.runtime.tables.udf_calls import UdfProject, calls_functions
 from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.table.planner.plan import Plan, Planned, rule
 
@@ -38,13 +37,8 @@ def _calc(
     plan: Plan, node: n.Rel, below: Planned, condition: Rex | None, expressions: tuple[Rex, ...] | None
 ) -> Planned:
     parts = [*(expressions or ()), *([] if condition is None else [condition])]
-    config: TableConfig
-    if any(map(calls_functions, parts)):
-        config = UdfProject(input=below.schema, condition=condition, expressions=expressions, **plan.options.common)
-        name = "PythonCalc"
-    else:
-        config = Calc(condition=condition, expressions=expressions, **plan.options.common)
-        name = "Calc"
+    config = Calc(condition=condition, expressions=expressions, **plan.options.common)
+    name = "PythonCalc" if any(map(is_expensive, parts)) else "Calc"
     return plan.step(name, config, [(below, None)], node.schema, plan.changes(node))
 
 

@@ -15,7 +15,7 @@ from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table import execution
 from millrace.table.changelog_mode import ChangelogMode
-from millrace.table.planner.changes import ChangelogError, changes_of
+from millrace.table.planner.changes import ChangelogError
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.streaming import add_to_program, with_reuse
 from millrace.table.stream_types import info_of_data_type
@@ -83,26 +83,24 @@ def to_data_stream(
     from millrace.datastream import DataStream
     from millrace.datastream.data_stream import Port
 
-    program = configured(environment)._program
-    optimised = optimise(plan, surroundings_of(environment))
-    if isinstance(optimised, Sink):
-        add_to_program([optimised], program, options_of(environment))
+    program, options = configured(environment)._program, options_of(environment)
+    plans = optimised([plan], environment)
+    if isinstance(plans[0], Sink):
+        add_to_program(plans, program, options)
         return None
-    mode = mode or ChangelogMode.all()
-    changes = changes_of(optimised)
+    (shared,) = with_reuse(plans, options)
+    made = Plan(program, options, [shared])
+    mode, changes = mode or ChangelogMode.all(), made.changes(shared)
     if not changes.append_only and mode == ChangelogMode.insert_only():
         raise ChangelogError(f"the table has changes ({changes.cause}): use to_changelog_stream()")
-    options = options_of(environment)
-    (optimised,) = with_reuse([optimised], options)
-    made = Plan(program, options, [optimised])
-    planned = made.add(optimised, mode != ChangelogMode.upsert())
+    planned = made.add(shared, mode != ChangelogMode.upsert())
     rowtimes = [place for place, column in enumerate(plan.schema) if column.time == ROWTIME]
     config = ToElements(
         columns=plan.schema,
         time=rowtimes[0] if rowtimes else None,
         append_only=mode == ChangelogMode.insert_only(),
         pairs=pairs,
-        **made.options.common,
+        **options.common,
     )
     ends = made.step("TableToDataStream", config, [(planned, None)], plan.schema, changes)
     row_type = type_info or _row_type(plan)

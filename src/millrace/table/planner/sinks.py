@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from millrace.common.types import RowKind
-from millrace.graph import specs
 from millrace.graph.nodes import Edge
 from millrace.relational import nodes as n
 from millrace.relational.sources import TableSink
+from millrace.runtime import specs
 from millrace.runtime.partitioners import Partitioner
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
 from millrace.runtime.tables.constraints import EnforceConstraints

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millrace.graph import specs
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
 from millrace.relational.rules.sharing import share
+from millrace.runtime import specs
 from millrace.table.planner import (
     aggregates,
     changelogs,

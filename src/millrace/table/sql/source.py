@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from millrace.util.secrets import blot
+
 
 @dataclass(frozen=True)
 class Source:
@@ -33,9 +35,10 @@ class Source:
         return self.text[begin:].split("\n", 1)[0].rstrip("\r")
 
     def excerpt(self, start: int, end: int) -> str:
-        """The line of ``start``, and below it a caret under every character up to ``end`` (or the end of the line)."""
+        """The line of ``start``, and below it a caret under every character up to ``end`` (or the end of the line).
+        Secrets are blotted out."""
         number, column = self.place(start)
-        line = self.line(number)
+        line = Source(blot(self.text)).line(number)
         before = "".join(_blank(char) for char in line[: column - 1])
         marked = line[column - 1 : column - 1 + max(end - start, 1)]
         return f"{line}\n{before}{'^' * max(sum(map(_width, marked)), 1)}"

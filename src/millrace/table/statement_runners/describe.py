@@ -15,6 +15,7 @@ from millrace.table.schema import Declared
 from millrace.table.sql import statements as s
 from millrace.table.table_info import described
 from millrace.table.table_result import TableResult, listing
+from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
     from millrace.table.environment import TableEnvironment
@@ -98,7 +99,7 @@ def _catalog(statement: s.Describe, environment: TableEnvironment) -> list[tuple
     environment._catalogs.catalog(name)
     options, comment = environment._catalogs.descriptions.get(name, ({"type": "generic_in_memory"}, None))
     rows = [("name", name), ("type", options["type"]), ("comment", comment or "")]
-    extended = [(f"option:{key}", value) for key, value in options.items() if key != "type"]
+    extended = [(f"option:{key}", value) for key, value in mask_options(options).items() if key != "type"]
     return rows + (extended if statement.extended else [])
 
 
@@ -107,7 +108,7 @@ def _database(statement: s.Describe, environment: TableEnvironment) -> list[tupl
     where = catalog[0] if catalog else environment.get_current_catalog()
     database = environment._catalogs.catalog(where).get_database(name)
     rows = [("catalog", where), ("database", name), ("comment", database.get_comment())]
-    return rows + ([("properties", str(database.get_properties()))] if statement.extended else [])
+    return rows + ([("properties", str(mask_options(database.get_properties())))] if statement.extended else [])
 
 
 def _function(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from millrace.table.module import CoreModule, Module
 from millrace.table.problems import problem
 from millrace.table.sql import statements as s
 from millrace.table.table_result import TableResult, done, listing
+from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
     from millrace.table.environment import TableEnvironment
@@ -63,7 +64,7 @@ def set_option(statement: s.Set, environment: TableEnvironment) -> TableResult:
     config = environment.get_config()
     if statement.key is None:
         columns = (Field("key", t.string()), Field("value", t.string()))
-        return listing(columns, sorted(config.get_configuration().to_dict().items()))
+        return listing(columns, sorted(mask_options(config.get_configuration().to_dict()).items()))
     config.set(statement.key, statement.value or "")
     return done()
 

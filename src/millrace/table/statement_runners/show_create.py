@@ -10,6 +10,7 @@ from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
 from millrace.table.schema import Declared, Schema
 from millrace.table.statement_runners.describe import model_of
+from millrace.util.secrets import mask_options, mask_statement
 
 if TYPE_CHECKING:
     from millrace.table.environment import TableEnvironment
@@ -34,7 +35,7 @@ def create_text(kind: str, path: Sequence[str], environment: TableEnvironment) -
         if found.table.plan is not None:
             raise problem(f"{found.identifier} is a view of a Table made in Python: it has no SQL")
         names = ",\n".join(f"  {quoted(each.name)}" for each in found.table.get_unresolved_schema().columns)
-        return "\n".join([f"{head} (\n{names}\n)", *said, f"AS {found.table.expanded_query}"])
+        return "\n".join([f"{head} (\n{names}\n)", *said, f"AS {mask_statement(found.table.expanded_query or '')}"])
     keys = found.table.partition_keys
     parts = [f"{head} (\n{_columns(found.table.get_unresolved_schema())}\n)", *said]
     parts += [] if found.table.distribution is None else [str(found.table.distribution)]
@@ -85,7 +86,7 @@ def _catalog(name: str, environment: TableEnvironment) -> str:
 
 
 def _options(options: Mapping[str, str]) -> str:
-    return ",\n".join(f"  {_text(key)} = {_text(value)}" for key, value in options.items())
+    return ",\n".join(f"  {_text(key)} = {_text(value)}" for key, value in mask_options(options).items())
 
 
 def _text(value: str | None) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import itertools
 import os
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.coordination import Driver, JobWriterContext, Point
+from tests.connectors.coordination import Driver, DriverDied, JobWriterContext, Point
 from tests.connectors.driving import Clock, ElementContext
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, folders, hidden, plain, read, visible
@@ -276,10 +278,36 @@ class InParquet(ExactlyOnce):
         return Table(directory)
 
 
+STEPS: dict[str, tuple[Any, str]] = {
+    "merging": (ParquetTableFormat, "merge"),
+    "moving": (compaction.FileCommitter, "commit"),
+    "deleting": (compaction, "discard_file"),
+}
+"""of a compaction"""
+
+
 class Compacted(ExactlyOnce):
     @staticmethod
     def place_in(directory: Path) -> Table:
         return Table(directory, auto__compaction="true")
+
+    @staticmethod
+    def commit_partly(committer: Any, committables: Any, steps: int) -> None:
+        """The committer sees all files of an epoch or none, and dies at one of its steps."""
+        left = itertools.count(steps, -1)
+
+        def until_death(step: Any) -> Any:
+            def done(*args: Any, **kwargs: Any) -> Any:
+                if next(left) <= 0:
+                    raise DriverDied
+                return step(*args, **kwargs)
+
+            return done
+
+        with pytest.MonkeyPatch.context() as patched, contextlib.suppress(DriverDied):
+            for owner, name in STEPS.values():
+                patched.setattr(owner, name, until_death(getattr(owner, name)))
+            committer.commit(committables)
 
 
 class WithPolicy(ExactlyOnce):
@@ -293,7 +321,7 @@ TestCompacted = test_case(Compacted)
 TestWithPolicy = test_case(WithPolicy)
 
 
-@pytest.mark.parametrize("step", ["merging", "moving", "deleting"])
+@pytest.mark.parametrize("step", STEPS)
 def test_compaction_that_breaks_off_is_repeated(tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = context(
         tmp_path, auto__compaction="true", compaction_file__size="1 mb", sink_rolling__policy_file__size="1 b"
@@ -301,13 +329,8 @@ def test_compaction_that_breaks_off_is_repeated(tmp_path: Path, step: str, monke
     parts = [batch([(each, "x", "y")]) for each in range(6)]
     run = Driver(sink(table), parts, clock=Clock())
     run.epoch(3)
-    failing: dict[str, Any] = {
-        "merging": (ParquetTableFormat, "merge"),
-        "moving": (compaction.FileCommitter, "commit"),
-        "deleting": (compaction, "discard_file"),
-    }
     with monkeypatch.context() as patched:
-        owner, name = failing[step]
+        owner, name = STEPS[step]
         patched.setattr(owner, name, _broken)
         with pytest.raises(OSError, match="broken"):
             run.checkpoint()

@@ -19,18 +19,19 @@ from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.storage import FolderStorage
 from millrace.runtime.state.disk import state, writer
 from millrace.runtime.state.disk.plan import OnDisk
-from millrace.runtime.versions import INITIAL
+from millrace.runtime.versions import NO_PAST, Past, whole_at
 
 KEYS = 400
 TOUCHED = 150
 
 
-def history(directory: Path) -> tuple[int, ...]:
-    """The versions that count, from the last whole state on."""
-    lines = [line.split() for line in (directory / "history").read_text().splitlines()]
-    versions = [int(version) for version, _ in lines]
-    whole = max((place for place, (_, kind) in enumerate(lines) if kind == "whole"), default=None)
-    return (INITIAL, *versions) if whole is None else tuple(versions[whole:])
+def history(directory: Path) -> Past:
+    """The versions that count."""
+    past = NO_PAST
+    for line in (directory / "history").read_text().splitlines():
+        version, kind = line.split()
+        past = whole_at(int(version)) if kind == "whole" else past.then(int(version))
+    return past
 
 
 def touch(copy: Copy, draw: random.Random) -> None:
@@ -49,16 +50,16 @@ def main(directory: Path) -> None:
     plan, draw = OnDisk((str(directory / "local"),)), random.Random()
     storage = FolderStorage(open_folder(str(directory / "files")))
     copy = Copy(plan.state_of(JOB, TASK, dict))
-    versions = history(directory)
-    copy.bring_up(versions, storage)
-    version = max(versions) + 10  # a number that no killed worker has used
+    past = history(directory)
+    copy.load(past, storage)
+    version = past.versions[-1] + 10  # a number that no killed worker has used
     while True:
         touch(copy, draw)
         whole = draw.random() < 0.2
         copy.finish(version, storage, whole)
         with open(directory / "history", "a") as file:
             file.write(f"{version} {'whole' if whole else 'changes'}\n")
-        copy.bring_up(history(directory), storage)
+        assert copy.working.goes_on()
         version += 1
 
 

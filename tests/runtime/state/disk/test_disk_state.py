@@ -15,10 +15,10 @@ from tests.runtime.state.copies import JOB, TASK, UID, Machine, Turns
 from millrace.runtime.state.disk import environment, place, state, writer
 from millrace.runtime.state.disk.environment import UnusableError
 from millrace.runtime.state.disk.place import Place
-from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.state.disk.state import DiskState, OutdatedError
 from millrace.runtime.state.time_buffer_table import TimeBufferTable
-from millrace.runtime.state.working import OutdatedCopyError
 from millrace.runtime.storage import MemoryStorage, TaskId
+from millrace.runtime.versions import NO_PAST, REACH, Past, whole_at
 
 
 class Log(MemoryStorage):
@@ -93,21 +93,34 @@ def test_a_new_worker_reads_what_is_not_in_the_environment_yet(job: Job) -> None
     assert job.log.take() == [("delta", 5)]
 
 
-def test_an_old_copy_reads_the_last_epoch_only(job: Job) -> None:
-    for worker in (0, 1, 1, 1, 1):
-        job.epoch_in(worker)
+def test_a_task_that_comes_back_to_the_machine_reads_what_is_not_there(job: Job) -> None:
+    """However long the chain of its files is."""
+    for _ in range(2 * REACH + 5):
+        job.epoch_in(0)
+    job.lose_worker(0)
+    job.begin_epoch(0)  # now the environment has all
+    job.end_epoch()
+    away = Turns(Machine(on_disk=False), Copy)
+    away.storage, away.past, away.epoch = job.storage, job.past, job.epoch
+    for _ in range(3):
+        away.begin_epoch(0)
+        away.copy.backend.at = "key"
+        away.copy.value.update(away.epoch)
+        away.end_epoch()
+    job.past, job.epoch = away.past, away.epoch
     job.log.take()
-    assert job.epoch_in(0) == 5
-    assert job.log.take() == [("delta", 5)]
-    assert job.epoch_in(0) == 6
-    assert job.log.take() == []
+    job.lose_worker(0)
+    assert job.epoch_in(0) == away.epoch - 1
+    last = 2 * REACH + 6
+    assert job.log.take() == [("delta", version) for version in range(last, last + 4)]
+    away.close()
 
 
 def test_after_a_whole_state_others_still_find_the_environment(job: Job) -> None:
     for _ in range(3):
         job.epoch_in(0)
     job.epoch_in(0, whole=True)
-    assert job.history == (4,)
+    assert job.past == whole_at(4)
     assert job.epoch_in(1) == 4
     assert job.log.take() == [("delta", 4)], "onto the environment, which is at version 3"
     assert job.epoch_in(0) == 5
@@ -142,7 +155,7 @@ def test_a_version_that_does_not_count_is_thrown_away(job: Job) -> None:
         job.epoch_in(0)
     job.begin_epoch(0)
     [before] = job.environments()
-    job.history = (0, 1, 2)  # as a checkpoint would have it
+    job.past = Past((0, 1, 2), True)  # as a checkpoint would have it
     job.lose_worker(0)
     job.begin_epoch(0)
     assert job.count() == 2
@@ -158,9 +171,8 @@ def test_a_missing_delta_makes_a_new_copy_rebuild(job: Job) -> None:
     job.end_epoch()
     job.epoch_in(1, whole=True)
     job.storage.discard(TASK, 5)
-    job.history = (2, 4)  # of which nobody can get from 2 to 4 but by the whole state
     job.storage.write_full(TASK, 4, [{UID: ({"value": ("value", {"key": 50})}, None, None, None, None)}])
-    job.history = (4,)
+    job.past = whole_at(4)  # and the environment at 2 can't get there
     job.lose_worker(1)
     job.begin_epoch(0)
     assert job.count() == 50
@@ -299,7 +311,7 @@ def test_two_copies_at_once(at_four: Job, epochs: int) -> None:
     """Spark may do that: a task that is slow is run twice. The slower one may be too slow."""
     job = at_four
     slow = Copy(job.machine.plan.state_of(JOB, TASK, dict))
-    changes = slow.working.changes(TASK, None, job.history, job.storage)
+    changes = slow.working.load(TASK, job.past, job.storage)
     for version, piece in changes:
         if UID in piece:
             slow.backend.apply(piece[UID][0])
@@ -311,7 +323,7 @@ def test_two_copies_at_once(at_four: Job, epochs: int) -> None:
         assert list(changes) == [], "the other copy has written what this one was about to write"
         assert slow.content("key")["value"] == 4
     else:
-        with pytest.raises(OutdatedCopyError):
+        with pytest.raises(OutdatedError, match="is at version 5 now, not at 3"):
             next(changes)
     assert job.epoch_in(1) == 4 + epochs
 
@@ -355,7 +367,7 @@ def test_what_killed_processes_were_filling_is_deleted(job: Job) -> None:
     for path in (dead, alive):
         path.mkdir()
     job.end_epoch()
-    job.history = (0,)
+    job.past = NO_PAST
     job.lose_worker(0)
     job.epoch_in(0)
     job.begin_epoch(0)

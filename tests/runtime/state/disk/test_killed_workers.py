@@ -44,7 +44,7 @@ def run_and_kill(directory: Path, draw: random.Random) -> None:
 def content(plan: StatePlan, directory: Path) -> dict[int, object]:
     """What a new copy finds at the end of the history; timers are taken out."""
     copy = Copy(plan.state_of(JOB, TASK, dict))
-    copy.bring_up(history(directory), FolderStorage(open_folder(str(directory / "files"))))
+    copy.load(history(directory), FolderStorage(open_folder(str(directory / "files"))))
     found: dict[int, object] = {key: copy.content(key) for key in range(KEYS)}
     timers = []
     while (timer := copy.backend.event_timers.pop_due(2**40)) is not None:

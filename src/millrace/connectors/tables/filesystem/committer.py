@@ -127,6 +127,9 @@ class TableCommitter(Committer[Any]):
     def recover(self, job_id: str, committables: Sequence[Any], states: Sequence[WriterState]) -> None:
         self._files.recover(job_id, files_of(committables), states)
 
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[Any], states: Sequence[WriterState]) -> None:
+        self._files.sweep(job_id, epoch, files_of(committables), states)
+
     def close(self) -> None:
         self._files.close()
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from millrace.common.file_systems import open_file_system
 from millrace.connectors.file_system.committer import FileCommitter
-from millrace.connectors.file_system.part import PendingFile, discard_file, is_file
+from millrace.connectors.file_system.part import PendingFile
+from millrace.connectors.file_system.part_store import discard_file, is_file
 from millrace.connectors.tables.filesystem.format import FileTableFormat
 
 SizedFile = tuple[PendingFile, int]

@@ -49,10 +49,11 @@ class FileSystemFactory(TableFactory):
         )
 
     def sink(self, table: TableContext) -> TableSink:
-        format = table_format(table, self._layout(table))
+        layout = self._layout(table)
+        format = table_format(table, layout)
         if isinstance(format, MessageTableFormat):
             format = format.for_writing()
-        return FileSystemSink(table, self._layout(table), format)
+        return FileSystemSink(table, layout, format)
 
     @staticmethod
     def _layout(table: TableContext) -> Layout:

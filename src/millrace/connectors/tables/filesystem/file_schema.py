@@ -19,13 +19,13 @@ def file_schema(columns: Schema, format: str, table: str, none: tuple[type[DataT
     :raises ValueError: a column of such a type.
     """
     for column in columns:
-        for part in _parts(column.type):
+        for part in type_parts(column.type):
             if isinstance(part, (*_NONE, *none)):
                 raise ValueError(f"table {table}: {format} files have no type {part} (column '{column.name}')")
     return pa.schema([pa.field(each.name, arrow_type(each.type), each.type.is_nullable) for each in columns])
 
 
-def _parts(kind: DataType) -> list[DataType]:
+def type_parts(kind: DataType) -> list[DataType]:
     """A type and the types inside it."""
     if isinstance(kind, (t.ArrayType, t.MultisetType)):
         inner = [kind.element_type]
@@ -37,4 +37,4 @@ def _parts(kind: DataType) -> list[DataType]:
         inner = [kind.sql_type()]
     else:
         inner = []
-    return [kind, *(part for each in inner for part in _parts(each))]
+    return [kind, *(part for each in inner for part in type_parts(each))]

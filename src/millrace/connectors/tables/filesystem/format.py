@@ -14,6 +14,7 @@ from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.tables.filesystem.conform import conformed
+from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
@@ -141,8 +142,6 @@ class FileColumns:
         names = batch.schema.names
         for column in self._columns:
             if column.name not in names:
-                from millrace.relational.arrow import arrow_type
-
                 made.append(pa.nulls(batch.num_rows, arrow_type(column.type)))
                 continue
             found = batch.column(names.index(column.name))

@@ -12,7 +12,7 @@ from millrace.connectors.tables.filesystem.line_array import Quotes
 from millrace.connectors.tables.filesystem.messages import MessageTableFormat
 from millrace.connectors.tables.filesystem.orc import OrcTableFormat
 from millrace.connectors.tables.filesystem.parquet import ParquetTableFormat
-from millrace.formats.tables.registry import format_factory, format_names, format_options
+from millrace.formats.tables.registry import check_names, format_factory, format_names, format_options
 from millrace.relational.formats import FormatContext
 from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
@@ -55,12 +55,7 @@ def table_format(table: TableContext, layout: Layout) -> FileTableFormat:
 def _options(name: str, known: tuple[str, ...], given: Mapping[str, str], table: str) -> dict[str, str]:
     prefix = f"{name}."
     found = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
-    for key in found:
-        if key not in known:
-            raise TableException(
-                f"table {table}: format '{name}' has no option '{prefix}{key}'{did_you_mean(key, known)}; it has "
-                f"{', '.join(prefix + each for each in known)}"
-            )
+    check_names(found, known, f"table {table}: format '{name}'", prefix)
     return found
 
 

@@ -9,7 +9,8 @@ from pyarrow import fs
 
 from millrace.common.file_systems import Location
 from millrace.connectors.file_system.listing import list_files
-from millrace.connectors.file_system.part import PendingFile, discard_file
+from millrace.connectors.file_system.part import PendingFile
+from millrace.connectors.file_system.part_store import discard_file
 from millrace.connectors.tables.filesystem.committer import TableCommitter, Written, files_of
 
 

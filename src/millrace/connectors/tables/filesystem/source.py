@@ -107,14 +107,10 @@ class Reading(BulkFormat[Rows]):
 
     def open(self, split: FileSplit) -> SplitRecords[Rows]:
         records = self.format.open(split, self.wanted.in_files, self.filters)
-        if all(place == "file" for place, _, _ in self.wanted.parts):
-            order = [self._place(name) for _, name, _ in self.wanted.parts]
-            if order == list(range(len(self.wanted.in_files))):
-                return records
-        return _Widened(records, self._constants(split), self)
-
-    def _place(self, name: str) -> int:
-        return [column.name for column in self.wanted.in_files].index(name)
+        in_files = [column.name for column in self.wanted.in_files]
+        if in_files == [name if place == "file" else None for place, name, _ in self.wanted.parts]:
+            return records
+        return _Widened(records, self._constants(split), self.wanted)
 
     def _constants(self, split: FileSplit) -> dict[str, Any]:
         """Name or key -> the value that all rows of the file share."""
@@ -134,10 +130,11 @@ class Reading(BulkFormat[Rows]):
 class _Widened(SplitRecords[Rows]):
     """Rows of a file with columns that do not lie in it."""
 
-    def __init__(self, records: SplitRecords[Rows], constants: dict[str, Any], reading: Reading) -> None:
+    def __init__(self, records: SplitRecords[Rows], constants: dict[str, Any], wanted: Wanted) -> None:
         self._records = records
         self._constants = constants
-        self._reading = reading
+        self._parts = wanted.parts
+        self._places = {column.name: place for place, column in enumerate(wanted.in_files)}
 
     def read_batch(self) -> list[Rows] | None:
         found = self._records.read_batch()
@@ -146,9 +143,9 @@ class _Widened(SplitRecords[Rows]):
 
     def _widened(self, rows: Rows) -> Rows:
         columns = []
-        for place, name, kind in self._reading.wanted.parts:
+        for place, name, kind in self._parts:
             if place == "file":
-                columns.append(rows.batch.column(self._reading._place(name)))
+                columns.append(rows.batch.column(self._places[name]))
             elif place == "partition":
                 columns.append(constant(self._constants[name], kind, len(rows)))
             else:

@@ -50,7 +50,6 @@ class TableWriter(FileWriter[Any]):
         trigger: CommitTrigger | None,
     ) -> None:
         super().__init__(config, context, states)
-        self._context = context
         self._partitioner = partitioner
         self._reports = reports
         self._trigger = trigger
@@ -80,6 +79,7 @@ class TableWriter(FileWriter[Any]):
         # A file that was begun in an earlier epoch becomes visible only now.
         start = len(base.path.rstrip("/")) + 1
         finished = [file.target[start:].rpartition("/")[0] for file in files]
+        folders, self._folders = dict.fromkeys([*self._folders, *finished]), {}
         return [
             Written(
                 self._context.get_checkpoint_id(),
@@ -90,7 +90,7 @@ class TableWriter(FileWriter[Any]):
                 self._end_of_input or self._context.current_watermark() == _END,
                 tuple(files),
                 sizes,
-                tuple(dict.fromkeys([*self._folders, *finished])),
+                tuple(folders),
             )
         ]
 

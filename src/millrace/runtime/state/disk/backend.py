@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from millrace.runtime.state.backend import (
     EVENT_TIMERS,
@@ -18,6 +19,10 @@ from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.tables import Table
+
+if TYPE_CHECKING:
+    from millrace.runtime.state.disk.content import Head
+    from millrace.runtime.state.disk.writer import Writer
 
 Stored = DiskTable | DiskTimerQueue
 """What has its content in the store."""
@@ -87,3 +92,18 @@ class DiskStateBackend(KeyedStateBackend):
 def resident(delta: KeyedDelta) -> KeyedDelta:
     """The part of a delta that belongs to what is in memory only."""
     return {name: change for name, change in delta.items() if change[0] != TIMERS and change[0] not in DISK_TABLES}
+
+
+def flush_all(backends: Mapping[str, DiskStateBackend], writer: Writer, head: Head) -> None:
+    """Write the changes of a task's backends into its store; ``head`` then tells what the store holds.
+
+    :param backends: by the uid of their operators.
+    """
+    writer.map_number = head.map_number
+    for uid, backend in backends.items():
+        for name, stored in backend.stored().items():
+            if stored.pending():
+                stored.flush(writer, head.prefix((uid, name), stored.kind))
+                if isinstance(stored, DiskTimerQueue):
+                    head.timer_numbers[uid, name] = stored.next_number
+    head.map_number = writer.map_number

@@ -59,14 +59,12 @@ def read_head(get: Callable[[bytes], bytes | None]) -> Head:
     return head
 
 
-def leads_to(environment: Environment, history: tuple[int, ...]) -> bool:
-    """Whether the version of an environment is one of ``history``, or the one before. Raises ``UnusableError``."""
+def version_and_successor(environment: Environment) -> tuple[int | None, tuple[int | None, int] | None]:
+    """The version of an environment, and what ``note_successor`` has noted last. Raises ``UnusableError``."""
     try:
         with environment.read() as txn:
-            version, successor = read_head(txn.get).version, txn.get(_SUCCESSOR)
-            return version in history or (
-                successor is not None and pickle.loads(successor) == (version, history[0])
-            )
+            successor = txn.get(_SUCCESSOR)
+            return read_head(txn.get).version, None if successor is None else pickle.loads(successor)
     except Exception as error:  # of the store, or of what is in it
         raise UnusableError(f"{environment.path}: {error}") from error
 
@@ -110,9 +108,3 @@ def read_small(reader: Reader) -> Iterator[tuple[int, Any]]:
             yield version, piece
     for key, changes in list(reader.below(_CHANGES)):
         yield int.from_bytes(key[-8:], "big"), pickle.loads(changes)
-
-
-def read_small_changes(reader: Reader, version: int) -> Any:
-    """What a version changed in the small state, None if that is not known any more."""
-    record = reader.get(_CHANGES + version.to_bytes(8, "big"))
-    return None if record is None else pickle.loads(record)

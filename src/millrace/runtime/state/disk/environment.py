@@ -2,18 +2,24 @@
 
 Nothing is synced to disk: what a restart of the machine leaves behind is thrown away and rebuilt from the files of the
 checkpoint storage, so all that counts is that a killed process does no harm. LMDB sees to that.
+
+An environment begins with a small map and doubles it when it is full: a process has addresses for a hundred maps of a
+terabyte, and may have more tasks than that. While the map is changed nobody may read through it.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
-MAP_SIZE = 1 << (40 if sys.maxsize > 2**32 else 30)
-"""Most bytes of an environment: addresses that are set aside, neither memory nor disk."""
+MAP_SIZE = 1 << 30
+"""Bytes of the map of a new environment: addresses that are set aside, neither memory nor disk."""
+GROW_SECONDS = 60.0
+"""How long the map waits for those who read through it."""
 READERS = 512
 """Worker processes that may read one environment."""
 
@@ -37,10 +43,16 @@ class Environment:
 
         self.path = path
         self.failure: type[Exception] = lmdb.Error
+        self.full: type[Exception] = lmdb.MapFullError
+        """what a writing transaction raises when the map has to ``grow``"""
+        self._resized: type[Exception] = lmdb.MapResizedError
+        self._changed = threading.Condition()
+        """guards the map and the number of those who read"""
+        self._readers = 0
         try:
             self._env = lmdb.open(
                 path,
-                map_size=MAP_SIZE,
+                map_size=_map_size(path),
                 max_readers=READERS,
                 create=create,
                 sync=False,
@@ -57,7 +69,7 @@ class Environment:
             raise UnusableError(f"{path}: {error}") from error
 
     def _check(self) -> None:
-        with self._env.begin() as txn:
+        with self.read() as txn:
             if txn.get(_FORMAT) != FORMAT:
                 raise UnusableError(f"{self.path} has another format")
             if txn.get(_BOOT) != _boot_id():
@@ -66,13 +78,53 @@ class Environment:
         if os.path.getsize(os.path.join(self.path, "data.mdb")) < pages * self._env.stat()["psize"]:
             raise UnusableError(f"{self.path} is cut off")
 
-    def read(self) -> Any:
+    def begin(self) -> Any:
+        """A transaction that sees the content of this moment; to be given to ``end``."""
+        with self._changed:
+            try:
+                txn = self._env.begin()
+            except self._resized:
+                self._resize(0)  # as another process has done
+                txn = self._env.begin()
+            self._readers += 1
+            return txn
+
+    def end(self, txn: Any) -> None:
+        """A transaction of ``begin`` is of no use any more."""
+        txn.abort()
+        with self._changed:
+            self._readers -= 1
+            self._changed.notify_all()
+
+    @contextmanager
+    def read(self) -> Iterator[Any]:
         """A transaction that sees the content of this moment."""
-        return self._env.begin()
+        txn = self.begin()
+        try:
+            yield txn
+        finally:
+            self.end(txn)
 
     def write(self) -> Any:
         """The only writing transaction; waits for another one."""
-        return self._env.begin(write=True)
+        try:
+            return self._env.begin(write=True)
+        except self._resized:
+            with self._changed:
+                self._resize(0)
+            return self._env.begin(write=True)
+
+    def grow(self) -> None:
+        """Make the map twice as large. To be called by the one who writes, outside of a transaction."""
+        with self._changed:
+            self._resize(2 * self._env.info()["map_size"])
+
+    def _resize(self, size: int) -> None:
+        if not self._changed.wait_for(lambda: not self._readers, GROW_SECONDS):
+            raise TimeoutError(
+                f"{self.path} has to grow, but another run of its task has been reading it for {GROW_SECONDS:.0f} s"
+            )
+        self._env.set_mapsize(size)
 
     def forget_dead_readers(self) -> None:
         """Pages that killed processes were reading can be used again."""
@@ -104,6 +156,15 @@ def entries(txn: Any, start: bytes) -> Iterator[tuple[bytes, bytes]]:
     with txn.cursor() as cursor:
         if cursor.set_range(start):
             yield from cursor.iternext()
+
+
+def _map_size(path: str) -> int:
+    """As large as the content needs, and a power of two."""
+    try:
+        size = os.path.getsize(os.path.join(path, "data.mdb"))
+    except FileNotFoundError:
+        size = 0
+    return max(MAP_SIZE, 1 << size.bit_length())
 
 
 def _boot_id() -> bytes:

@@ -11,6 +11,8 @@ import shutil
 import time
 from contextlib import suppress
 
+from millrace.util.private_folder import NotPrivateError, make_private
+
 ABANDONED_SECONDS = 3_600.0
 """For how long a job may have no worker on this machine until its state here is deleted; it can be rebuilt."""
 _MARK = "in-use"
@@ -55,13 +57,10 @@ def _release_deleted() -> None:
 def _private(root: str) -> str:
     """The directory for the state of this user's jobs: others must not write what is unpickled here."""
     folder = os.path.join(root, f"millrace-state-{os.getuid()}")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    status = os.stat(folder)
-    if status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise PermissionError(
-            f"{folder} belongs to another user, or others may write to it: give set_db_storage_paths() a directory of "
-            f"your own"
-        )
+    try:
+        make_private(folder)
+    except NotPrivateError as error:
+        raise NotPrivateError(f"{error}: set_db_storage_paths() takes it") from None
     return folder
 
 

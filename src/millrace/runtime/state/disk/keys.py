@@ -14,6 +14,7 @@ import numbers
 import struct
 from collections.abc import Callable
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 from millrace.common.types import Row
@@ -58,6 +59,13 @@ def is_plain(value: Any, encoded: bytes) -> bool:
 def decode(encoded: bytes) -> Any:
     """The value of a plain part."""
     return _DECODERS[encoded[:1]](encoded)
+
+
+def decode_all(encoded: list[bytes]) -> list[Any]:
+    """``decode`` of each."""
+    if set(map(itemgetter(0), encoded)) == {_INT[0]}:
+        return [value for _, value in map(_AS_INT.unpack, encoded)]
+    return list(map(decode, encoded))
 
 
 def time_part(time: int) -> bytes:

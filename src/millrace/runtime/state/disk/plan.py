@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import ClassVar
 
 from millrace.runtime.state.disk.job_folder import delete_job_folder, job_folder
+from millrace.runtime.state.disk.local_folder import local_folders, warn_of_memory
 from millrace.runtime.state.disk.place import Place
 from millrace.runtime.state.disk.state import DiskState
 from millrace.runtime.state.working import Piece, WorkingState
@@ -29,7 +29,7 @@ def require_store() -> None:
 class OnDisk:
     """State on local disks.
 
-    :param paths: directories, among which tasks are divided; none for the system's one for temporary files.
+    :param paths: directories, among which tasks are divided; none for those of ``local_folders``.
     """
 
     in_memory: ClassVar[bool] = False
@@ -46,5 +46,9 @@ class OnDisk:
         for root in self._roots():
             delete_job_folder(root, job_id)
 
+    def warn_of_memory(self) -> None:
+        """Say so if the directories are memory in disguise."""
+        warn_of_memory(self._roots())
+
     def _roots(self) -> tuple[str, ...]:
-        return self.paths or (tempfile.gettempdir(),)
+        return self.paths or local_folders()

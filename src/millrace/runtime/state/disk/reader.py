@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
 from typing import Any
 
 from millrace.runtime.state.disk.environment import Environment
@@ -17,6 +18,7 @@ class Reader:
     def __init__(self, on_damage: Callable[[Exception], Exception]) -> None:
         self._on_damage = on_damage
         self._failure: type[Exception] = UnboundLocalError
+        self._environment: Environment | None = None
         self._txn: Any = None
         self._get: Callable[[bytes], bytes | None] = _nothing
 
@@ -24,14 +26,14 @@ class Reader:
         """See the content of this moment."""
         self.end()
         self._failure = environment.failure
-        self._txn = environment.read()
+        self._environment, self._txn = environment, environment.begin()
         self._get = self._txn.get
 
     def end(self) -> None:
         """Let go of what is seen, so that others can use its space again."""
-        if self._txn is not None:
-            self._txn.abort()
-            self._txn, self._get = None, _nothing
+        if self._environment is not None:
+            self._environment.end(self._txn)
+            self._environment, self._txn, self._get = None, None, _nothing
 
     def get(self, key: bytes) -> bytes | None:
         try:
@@ -54,6 +56,21 @@ class Reader:
                         if not key.startswith(base):
                             return
                         yield key, record
+        except self._failure as error:
+            raise self._on_damage(error) from error
+
+    def runs(self, base: bytes, size: int) -> Iterator[list[tuple[bytes, bytes]]]:
+        """As ``below``, so many at a time."""
+        if self._txn is None:
+            return
+        try:
+            with self._txn.cursor() as cursor:
+                entries = cursor.iternext() if cursor.set_range(base) else iter(())
+                while run := list(islice(entries, size)):
+                    if not run[-1][0].startswith(base):
+                        run = list(takewhile(lambda entry: entry[0].startswith(base), run))
+                        entries = iter(())
+                    yield run
         except self._failure as error:
             raise self._on_damage(error) from error
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from millrace.runtime.pickling import dumps
@@ -33,6 +34,26 @@ def encode_value(value: Any) -> bytes:
 
 def decode_value(payload: bytes) -> Any:
     return pickle.loads(payload) if payload[0] == _PICKLED else marshal.loads(payload)
+
+
+def encode_values(values: list[Any]) -> list[bytes]:
+    """``encode_value`` of each."""
+    if _PLAIN.issuperset(map(type, values)):
+        dumps_plain = marshal.dumps
+        return [dumps_plain(value, _MARSHAL_VERSION) for value in values]
+    return list(map(encode_value, values))
+
+
+def decode_values(payloads: list[bytes]) -> list[Any]:
+    """``decode_value`` of each."""
+    if _PICKLED in set(map(itemgetter(0), payloads)):
+        return list(map(decode_value, payloads))
+    return list(map(marshal.loads, payloads))
+
+
+def any_shared(records: list[bytes]) -> bool:
+    """Whether one of the records is shared."""
+    return SHARED in set(map(itemgetter(0), records))
 
 
 def find(record: bytes, identity: Any) -> bytes | None:

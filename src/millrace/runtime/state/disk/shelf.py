@@ -42,6 +42,14 @@ class Shelf:
         for key, record in self.reader.below(self.prefix + base):
             yield key[length:], record
 
+    def runs(self, size: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        """(keys without the prefix, records) of the whole table, so many at a time; nothing may change meanwhile."""
+        if self.prefix is None:
+            return
+        length = len(self.prefix)
+        for run in self.reader.runs(self.prefix, size):
+            yield [key[length:] for key, _ in run], [record for _, record in run]
+
     def first(self, start: bytes) -> bytes | None:
         """The first key (without the prefix) that is ``start`` or later, None without."""
         if self.prefix is None:

@@ -1,8 +1,8 @@
 """The state of one copy of a task: what its operators keep on disk, brought to the version that an epoch starts from.
 
-The environment on disk holds the content as of the end of one completed epoch, its version. What copies have done since
-is in their memory and in the deltas of the checkpoint storage. It gets into the environment before an epoch, when it is
-known to count, by whichever copy is about to run; the others find it there.
+The environment on disk holds the content as of the end of one completed epoch, its version. What a copy has done since
+is in its memory and in the deltas of the checkpoint storage. It gets into the environment before the next epoch, when
+it is known to count. A new copy begins with what is there, if that is a version that counts.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.disk.backend import DiskStateBackend, resident
+from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all, resident
 from millrace.runtime.state.disk.content import (
-    leads_to,
     note_successor,
     prefix_of,
     read_head,
     read_small,
-    read_small_changes,
+    version_and_successor,
     write_head,
     write_small_changes,
     write_small_whole,
@@ -33,19 +32,26 @@ from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
 from millrace.runtime.state.disk.writer import BATCH, Writer
 from millrace.runtime.state.state_time import StateTime
-from millrace.runtime.state.working import OutdatedCopyError, Piece, WorkingState, catch_up, rebuild
+from millrace.runtime.state.working import Piece, WorkingState, back_to, rebuild
 from millrace.runtime.storage import StateStorage, TaskId
-from millrace.runtime.versions import INITIAL
+from millrace.runtime.versions import INITIAL, Past
 
 SPILL_ENTRIES = 200_000
 """Changes that may wait in memory while state is loaded."""
 
 
+class OutdatedError(RuntimeError):
+    """Another copy of the task is further: this one does an epoch that nobody waits for."""
+
+
 class DiskState(WorkingState):
-    """
+    """Between epochs it rests: changes get into the store with an epoch that counts, and must be of no later one.
+
     :param place: the directory that the copies of the task share.
     :param small: gives the state of the task but for its keyed state.
     """
+
+    rests = True
 
     def __init__(self, place: Place, small: Callable[[], Piece]) -> None:
         self._place = place
@@ -60,6 +66,8 @@ class DiskState(WorkingState):
         """its version"""
         self._since: list[tuple[int, Piece]] = []
         """(version, changes of what is not on disk) of the versions since"""
+        self._at = INITIAL
+        """the version of this copy"""
         self._whole_was_taken = False
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
@@ -71,39 +79,29 @@ class DiskState(WorkingState):
 
     # -- before an epoch ------------------------------------------------------------------------------------------
 
-    def changes(
-        self, task: TaskId, version: int | None, history: tuple[int, ...], storage: StateStorage
-    ) -> Iterator[tuple[int, Piece]]:
+    def load(self, task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
         if not self._backends:  # a task without keyed state
-            yield from rebuild(task, history, storage) if version is None else catch_up(task, version, history, storage)
+            yield from rebuild(task, past, storage)
             return
-        if version is None:
-            steps = self._load(task, history, storage)
-        else:
-            steps = self._catch_up(task, version, history, storage)
-        for newer, piece in steps:
+        for newer, piece in self._load(task, past, storage):
             yield newer, piece
             if self._published and self._pending() > SPILL_ENTRIES:
                 self._flush(newer)
-        unfinished = self._environment is not None and (self._since or not self._published)
-        if unfinished or self._pending():
-            self._flush(history[-1])
+        self._write_what_counts(past.versions[-1])
 
-    def _load(
-        self, task: TaskId, history: tuple[int, ...], storage: StateStorage
-    ) -> Iterator[tuple[int, Piece]]:
-        """For a new copy."""
-        found = self._find(history)
+    def _load(self, task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
+        found = self._find(task, past, storage)
         if found is None:
-            yield from rebuild(task, history, storage)
+            yield from rebuild(task, past, storage)
             return
-        base = self._see(found)
-        newer = [version for version in history if version > base]
+        environment, past = found
+        base = self._see(environment)
+        newer = [version for version in past.versions if version > base]
         try:
             first = [storage.read_delta(task, version) for version in newer[:1]]
         except KeyError:  # what leads on from here was deleted
-            self._withdraw(found)
-            yield from rebuild(task, history, storage)
+            self._withdraw(environment)
+            yield from rebuild(task, past, storage)
             return
         yield from read_small(self._reader)
         for version, delta in zip(newer, first):
@@ -111,31 +109,28 @@ class DiskState(WorkingState):
         for version in newer[1:]:
             yield self._noted(version, storage.read_delta(task, version))
 
-    def _catch_up(
-        self, task: TaskId, version: int, history: tuple[int, ...], storage: StateStorage
-    ) -> Iterator[tuple[int, Piece]]:
-        """For a copy that has run before."""
-        found = self._find(history) if version in history else None
-        if found is not None:
-            self._look_again(found, version)
-        elif self._environment is not None:
-            raise OutdatedCopyError  # it has lost what its changes belong to
-        base = self._base or INITIAL
-        for newer in history:
-            if version < newer <= base:
-                known = read_small_changes(self._reader, newer)
-                yield newer, known or _without_stored(_delta(task, newer, storage))
-        for newer, delta in catch_up(task, max(version, base), history, storage):
-            yield self._noted(newer, delta)
+    def goes_on(self) -> bool:
+        if not self._backends:
+            return True
+        environment = self._environment
+        try:
+            if environment is not None:
+                if self._published and self._place.current() != environment.path:
+                    return False
+                self._reader.begin(environment)
+                if read_head(self._reader.get).version != self._base:
+                    return False
+            self._write_what_counts(self._at)
+        except OutdatedError:
+            return False
+        return True
 
-    def _look_again(self, found: Environment, version: int) -> None:
-        """See the environment as it is now."""
-        if found is self._environment:
-            self._reader.begin(found)
-            if read_head(self._reader.get).version == self._base:
-                return
-        if version > self._see(found):
-            raise OutdatedCopyError  # its changes are in memory no more, and not there either
+    def _write_what_counts(self, version: int) -> None:
+        """All changes so far, which lead to this version, belong to epochs that count."""
+        self._at = version
+        unfinished = self._environment is not None and (self._since or not self._published)
+        if unfinished or self._pending():
+            self._flush(version)
 
     def _noted(self, version: int, delta: Piece) -> tuple[int, Piece]:
         if self._environment is not None:
@@ -144,8 +139,9 @@ class DiskState(WorkingState):
 
     # -- after an epoch -------------------------------------------------------------------------------------------
 
-    def finish(self, version: int, delta: Piece) -> None:
-        self._noted(version, delta)
+    def finish(self, version: int, delta: Piece | None) -> None:
+        if delta is not None:
+            self._at, _ = self._noted(version, delta)
         environment = self._environment
         if environment is not None and not self._published:
             # The state of another job, which does not fit into memory. Should the epoch fail, nobody will use it.
@@ -164,8 +160,8 @@ class DiskState(WorkingState):
 
     # -- the environment ------------------------------------------------------------------------------------------
 
-    def _find(self, history: tuple[int, ...]) -> Environment | None:
-        """The environment that all copies share, if it has a version that counts."""
+    def _find(self, task: TaskId, past: Past, storage: StateStorage) -> tuple[Environment, Past] | None:
+        """The environment that all copies share, if it has a version that counts, and what has come since."""
         if self._place.current() is None:
             return None
         with self._place.lock():
@@ -174,12 +170,16 @@ class DiskState(WorkingState):
                 return None
             try:
                 environment = open_environment(path)
-                if leads_to(environment, history):
-                    return environment
+                version, successor = version_and_successor(environment)
             except UnusableError:
-                pass
+                self._place.withdraw(path)
+                return None
+        past = back_to(task, past, storage, version)
+        if version in past.versions or successor == (version, past.versions[0]):
+            return environment, past
+        with self._place.lock():
             self._place.withdraw(path)
-            return None
+        return None
 
     def _see(self, environment: Environment, published: bool = True) -> int:
         """Let the tables read an environment as it is now, without changes; its version."""
@@ -226,22 +226,16 @@ class DiskState(WorkingState):
         environment.forget_dead_readers()
         with Writer(environment, at_once=self._published and self._pending() <= BATCH) as writer:
             head = read_head(writer.get)
-            writer.map_number = head.map_number
             if self._published and head.version != self._base:
                 if head.version == version:
                     return  # another copy of the task was faster, and has written the same
-                raise OutdatedCopyError
+                raise OutdatedError(f"{environment.path} is at version {head.version} now, not at {self._base}")
             if not writer.at_once:
                 head.version = None
                 write_head(writer, head)
                 writer.commit()
-            for uid, backend in self._backends.items():
-                for name, stored in backend.stored().items():
-                    if stored.pending():
-                        stored.flush(writer, head.prefix((uid, name), stored.kind))
-                        if isinstance(stored, DiskTimerQueue):
-                            head.timer_numbers[uid, name] = stored.next_number
-            head.version, head.map_number = version, writer.map_number
+            flush_all(self._backends, writer, head)
+            head.version = version
             if version is not None and not (self._published and write_small_changes(writer, head, self._since)):
                 write_small_whole(writer, head, self._whole_small())
             write_head(writer, head)
@@ -271,14 +265,6 @@ class DiskState(WorkingState):
             f"the keyed state in {environment.path} can't be read ({error}); it was deleted, and the next attempt will "
             f"rebuild it from the files of the job"
         )
-
-
-def _delta(task: TaskId, epoch: int, storage: StateStorage) -> Piece:
-    try:
-        delta: Piece = storage.read_delta(task, epoch)
-    except KeyError:
-        raise OutdatedCopyError from None
-    return delta
 
 
 def _without_stored(delta: Piece) -> Piece:

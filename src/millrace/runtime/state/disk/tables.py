@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from millrace.runtime.state.address import Scoped
-from millrace.runtime.state.disk.keys import is_plain, part
+from millrace.runtime.state.disk.keys import decode_all, is_plain, part
 from millrace.runtime.state.disk.reader import Reader
-from millrace.runtime.state.disk.records import decode_value, encode_value
+from millrace.runtime.state.disk.records import (
+    any_shared,
+    decode_value,
+    decode_values,
+    encode_value,
+    encode_values,
+)
 from millrace.runtime.state.disk.shelf import Shelf, contents, in_order
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, Table, ValueTable
@@ -138,13 +146,21 @@ class DiskRows(MutableMapping[Any, Any]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def everything(self) -> Iterator[tuple[Any, Any]]:
-        """All (address, value); the rows must not change meanwhile."""
+    def pieces(self) -> Iterator[dict[Any, Any]]:
+        """All rows in parts; they must not change meanwhile."""
         changes = self.changes
-        yield from ((at, value) for at, value in changes.items() if value is not ABSENT)
-        yield from (
-            (at, decode_value(payload)) for at, payload in contents(self._shelf.below(b"")) if at not in changes
-        )
+        changed = iter([(at, value) for at, value in changes.items() if value is not ABSENT])
+        while some := dict(islice(changed, PIECE)):
+            yield some
+        for keys, records in self._shelf.runs(PIECE):
+            if any_shared(records):
+                found = {at: decode_value(payload) for at, payload in contents(zip(keys, records))}
+            else:
+                found = dict(zip(decode_all(keys), decode_values(records)))
+            if changes:
+                found = {at: value for at, value in found.items() if at not in changes}
+            if found:
+                yield found
 
     def forget_reads(self) -> None:
         self._read.clear()
@@ -175,19 +191,30 @@ class DiskValueTable(DiskTable, ValueTable):
         self.rows.forget_reads()
 
     def flush(self, writer: Writer, prefix: bytes) -> None:
-        changes, puts = self.rows.changes, []
-        for encoded, at in in_order(changes):
-            key, value = prefix + encoded, changes[at]
+        changes = self.rows.changes
+        ordered = in_order(changes)
+        for start in range(0, len(ordered), TOGETHER):
+            self._flush(writer, prefix, ordered[start : start + TOGETHER])
+
+    def _flush(self, writer: Writer, prefix: bytes, ordered: list[tuple[bytes, Any]]) -> None:
+        """Write the changes at some addresses, which come with their parts of keys."""
+        values = list(map(self.rows.changes.__getitem__, map(itemgetter(1), ordered)))
+        if type(ABSENT) not in set(map(type, values)) and set(map(type, map(itemgetter(1), ordered))) == {int}:
+            writer.put_all(list(zip([prefix + encoded for encoded, _ in ordered], encode_values(values))))
+            return
+        puts = []
+        for (encoded, at), value in zip(ordered, values):
+            key = prefix + encoded
             if value is ABSENT:
                 writer.remove(key, at)
             elif at.__class__ is int or is_plain(at, encoded):
                 puts.append((key, encode_value(value)))
-                if len(puts) == TOGETHER:
-                    writer.put_all(puts)
-                    puts = []
             else:
                 writer.put_shared(key, at, encode_value(value))
         writer.put_all(puts)
 
     def everything(self) -> Iterator[tuple[Any, Any, int]]:
-        return ((at, value, 1) for at, value in self.rows.everything())
+        return ((at, value, 1) for piece in self.pieces() for at, value in piece.items())
+
+    def pieces(self) -> Iterator[dict[Any, Any]]:
+        return self.rows.pieces()

@@ -34,8 +34,8 @@ class DiskTimerQueue(TimerQueue):
     def __init__(self, reader: Reader) -> None:
         super().__init__()
         self.shelf = Shelf(reader)
-        self._changed: set[TimerId] = set()
-        """timers that are set or gone other than in the store"""
+        self._changed: dict[TimerId, bool] = {}
+        """timers that are set or gone other than in the store -> whether they may be in it"""
         self._stored: set[TimerId] = set()
         """some that are known to be as they are in the store"""
         self._unread = _BEFORE_ALL
@@ -49,20 +49,20 @@ class DiskTimerQueue(TimerQueue):
         if self.closed or self._is_set(timer):
             return
         self._add(timer, self._next)
-        self._dirty.add(timer)
-        self._changed.add(timer)
+        self._dirty.setdefault(timer, False)
+        self._changed.setdefault(timer, False)
 
     def delete(self, timestamp: int, at: Any) -> None:
         timer = (timestamp, at)
         if self._is_set(timer):
             self._order.pop(timer, None)
-            self._dirty.add(timer)
-            self._changed.add(timer)
+            self._gone(timer)
+            self._compact()
 
     def clear(self) -> None:
         everything = [timer for timer, _ in self._everything()]
-        self._dirty.update(everything)
-        self._changed.update(everything)
+        for timer in everything:
+            self._gone(timer)
         self._order.clear()
         self._heap.clear()
         self._unread = _NEVER
@@ -73,13 +73,17 @@ class DiskTimerQueue(TimerQueue):
 
     def pop_due(self, time: int) -> TimerId | None:
         self._read_due(time)
-        timer = super().pop_due(time)
-        if timer is not None:
-            self._changed.add(timer)
-        return timer
+        return super().pop_due(time)
 
     def times(self, at: Any) -> list[int]:
         return sorted(time for (time, address), _ in self._everything() if address == at)
+
+    def _gone(self, timer: TimerId) -> None:
+        super()._gone(timer)
+        if self._changed.get(timer, True):
+            self._changed[timer] = True
+        else:
+            del self._changed[timer]
 
     def _is_set(self, timer: TimerId) -> bool:
         if timer in self._order:
@@ -125,7 +129,7 @@ class DiskTimerQueue(TimerQueue):
     def apply(self, changes: Iterable[tuple[TimerId, int | None]]) -> None:
         changes = list(changes)
         super().apply(changes)
-        self._changed.update(timer for timer, _ in changes)
+        self._changed.update((timer, True) for timer, _ in changes)
 
     def entries(self) -> list[tuple[TimerId, int | None]]:
         return list(self._everything())

@@ -32,7 +32,7 @@ class Writer:
 
     def __exit__(self, kind: object, *error: object) -> None:
         if kind is None:
-            self._txn.commit()
+            self._commit()
         else:
             self._txn.abort()
 
@@ -40,10 +40,38 @@ class Writer:
         self._txn = self._environment.write()
         self._cursor = self._txn.cursor()
         self._written = 0
+        self._steps: list[Callable[[], None]] = []
+        """what the transaction has done"""
+
+    def _do(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except self._environment.full:
+            self._txn.abort()
+            self._grow()
+            self._do(step)
+        else:
+            self._steps.append(step)
+
+    def _grow(self) -> None:
+        """The transaction is lost: make the map larger and do its steps again."""
+        steps, written = self._steps, self._written
+        self._environment.grow()
+        self._begin()
+        self._written = written
+        for step in steps:
+            self._do(step)
+
+    def _commit(self) -> None:
+        try:
+            self._txn.commit()
+        except self._environment.full:
+            self._grow()
+            self._commit()
 
     def commit(self) -> None:
         """Let everybody see what was written so far, and go on."""
-        self._txn.commit()
+        self._commit()
         self._begin()
 
     def _wrote(self, count: int) -> None:
@@ -68,17 +96,23 @@ class Writer:
 
     def put_all(self, entries: list[tuple[bytes, bytes]]) -> None:
         """Store payloads under keys that tell all, in the order of keys."""
-        self._cursor.putmulti(entries)
+        self._do(lambda: self._put_all(entries))
         self._wrote(len(entries))
+
+    def _put_all(self, entries: list[tuple[bytes, bytes]]) -> None:
+        self._cursor.putmulti(entries)
 
     def put(self, key: bytes, payload: bytes) -> None:
         """Store one payload under a key that tells all."""
-        self._txn.put(key, payload)
+        self._put(key, payload)
         self._wrote(1)
+
+    def _put(self, key: bytes, record: bytes) -> None:
+        self._do(lambda: self._txn.put(key, record))
 
     def put_shared(self, key: bytes, identity: Any, payload: bytes) -> None:
         """Store a payload under a key that others may have, too."""
-        self._txn.put(key, with_payload(self.get(key), identity, payload))
+        self._put(key, with_payload(self.get(key), identity, payload))
         self._wrote(1)
 
     def remove(self, key: bytes, identity: Any) -> None:
@@ -115,6 +149,6 @@ class Writer:
     def _remove(self, key: bytes, record: bytes, is_removed: Callable[[Any], bool]) -> None:
         left = without(record, is_removed) if record[0] == SHARED else None
         if left is None:
-            self._txn.delete(key)
+            self._do(lambda: self._txn.delete(key))
         else:
-            self._txn.put(key, left)
+            self._put(key, left)

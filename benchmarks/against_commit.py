@@ -1,0 +1,193 @@
+"""Whether one machine got slower: this tree against an earlier commit, in processor time of all processes, in turn;
+and the most memory that all of them take for a job of 128 subtasks.
+
+Each side runs in a process of its own, on its own code and its own programs; pairs alternate, so that a machine whose
+speed changes hits both. Prints the median ratio (this tree / the commit) of each work with the 95 % interval of the
+median, and fails if a whole interval lies beyond the limit.
+
+    python -m benchmarks.against_commit --commit 5f28f77
+    python -m benchmarks.against_commit --work wide --pairs 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT, MEMORY_LIMIT = 1.05, 1.5
+NEXMARK = ("q0", "q1", "q5", "q7", "q8", "q11", "q16", "q18")
+
+# -- one side ---------------------------------------------------------------------------------------------------------
+
+
+def keyed(session: Any, directory: str) -> None:
+    from benchmarks.programs import CountAndSum, keyed_process
+    from millrace.common.configuration import Configuration
+    from millrace.datastream import StreamExecutionEnvironment
+
+    configuration = Configuration()
+    configuration.set_integer("millrace.epoch.max-records", 50_000)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration, session)
+    env.set_parallelism(2)
+    stream = keyed_process(env, directory, CountAndSum())
+    with stream.execute_and_collect() as results:
+        assert sum(count for _, count, _ in results) == 1_000_000
+
+
+def windows(session: Any, directory: str) -> None:
+    from millrace.common import Duration, TimestampAssigner, WatermarkStrategy
+    from millrace.common.time import Time
+    from millrace.datastream import StreamExecutionEnvironment
+    from millrace.datastream.connectors.file_system import FileSource
+    from millrace.datastream.formats.parquet import ParquetColumnarRowInputFormat
+    from millrace.datastream.window import TumblingEventTimeWindows
+
+    class ByValue(TimestampAssigner):
+        def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+            return int(value[1])
+
+    env = StreamExecutionEnvironment.get_execution_environment(None, session)
+    env.set_parallelism(2)
+    source = FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(None), directory).build()
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(1000))
+    events = env.from_source(source, strategy.with_timestamp_assigner(ByValue()), "events")
+    keyed_stream = events.map(lambda row: (row[0], row[1])).key_by(lambda row: row[0])
+    counts = keyed_stream.window(TumblingEventTimeWindows.of(Time.milliseconds(100))).reduce(
+        lambda a, b: (a[0], a[1] + b[1])
+    )
+    with counts.execute_and_collect() as results:
+        assert sum(1 for _ in results) > 0
+
+
+def epochs(session: Any, directory: str) -> None:
+    from benchmarks.epoch_latency import millrace_beats
+
+    millrace_beats(session, 60)
+
+
+def nexmark(session: Any, directory: str) -> None:
+    from benchmarks.nexmark.__main__ import timed
+    from benchmarks.nexmark.events import Settings
+    from benchmarks.nexmark.session import environment
+
+    tables = environment(Settings(events=300_000))
+    for name in NEXMARK:
+        timed(tables, name, 0)
+
+
+def start(session: Any, directory: str) -> None:
+    """Nothing: the time of this work is that of the whole process up to its first row."""
+
+
+def wide(session: Any, directory: str) -> None:
+    """As many subtasks as a large cluster would have."""
+    from benchmarks.programs import RunningCountAndSum, keyed_process
+    from millrace.common.configuration import Configuration
+    from millrace.datastream import StreamExecutionEnvironment
+
+    configuration = Configuration()
+    configuration.set_integer("millrace.epoch.max-records", 4_000)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration, session)
+    env.set_parallelism(128)
+    keyed_process(env, directory, RunningCountAndSum()).filter(lambda result: False).print()
+    env.execute()
+
+
+WORKS = {"keyed": keyed, "windows": windows, "epochs": epochs, "nexmark": nexmark, "start": start, "wide": wide}
+
+
+def run_side(work: str, directory: str) -> None:
+    """Run a work once to warm up and once to measure; prints the processor seconds, for ``wide`` the megabytes."""
+    from benchmarks.memory import PeakMemory
+    from benchmarks.nexmark.cpu import cpu_seconds
+    from millrace.spark.session import local_session
+
+    if work == "start":
+        from millrace.datastream import StreamExecutionEnvironment
+
+        env = StreamExecutionEnvironment.get_execution_environment()
+        env.set_parallelism(2)
+        words = env.from_collection(["to be", "or not"]).flat_map(lambda line: line.split())
+        with words.map(lambda word: (word, 1)).key_by(lambda pair: pair[0]).sum(1).execute_and_collect() as found:
+            assert len(list(found)) == 4
+        print(json.dumps(cpu_seconds()), flush=True)
+        return
+    session = local_session(2)
+    if work == "wide":
+        with PeakMemory() as memory:
+            wide(session, directory)
+        print(json.dumps(memory.peak_mb), flush=True)
+        return
+    WORKS[work](session, directory)
+    began = cpu_seconds()
+    WORKS[work](session, directory)
+    print(json.dumps(cpu_seconds() - began), flush=True)
+
+
+# -- both -------------------------------------------------------------------------------------------------------------
+
+
+def measured(tree: str, work: str, directory: str) -> float:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.join(tree, "src"), tree])}
+    command = [sys.executable, os.path.abspath(__file__), "--side", work, "--input", directory]
+    done = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return float(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def interval(ratios: list[float]) -> tuple[float, float]:
+    """The 95 % interval of the median, by the order of the values (of seven pairs: the smallest and the largest)."""
+    ratios = sorted(ratios)
+    count = len(ratios)
+    below = max(0, int(count / 2 - 0.98 * count**0.5))
+    return ratios[below], ratios[count - 1 - below]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--commit", default="5f28f77")
+    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--work", nargs="*", default=list(WORKS), choices=list(WORKS))
+    parser.add_argument("--side", choices=list(WORKS), help=argparse.SUPPRESS)
+    parser.add_argument("--input", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.side is not None:
+        run_side(given.side, given.input)
+        return 0
+    slower = []
+    with tempfile.TemporaryDirectory() as directory:
+        before, files = os.path.join(directory, "before"), os.path.join(directory, "files")
+        os.mkdir(before)
+        archive = subprocess.run(["git", "archive", given.commit], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+        subprocess.run(["tar", "-x"], cwd=before, input=archive.stdout, check=True)
+        from benchmarks.events import write_events
+
+        write_events(files, 1_000_000, 10_000, 10)
+        for work in given.work:
+            limit, unit = (MEMORY_LIMIT, "MB") if work == "wide" else (LIMIT, "s")
+            ratios = []
+            for pair in range(given.pairs):
+                trees = [ROOT, before] if pair % 2 else [before, ROOT]
+                taken = {tree: measured(tree, work, files) for tree in trees}
+                ratios.append(taken[ROOT] / taken[before])
+                print(f"{work} {pair + 1}: {taken[ROOT]:.2f} {unit}, before {taken[before]:.2f} {unit}", flush=True)
+                time.sleep(0.5)
+            low, high = interval(ratios)
+            middle = statistics.median(ratios)
+            print(f"{work}: {middle:.3f} of before, 95 % of medians between {low:.3f} and {high:.3f}")
+            if low > limit:
+                slower.append(work)
+    if slower:
+        print(f"beyond the limit ({LIMIT}, memory {MEMORY_LIMIT}): {', '.join(slower)}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

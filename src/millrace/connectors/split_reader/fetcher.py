@@ -1,0 +1,131 @@
+"""The thread in which a ``SplitReader`` works."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from millrace.common.source import split_id
+from millrace.connectors.split_reader.contract import SplitBatch, SplitReader
+from millrace.connectors.threads import Cancelled, end_thread
+
+T = TypeVar("T")
+SplitT = TypeVar("SplitT")
+Command = Callable[[Any], None]
+
+
+class Fetcher(Generic[T, SplitT]):
+    """Fetches until so many records, or bytes, wait to be taken. One thread, from the first split to ``close``."""
+
+    def __init__(self, make: Callable[[], SplitReader[T, SplitT]], records: int, size: int) -> None:
+        """:param make: makes the reader, in the thread. ``records``, ``size`` (bytes): how much may wait."""
+        self._make = make
+        self._most_records, self._most_size = records, size
+        self._changed = threading.Condition()
+        self._waiting: deque[SplitBatch[T, SplitT]] = deque()
+        self._records = self._size = 0
+        self._commands: list[Command] = []
+        self._open: set[str] = set()
+        """names of the splits that are not fetched to their end"""
+        self._reader: SplitReader[T, SplitT] | None = None
+        self._error: BaseException | None = None
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def add(self, splits: Sequence[SplitT]) -> None:
+        with self._changed:
+            self._open.update(map(split_id, splits))
+        self.tell(lambda reader: reader.handle_splits_changes(splits))
+
+    def tell(self, command: Command) -> None:
+        """Let the thread call this with its reader, between two fetches."""
+        with self._changed:
+            self._commands.append(command)
+            self._changed.notify_all()
+            reader = self._reader
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="millrace-fetcher", daemon=True)
+            self._thread.start()
+        elif reader is not None:
+            reader.wake_up()
+
+    def take(self, seconds: float) -> SplitBatch[T, SplitT] | None:
+        """The next batch, None if there is none within that time. Raises what went wrong in the thread."""
+        with self._changed:
+            if not self._waiting and self._error is None:
+                self._changed.wait(seconds)
+            if self._waiting:
+                batch = self._waiting.popleft()
+                self._records -= len(batch.records)
+                self._size -= batch.size
+                self._changed.notify_all()
+                return batch
+            if self._error is not None:
+                raise self._error
+            return None
+
+    def close(self) -> None:
+        """End the thread; it closes its reader itself."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+            reader = self._reader
+        if self._thread is not None:
+            if reader is not None:
+                reader.wake_up()
+            end_thread(self._thread)
+
+    def _run(self) -> None:
+        reader: SplitReader[T, SplitT] | None = None
+        try:
+            reader = self._make()
+            with self._changed:
+                self._reader = reader
+            while self._is_wanted():
+                for command in self._take_commands():
+                    command(reader)
+                self._put(reader.fetch() if self._open else ())
+        except Cancelled:
+            pass
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            with self._changed:
+                self._reader = None
+            try:
+                if reader is not None:
+                    reader.close()
+            except BaseException as error:
+                self._fail(error)
+
+    def _is_wanted(self) -> bool:
+        """Wait until there is something to do, and room for it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing or self._commands or (self._open and self._has_room()))
+            return not self._closing
+
+    def _has_room(self) -> bool:
+        return self._records < self._most_records and self._size < self._most_size
+
+    def _take_commands(self) -> list[Command]:
+        with self._changed:
+            commands, self._commands = self._commands, []
+            return commands
+
+    def _put(self, batches: Sequence[SplitBatch[T, SplitT]]) -> None:
+        with self._changed:
+            for batch in batches:
+                self._waiting.append(batch)
+                self._records += len(batch.records)
+                self._size += batch.size
+                if batch.left is None:
+                    self._open.discard(batch.split_id)
+            self._changed.notify_all()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            if not self._closing:
+                self._error = self._error or error
+                self._changed.notify_all()

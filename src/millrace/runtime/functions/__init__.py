@@ -1,0 +1,1 @@
+"""Python functions of tables, called by streaming operators and by Spark's batch tasks alike."""

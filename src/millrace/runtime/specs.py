@@ -1,0 +1,207 @@
+"""What operators do, one frozen description per operator of the runtime.
+
+The name of a description is the name of the public method. It goes unchanged from the program into the job:
+``runtime/operators/making.py`` makes the operator of the same name, and who must know on the driver whether something
+reads, commits or keeps windows asks the description.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from millrace.common.sink import Committer
+from millrace.common.sink import Sink as SinkContract
+from millrace.common.source import Source as SourceContract
+from millrace.common.typeinfo import TypeInformation
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.datastream import functions
+from millrace.datastream.state import MapStateDescriptor
+from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.windows.strategy import WindowStrategy
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Base of all descriptions."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """What it consists of: the arguments of its operator."""
+        return tuple(getattr(self, part.name) for part in fields(self))
+
+    def for_tasks(self) -> Spec:
+        """The description as tasks need it."""
+        return self
+
+
+@dataclass(frozen=True)
+class ReadsSplits(Spec):
+    """Base of those whose operator reads splits that the driver hands out."""
+
+
+@dataclass(frozen=True)
+class Commits(Spec):
+    """Base of those that write into a sink, which may have a second phase."""
+
+    sink: SinkContract[Any]
+
+    def committer(self) -> Committer[Any] | None:
+        """The second phase; None for a sink without."""
+        return self.sink.create_committer()
+
+
+@dataclass(frozen=True)
+class Source(ReadsSplits):
+    """``from_source`` and everything built on it."""
+
+    source: SourceContract[Any, Any]
+    strategy: WatermarkStrategy
+
+    def for_tasks(self) -> Spec:
+        """Sources leave at home what only their enumerators use."""
+        return replace(self, source=self.source.for_readers())
+
+
+@dataclass(frozen=True)
+class Map(Spec):
+    function: functions.MapFunction
+
+
+@dataclass(frozen=True)
+class FlatMap(Spec):
+    function: functions.FlatMapFunction
+
+
+@dataclass(frozen=True)
+class Filter(Spec):
+    function: functions.FilterFunction
+
+
+@dataclass(frozen=True)
+class AssignTimestamps(Spec):
+    """``assign_timestamps_and_watermarks``."""
+
+    strategy: WatermarkStrategy
+
+
+@dataclass(frozen=True)
+class Process(Spec):
+    function: functions.ProcessFunction
+
+
+@dataclass(frozen=True)
+class KeyedProcess(Spec):
+    function: functions.KeyedProcessFunction
+
+
+@dataclass(frozen=True)
+class CoProcess(Spec):
+    function: functions.CoProcessFunction
+
+
+@dataclass(frozen=True)
+class KeyedCoProcess(Spec):
+    function: functions.KeyedCoProcessFunction
+
+
+@dataclass(frozen=True)
+class BroadcastProcess(Spec):
+    """Input 1 is the broadcast side."""
+
+    function: functions.BroadcastProcessFunction[Any, Any, Any]
+    descriptors: tuple[MapStateDescriptor, ...]
+
+
+@dataclass(frozen=True)
+class KeyedBroadcastProcess(Spec):
+    """Input 1 is the broadcast side."""
+
+    function: functions.KeyedBroadcastProcessFunction[Any, Any, Any, Any]
+    descriptors: tuple[MapStateDescriptor, ...]
+
+
+@dataclass(frozen=True)
+class Reduce(Spec):
+    function: functions.ReduceFunction
+
+
+@dataclass(frozen=True)
+class Window(Spec):
+    """``KeyedStream.window`` and ``DataStream.window_all``, with what is done with a window."""
+
+    strategy: WindowStrategy
+    function: functions.ProcessWindowFunction[Any, Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class IntervalJoin(Spec):
+    """``KeyedStream.interval_join``: pairs with ``lower <= right timestamp - left timestamp <= upper`` (ms)."""
+
+    lower: int
+    upper: int
+    function: functions.ProcessJoinFunction
+    left_late_tag: str | None = None
+    """side output for late elements of the left stream; None: they are counted and dropped"""
+    right_late_tag: str | None = None
+
+
+@dataclass(frozen=True)
+class AsyncWait(Spec):
+    """``AsyncDataStream.ordered_wait`` and its siblings."""
+
+    function: functions.AsyncFunction[Any, Any]
+    timeout: int
+    """ms for one element with all its attempts; 0 or less for no limit"""
+    capacity: int
+    retry_strategy: functions.AsyncRetryStrategy[Any]
+    output_mode: functions.AsyncFunctionDescriptor.OutputMode
+
+
+@dataclass(frozen=True)
+class FillCache(Commits):
+    """``cache`` in the job that computes the result: a sink in the middle of a stream."""
+
+
+@dataclass(frozen=True)
+class Iterate(ReadsSplits):
+    """``iterate``: the head of a loop."""
+
+    max_rounds: int | None
+
+
+@dataclass(frozen=True)
+class CloseWith(Spec):
+    """``IterativeStream.close_with``: the end of a loop."""
+
+    head: int
+    """id of the loop's head: no edge, since the graph has no cycles"""
+
+
+@dataclass(frozen=True)
+class TableStep(Spec):
+    """One operator of a table program, on batches of rows: its configuration says which."""
+
+    config: TableConfig
+
+
+@dataclass(frozen=True)
+class Sink(Commits):
+    """``sink_to`` and ``add_sink``."""
+
+
+@dataclass(frozen=True)
+class StatefulSink(Spec):
+    """``add_sink`` with a CheckpointedFunction."""
+
+    function: functions.SinkFunction[Any]
+
+
+@dataclass(frozen=True)
+class Print(Spec):
+    identifier: str | None
+    element_type: TypeInformation | None
+
+
+@dataclass(frozen=True)
+class Collect(Spec):
+    """The end of ``execute_and_collect``."""

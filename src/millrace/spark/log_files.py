@@ -1,0 +1,74 @@
+"""Log files of drivers: as many and as large as somebody may want to read, and no more.
+
+All that write to one (the JVM, processes that have it as their standard error, Millrace) append, so it can be cut while
+they do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import glob
+import os
+import re
+import shutil
+import tempfile
+import threading
+import time
+
+from millrace.util.processes import is_alive
+
+__all__ = ["LOG_BYTES", "new_log_file", "remove_old", "shorten"]
+
+KEPT_SECONDS = 14 * 24 * 3_600.0
+"""How long the log of a process that is gone stays."""
+LOG_BYTES = 64 * 1024 * 1024
+"""From here on the content of a log becomes that of its ``.1``, and what that had goes."""
+_LOOK_SECONDS = 30.0
+_OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+\.log(?:\.1|4j2\.properties)?$")
+
+
+def new_log_file() -> str:
+    """The path of a fresh log file in the temporary directory. It is kept short while this process lives, and goes with
+    it if nothing is in it; what others have left goes after a while."""
+    remove_old(tempfile.gettempdir())
+    handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log")
+    os.close(handle)
+    threading.Thread(target=_keep_short, args=(path,), name="millrace-log", daemon=True).start()
+    atexit.register(_remove_empty, path, os.getpid())
+    return path
+
+
+def _keep_short(path: str) -> None:
+    while os.path.exists(path):
+        time.sleep(_LOOK_SECONDS)
+        with contextlib.suppress(OSError):
+            shorten(path, LOG_BYTES)
+
+
+def shorten(path: str, limit: int) -> None:
+    """Let a log begin anew if it is larger than ``limit`` (bytes); what it had is then beside it."""
+    if os.path.getsize(path) > limit:
+        shutil.copyfile(path, f"{path}.1")
+        os.chmod(f"{path}.1", 0o600)
+        os.truncate(path, 0)
+
+
+def _remove_empty(path: str, process: int) -> None:
+    if process != os.getpid():
+        return  # a fork of the process that it belongs to
+    with contextlib.suppress(OSError):
+        if os.path.getsize(path) == 0 and not os.path.exists(f"{path}.1"):
+            os.unlink(path)
+            os.unlink(path.removesuffix(".log") + ".log4j2.properties")
+
+
+def remove_old(folder: str) -> None:
+    """Delete old logs of this user's processes that are gone."""
+    for path in glob.glob(os.path.join(glob.escape(folder), "millrace-*.log*")):
+        name = _OURS.match(os.path.basename(path))
+        with contextlib.suppress(OSError):
+            status = os.lstat(path)
+            old = time.time() - status.st_mtime > KEPT_SECONDS
+            if name is not None and old and status.st_uid == os.getuid() and not (name[1] and is_alive(int(name[1]))):
+                os.unlink(path)

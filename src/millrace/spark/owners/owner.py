@@ -1,0 +1,130 @@
+"""An owner: the process in which subtasks of one job live on this machine, with state, functions, readers, writers.
+
+Each run of a task comes as an open connection from the keeper and is served by a thread of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+
+from millrace.runtime.failure import full_traceback
+from millrace.spark import shipping
+from millrace.spark.owners.frames import (
+    ENDED,
+    Begun,
+    Call,
+    Done,
+    Failed,
+    Forget,
+    Moved,
+    NeedJob,
+    Passed,
+    Shipped,
+    receive,
+    send,
+)
+from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
+from millrace.spark.running import Running
+from millrace.util.processes import this_machine
+
+
+def serve(control: socket.socket, job_id: str) -> None:
+    """Serve the runs that the keeper passes on, until it says that the job is over, or is gone itself."""
+    _limit_memory()
+    running = Running(f"{this_machine()}-{os.getpid()}")
+    threads: list[threading.Thread] = []
+    while True:
+        try:
+            message, files = receive(control)
+        except (EOFError, OSError):
+            return  # without its keeper an owner would not be found any more
+        if isinstance(message, Forget):
+            running.forget(job_id)
+            for thread in threads:
+                thread.join()  # it closes its task; the keeper's patience has an end
+            return
+        if isinstance(message, Moved):
+            running.moved(job_id, message.task)
+            continue
+        assert isinstance(message, Passed)
+        connection = socket.socket(fileno=files[0])
+        thread = threading.Thread(target=_run, args=(connection, control, message.number, running), daemon=True)
+        threads = [*(other for other in threads if other.is_alive()), thread]
+        thread.start()
+
+
+def _run(connection: socket.socket, control: socket.socket, number: int, running: Running) -> None:
+    with connection:
+        answer: Done | Failed | None = None
+        try:
+            answer = _serve(connection, running)
+        finally:
+            # Before the worker hears of it: by then a newer run would take this one for one that hangs.
+            _tell_end(control, number)
+        if answer is not None:
+            with contextlib.suppress(OSError):
+                send(connection, answer)
+
+
+def _tell_end(control: socket.socket, number: int) -> None:
+    try:
+        control.sendall(ENDED.pack(number))
+    except OSError:
+        os._exit(0)  # the keeper is gone
+
+
+def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
+    """The answer to the worker; None if that was killed, so that nobody hears this run."""
+    file = -1
+    try:
+        call, files = receive(connection)
+        assert isinstance(call, Call)
+        (file,) = files
+        if not running.knows(call.job):
+            send(connection, NeedJob())
+            shipped, _ = receive(connection)
+            assert isinstance(shipped, Shipped)
+            try:
+                _take(call, shipped, running)
+            except Exception as error:
+                return Failed(full_traceback(error), begun=False)
+        send(connection, Begun())
+        return _work(call, file, running)
+    except (EOFError, OSError):
+        return None
+    finally:
+        if file >= 0:
+            os.close(file)
+
+
+def _take(call: Call, shipped: Shipped, running: Running) -> None:
+    """Get to know the job, and what Spark's workers know of this executor."""
+    sys.path.extend(path for path in shipped.paths if path not in sys.path)
+    shipping.use_spark_directory(call.spark_files)
+    running.take(call.job, shipped.payload)
+
+
+def _work(call: Call, file: int, running: Running) -> Done | Failed:
+    reader, writer = ExactReader(file, call.prefix), BatchWriter(file, call.wrapped)
+    try:
+        writer.write_all(running.run(call.job, call.run, call.order, read_batches(reader)))
+        return Done(reader.consumed)
+    except BaseException as error:
+        return Failed(full_traceback(error), writer.begun)
+
+
+def _limit_memory() -> None:
+    """The limit that Spark sets for its Python workers (``spark.executor.pyspark.memory``) holds here too."""
+    limit = int(os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB", "-1"))
+    if limit <= 0:
+        return
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit << 20, limit << 20))
+    except (ImportError, OSError, ValueError):
+        return  # a system without such limits, as in Spark's own workers

@@ -1,0 +1,53 @@
+"""Python functions of a plan in Spark's tasks: who they are, so that functions of the user are told and errors say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import TaskContext
+
+from millrace.common.configuration import Configuration
+from millrace.common.execution_config import ExecutionConfig
+from millrace.common.job_id import JobID
+from millrace.common.job_info import JobInfo
+from millrace.runtime.context import OperatorRuntimeContext, now_millis
+from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.keygroups import default_max_parallelism
+from millrace.runtime.operators.base import OperatorContext
+from millrace.spark.surroundings import Surroundings
+
+
+@dataclass(frozen=True)
+class PythonTask:
+    """One node of a plan that Python computes. Travels to the tasks."""
+
+    name: str
+    """as an operator of a streaming plan is called"""
+    origin: str
+    """the user's line that ran the plan"""
+    configuration: dict[str, str]
+    parallelism: int
+    """how many partitions Spark was asked for; it may make others"""
+    job_id: str
+    workers: Surroundings
+
+    def functions(self, wrappers: Iterable[Any] = ()) -> FunctionRunner:
+        """The functions of this node in the task that runs now; ``with`` opens and closes them."""
+        task = TaskContext.get()
+        assert task is not None, "there is a task"
+        subtask = task.partitionId()
+        parallelism = max(self.parallelism, subtask + 1)
+        runtime = OperatorRuntimeContext(
+            self.name,
+            subtask,
+            parallelism,
+            default_max_parallelism(parallelism),
+            task.attemptNumber(),
+            ExecutionConfig(Configuration.from_dict(self.configuration)).get_global_job_parameters(),
+            JobInfo(JobID(self.job_id), self.configuration.get("pipeline.name", "collect")),
+            self.workers.files(),
+        )
+        context = OperatorContext(runtime, self.name, self.origin, None, {}, now_millis)
+        return FunctionRunner(context, self.configuration, wrappers)

@@ -1,0 +1,77 @@
+"""A job on several executors while processes are killed or stopped: nothing is lost, nothing doubled, no line torn.
+
+``make test`` runs one job on ``local-cluster`` with a few hits, ``make cluster`` all on a standalone cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.cluster.running import Hit, Run
+from tests.cluster.standalone import Standalone
+from tests.cluster.victims import Victim, kill, stop_and_continue
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]
+
+SEED = int(os.environ.get("MILLRACE_CLUSTER_SEED") or random.randrange(10**6))
+HOWS: dict[str, Callable[[psutil.Process], None]] = {
+    "killed": kill,
+    "stopped shortly": stop_and_continue(3.0),
+    "taken for lost": stop_and_continue(16.0),
+}
+
+
+def test_a_job_on_three_executors_survives(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    print(f"MILLRACE_CLUSTER_SEED={SEED}")
+    hits = [
+        Hit(Victim.OWNER, kill, 1.0),
+        Hit(Victim.WORKER, kill, 2.0),
+        Hit(Victim.EXECUTOR, kill, 2.0),
+        Hit(Victim.EXECUTOR, stop_and_continue(3.0), 3.0),
+    ]
+    chance.shuffle(hits)
+    Run(tmp_path, "local-cluster[3,1,700]").hit(hits, chance, timeout=400)
+
+
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    with Standalone(tmp_path_factory.mktemp("standalone"), workers=3, cores=1, memory="700m") as cluster:
+        yield cluster
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speculation", ["false", "true"])
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
+def test_a_process_is_hit(
+    tmp_path: Path, standalone: Standalone, victim: Victim, how: str, speculation: str
+) -> None:
+    run = Run(
+        tmp_path,
+        standalone.master,
+        [worker.pid for worker in standalone.workers],
+        **{"spark.speculation": speculation, "spark.speculation.interval": "100ms"},
+    )
+    run.hit([Hit(victim, HOWS[how], after) for after in (1.0, 4.0, 4.0)], random.Random(SEED), timeout=600)
+
+
+@pytest.mark.slow
+def test_the_master_is_killed(tmp_path: Path, standalone: Standalone) -> None:
+    """The job goes on with the executors that it has."""
+
+    def kill_master(_: psutil.Process) -> None:
+        assert standalone.master_process is not None
+        standalone.master_process.kill()
+        standalone.master_process.wait()
+        time.sleep(3)
+        standalone.start_master()
+
+    run = Run(tmp_path, standalone.master, [worker.pid for worker in standalone.workers])
+    run.hit([Hit(Victim.DRIVER, kill_master, 2.0)], random.Random(SEED), timeout=600)

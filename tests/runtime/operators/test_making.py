@@ -1,0 +1,23 @@
+"""Every description has its operator."""
+
+from __future__ import annotations
+
+from millrace.runtime import specs
+from millrace.runtime.operators.base import Operator, ReadingOperator
+from millrace.runtime.operators.making import BATCH, STREAMING
+from millrace.runtime.operators.sink import SinkOperator
+
+
+def test_every_description_has_an_operator() -> None:
+    described = {kind for kind in vars(specs).values() if isinstance(kind, type) and issubclass(kind, specs.Spec)}
+    # A window's depends on what kind it is, that of a step of a table program on its configuration.
+    assert set(STREAMING) == described - {specs.Spec, specs.ReadsSplits, specs.Commits, specs.Window, specs.TableStep}
+    assert set(BATCH) == set(STREAMING)
+    for operator in {*STREAMING.values(), *BATCH.values()}:
+        assert issubclass(operator, Operator)
+
+
+def test_descriptions_say_what_operators_do() -> None:
+    for spec, operator in STREAMING.items():
+        assert issubclass(spec, specs.ReadsSplits) == issubclass(operator, ReadingOperator)
+        assert issubclass(spec, specs.Commits) == issubclass(operator, SinkOperator), spec
