@@ -5,9 +5,9 @@ one's.
 
 from __future__ import annotations
 
-import ast
+import json
 from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.simulation.faults import Violation
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def encode(record: Hashable) -> bytes:
     """A line."""
-    return f"{tuple(record)!r}\n".encode()  # type: ignore[arg-type]
+    return json.dumps(record).encode() + b"\n"
 
 
 def decode(content: bytes) -> list[Hashable]:
@@ -30,9 +30,13 @@ def decode(content: bytes) -> list[Hashable]:
     try:
         if content and not content.endswith(b"\n"):
             raise ValueError("no end of line")
-        return [ast.literal_eval(line.decode()) for line in content.splitlines()]
-    except (ValueError, SyntaxError) as error:
+        return [_as_tuples(json.loads(line)) for line in content.splitlines()]
+    except ValueError as error:
         raise Violation(f"a line is torn: {error} in {content!r}") from None
+
+
+def _as_tuples(value: Any) -> Hashable:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 class Content:
