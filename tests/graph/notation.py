@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from millrace.common.functions.adapt import as_filter, as_map
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.collection import CollectionSource
 from millrace.datastream.functions import CoProcessFunction, ProcessFunction
-from millrace.datastream.functions.adapt import as_filter, as_map
 from millrace.graph.nodes import Chaining, Edge, Graph, Node, Settings
 from millrace.runtime import partitioners, specs
 from millrace.runtime.job import JobGraph

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from millrace.common.functions.adapt import as_filter, as_flat_map, as_map, as_reduce
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream import functions as f
-from millrace.datastream.functions.adapt import as_filter, as_flat_map, as_map, as_reduce
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from millrace.common.functions.adapt import as_map
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction, RuntimeContext
-from millrace.datastream.functions.adapt import as_map
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.elements import Chunk

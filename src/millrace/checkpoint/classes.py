@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from millrace.checkpoint.compatibility import describe_type
+from millrace.checkpoint.moved import present_module
 from millrace.common.typeinfo import type_from_hint
 
 __all__ = ["Classes", "Default", "MissingClassError", "describe_class", "fields_of", "find_class", "kind_of", "name_of"]
@@ -58,6 +59,7 @@ def find_class(name: str, known: Classes = _NO_CLASSES) -> type:
     if name in known:
         return known[name]
     module, _, path = name.partition(":")
+    module = present_module(module)
     if module not in sys.modules:
         try:
             importlib.import_module(module)

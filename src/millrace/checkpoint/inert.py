@@ -22,7 +22,7 @@ from typing import IO, Any
 from millrace.checkpoint.pickled_object import PickledObject
 from millrace.common.time import Instant
 from millrace.common.types import RowKind, row_of
-from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
+from millrace.common.window import CountWindow, GlobalWindow, TimeWindow
 from millrace.runtime.reading import ReadingSnapshot
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.operator_state import Distribution
@@ -33,8 +33,8 @@ __all__ = ["InertError", "inert_loads"]
 FROM_ARGS: dict[str, Callable[..., Any]] = {
     "millrace.common.types.row_of": row_of,
     "millrace.common.types.RowKind": RowKind,
-    "millrace.datastream.window.windows.TimeWindow": TimeWindow,
-    "millrace.datastream.window.windows.GlobalWindow": GlobalWindow,
+    "millrace.common.window.windows.TimeWindow": TimeWindow,
+    "millrace.common.window.windows.GlobalWindow": GlobalWindow,
     "millrace.runtime.state.address.Scoped": Scoped,
     "millrace.runtime.state.operator_state.Distribution": Distribution,
     "datetime.date": datetime.date,
@@ -51,7 +51,7 @@ FROM_ARGS: dict[str, Callable[..., Any]] = {
 """Name -> what is made of arguments: types whose constructors do nothing but hold them."""
 FROM_STATE: dict[str, Callable[..., Any]] = {
     "millrace.common.time.Instant": Instant,
-    "millrace.datastream.window.windows.CountWindow": CountWindow,
+    "millrace.common.window.windows.CountWindow": CountWindow,
     "millrace.runtime.reading.ReadingSnapshot": ReadingSnapshot,
     "uuid.UUID": uuid.UUID,
 }

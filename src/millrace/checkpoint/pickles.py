@@ -33,6 +33,7 @@ from millrace.checkpoint.classes import (
     slots_of,
 )
 from millrace.checkpoint.evolution import Change, EvolutionError, Problem, change_of
+from millrace.checkpoint.moved import present_module
 
 __all__ = ["decode_pickles", "encode_pickles"]
 
@@ -236,5 +237,6 @@ class _Unpickler(pickle.Unpickler):
         place = (module, name)
         if place not in self.found:
             by_name = f"{module}:{name}"
-            self.found[place] = self.known[by_name] if by_name in self.known else super().find_class(module, name)
+            known = self.known.get(by_name)
+            self.found[place] = super().find_class(present_module(module), name) if known is None else known
         return self.found[place]

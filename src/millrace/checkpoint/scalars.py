@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from millrace.datastream.window import CountWindow, GlobalWindow
+from millrace.common.window import CountWindow, GlobalWindow
 
 __all__ = ["DECODERS", "encode_numpy", "encode_scalars"]
 

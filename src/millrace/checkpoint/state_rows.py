@@ -22,7 +22,7 @@ from millrace.checkpoint.columns import Described, check_keys, decode, encode
 from millrace.checkpoint.contents import CONTENTS, Content, slices_at
 from millrace.checkpoint.evolution import EvolutionError
 from millrace.checkpoint.key_groups import key_groups
-from millrace.datastream.window import TimeWindow
+from millrace.common.window import TimeWindow
 from millrace.runtime.state.address import Scoped
 
 __all__ = [

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from millrace.checkpoint.errors import RestoreError
-from millrace.datastream.window import TimeWindow
+from millrace.common.window import TimeWindow
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.operators.window import MERGING

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from millrace.common.functions import RuntimeContext
     from millrace.common.typeinfo import TypeInformation
-    from millrace.datastream.functions import RuntimeContext
 
 __all__ = ["Committer", "Sink", "SinkWriter", "SinkWriterContext", "WriterInitContext"]
 

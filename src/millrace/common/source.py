@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import RuntimeContext
-    from millrace.datastream.state import OperatorStateStore
+    from millrace.common.functions import RuntimeContext
+    from millrace.common.state import OperatorStateStore
 
 __all__ = [
     "Boundedness",

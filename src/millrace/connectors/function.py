@@ -8,7 +8,7 @@ from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInit
 from millrace.connectors.function_source import SourceFunctionSource
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import SinkFunction
+    from millrace.common.functions import SinkFunction
 
 __all__ = ["SinkFunctionSink", "SourceFunctionSource", "sink_context"]
 
@@ -25,7 +25,7 @@ class SinkFunctionSink(Sink[T], Generic[T]):
     """
 
     def __init__(self, sink_function: SinkFunction[T]) -> None:
-        from millrace.datastream.functions import CheckpointedFunction
+        from millrace.common.functions import CheckpointedFunction
 
         if isinstance(sink_function, CheckpointedFunction):
             name = type(sink_function).__name__
@@ -41,7 +41,7 @@ class SinkFunctionSink(Sink[T], Generic[T]):
 
 class _FunctionWriter(SinkWriter[T]):
     def __init__(self, function: SinkFunction[T], context: WriterInitContext) -> None:
-        from millrace.datastream.functions.adapt import invoke_of
+        from millrace.common.functions.adapt import invoke_of
 
         self._function = function
         self._invoke = invoke_of(function)
@@ -66,7 +66,7 @@ class _FunctionWriter(SinkWriter[T]):
 
 def sink_context(context: WriterInitContext) -> Any:
     """A ``SinkFunction.Context``. Its class is made late: ``millrace.datastream`` imports the connectors."""
-    from millrace.datastream.functions import SinkFunction
+    from millrace.common.functions import SinkFunction
 
     class Context(SinkFunction.Context):
         writer_context: SinkWriterContext

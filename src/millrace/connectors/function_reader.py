@@ -15,7 +15,7 @@ from millrace.connectors.handover import ELEMENT, IDLE, WAIT_SECONDS, WATERMARK,
 from millrace.connectors.threads import Cancelled, end_thread
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import SourceFunction
+    from millrace.common.functions import SourceFunction
 
 __all__ = ["FunctionReader", "FunctionSplit"]
 
@@ -38,7 +38,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
     """Emits what the function has emitted. The thread begins with the first poll and goes on between epochs."""
 
     def __init__(self, function: SourceFunction[T], context: SourceReaderContext) -> None:
-        from millrace.datastream.functions import CheckpointedFunction
+        from millrace.common.functions import CheckpointedFunction
 
         # A copy: a reader that takes over from this one begins with the function as it came.
         self._function: SourceFunction[T] = pickle.loads(cloudpickle.dumps(function))
@@ -57,7 +57,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         self._no_more_splits = True
 
     def _start_running(self, split: FunctionSplit) -> Handover:
-        from millrace.datastream.functions import FunctionInitializationContext
+        from millrace.common.functions import FunctionInitializationContext
 
         capacity = min(CAPACITY, self._context.max_records() or CAPACITY)
         handover = Handover(0 if split.saved else split.emitted, capacity)
@@ -91,7 +91,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         return bool(events)
 
     def end_epoch(self, output: ReaderOutput[T], checkpoint_id: int) -> None:
-        from millrace.datastream.functions import FunctionSnapshotContext
+        from millrace.common.functions import FunctionSnapshotContext
 
         handover = self._handover
         if handover is None:
@@ -137,7 +137,7 @@ def _run(function: SourceFunction[Any], context: Any, handover: Handover) -> Non
 
 def _source_context(handover: Handover) -> Any:
     """A ``SourceFunction.SourceContext``. Its class is made late: ``millrace.datastream`` imports the connectors."""
-    from millrace.datastream.functions import SourceFunction
+    from millrace.common.functions import SourceFunction
 
     class Context(SourceFunction.SourceContext[Any]):
         def collect(self, element: Any) -> None:

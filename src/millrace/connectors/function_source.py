@@ -17,7 +17,7 @@ from millrace.connectors.function_reader import FunctionReader, FunctionSplit
 from millrace.connectors.queue_enumerator import QueueEnumerator
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import SourceFunction
+    from millrace.common.functions import SourceFunction
 
 __all__ = ["FunctionSplit", "SourceFunctionSource"]
 
@@ -50,7 +50,7 @@ class SourceFunctionSource(Source[T, FunctionSplit], Generic[T]):
     def create_enumerator(
         self, context: SplitEnumeratorContext[FunctionSplit], checkpoint: Any = None
     ) -> SplitEnumerator[FunctionSplit]:
-        from millrace.datastream.functions import ParallelSourceFunction
+        from millrace.common.functions import ParallelSourceFunction
 
         if isinstance(self._function, ParallelSourceFunction):
             return ParallelEnumerator(context, checkpoint)

@@ -14,7 +14,7 @@ from millrace.connectors.function import sink_context
 from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import TwoPhaseCommitSinkFunction
+    from millrace.common.functions import TwoPhaseCommitSinkFunction
 
 __all__ = ["PreparedTransaction", "TwoPhaseCommitSink"]
 
@@ -40,7 +40,7 @@ class TwoPhaseCommitSink(Sink[T], Generic[T]):
     """
 
     def __init__(self, function: TwoPhaseCommitSinkFunction[T, Any]) -> None:
-        from millrace.datastream.functions import CheckpointedFunction
+        from millrace.common.functions import CheckpointedFunction
 
         if isinstance(function, CheckpointedFunction):
             raise TypeError(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from millrace.common.functions import ReduceFunction
 from millrace.common.types import Row, row_of
-from millrace.datastream.functions import ReduceFunction
 
 Position = int | str
 

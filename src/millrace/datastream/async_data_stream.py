@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from millrace.common.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
+from millrace.common.functions.async_retry_strategies import NO_RETRY_STRATEGY
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation
-from millrace.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 from millrace.datastream.data_stream import DataStream, expect
-from millrace.datastream.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
 from millrace.runtime import specs

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from millrace.common.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
+from millrace.common.state import MapStateDescriptor
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.broadcast_stream import BroadcastStream
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream, expect
-from millrace.datastream.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from millrace.datastream.state import MapStateDescriptor
 from millrace.graph.origin import user_origin
 from millrace.runtime import specs
 

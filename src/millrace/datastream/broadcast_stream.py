@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from millrace.datastream.state import MapStateDescriptor
+from millrace.common.state import MapStateDescriptor
 from millrace.graph.origin import user_origin
 
 if TYPE_CHECKING:

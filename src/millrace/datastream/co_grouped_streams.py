@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from millrace.common.functions import CoGroupFunction
+from millrace.common.functions.adapt import as_co_group
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, _function
-from millrace.datastream.functions import CoGroupFunction
-from millrace.datastream.functions.adapt import as_co_group
 from millrace.datastream.join_functions import CoGroupWindow
 from millrace.datastream.paired_streams import PairedStreams, WithWindow
 

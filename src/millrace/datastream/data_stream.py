@@ -9,23 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from millrace.common.execution_config import ExecutionConfig
-from millrace.common.sink import Sink
-from millrace.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
-from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.function import SinkFunctionSink
-from millrace.connectors.two_phase_commit import TwoPhaseCommitSink
-from millrace.datastream.aggregations import (
-    FieldChoice,
-    FieldReduce,
-    Position,
-    add,
-    greater_than,
-    larger,
-    less_than,
-    smaller,
-)
-from millrace.datastream.broadcast_stream import BroadcastStream
-from millrace.datastream.functions import (
+from millrace.common.functions import (
     CheckpointedFunction,
     CoFlatMapFunction,
     CoMapFunction,
@@ -42,7 +26,7 @@ from millrace.datastream.functions import (
     SinkFunction,
     TwoPhaseCommitSinkFunction,
 )
-from millrace.datastream.functions.adapt import (
+from millrace.common.functions.adapt import (
     as_filter,
     as_flat_map,
     as_key_selector,
@@ -50,6 +34,24 @@ from millrace.datastream.functions.adapt import (
     as_partitioner,
     as_reduce,
 )
+from millrace.common.output_tag import OutputTag
+from millrace.common.sink import Sink
+from millrace.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.common.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
+from millrace.connectors.function import SinkFunctionSink
+from millrace.connectors.two_phase_commit import TwoPhaseCommitSink
+from millrace.datastream.aggregations import (
+    FieldChoice,
+    FieldReduce,
+    Position,
+    add,
+    greater_than,
+    larger,
+    less_than,
+    smaller,
+)
+from millrace.datastream.broadcast_stream import BroadcastStream
 from millrace.datastream.keyed_adapters import (
     CoFlatMap,
     CoMap,
@@ -61,9 +63,7 @@ from millrace.datastream.keyed_adapters import (
     KeyedMap,
 )
 from millrace.datastream.not_yet import module_getattr
-from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
-from millrace.datastream.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Chaining, Edge, GraphError, Node
 from millrace.graph.origin import user_origin
@@ -71,13 +71,13 @@ from millrace.runtime import partitioners, specs
 from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
 
 if TYPE_CHECKING:
+    from millrace.common.state import MapStateDescriptor
     from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
     from millrace.datastream.cached_stream import CachedDataStream
     from millrace.datastream.co_grouped_streams import CoGroupedStreams
     from millrace.datastream.interval_join import IntervalJoin
     from millrace.datastream.iterative_stream import IterativeStream
     from millrace.datastream.joined_streams import JoinedStreams
-    from millrace.datastream.state import MapStateDescriptor
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
     from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from millrace.common.functions import ProcessJoinFunction
+from millrace.common.output_tag import OutputTag
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream, expect
-from millrace.datastream.functions import ProcessJoinFunction
 from millrace.datastream.join_checks import check_environments, check_key_types
-from millrace.datastream.output_tag import OutputTag
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
 from millrace.runtime import specs

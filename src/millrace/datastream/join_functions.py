@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.datastream.functions import (
+from millrace.common.functions import (
     CoGroupFunction,
     FlatJoinFunction,
     JoinFunction,

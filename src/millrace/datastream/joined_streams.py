@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from millrace.common.functions import FlatJoinFunction, JoinFunction
+from millrace.common.functions.adapt import as_join
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, _function
-from millrace.datastream.functions import FlatJoinFunction, JoinFunction
-from millrace.datastream.functions.adapt import as_join
 from millrace.datastream.join_functions import CoGroupWindow, EachPair, EachPairFlat
 from millrace.datastream.paired_streams import PairedStreams, WithWindow
 

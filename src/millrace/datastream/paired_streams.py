@@ -7,13 +7,13 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
+from millrace.common.functions import KeySelector
+from millrace.common.output_tag import OutputTag
 from millrace.common.time import TimeSpan
 from millrace.common.typeinfo import TypeInformation
+from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.data_stream import DataStream, KeyedStream, Port, _key_function, checked_type, expect
-from millrace.datastream.functions import KeySelector
 from millrace.datastream.join_checks import check_environments, check_key_types
-from millrace.datastream.output_tag import OutputTag
-from millrace.datastream.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.windowed_stream import WindowedStream
 from millrace.graph.origin import user_origin
 from millrace.runtime.tagged_hash import TaggedHash

@@ -11,6 +11,7 @@ from weakref import WeakSet
 from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
+from millrace.common.functions import ParallelSourceFunction, SourceFunction
 from millrace.common.job_client import JobClient
 from millrace.common.job_execution_result import JobExecutionResult
 from millrace.common.job_id import JobID
@@ -30,7 +31,6 @@ from millrace.datastream.data_stream import DataStream, Port, checked_type, expe
 from millrace.datastream.defaults import Submission, get_defaults, get_submitter
 from millrace.datastream.dependencies import Dependencies, dependencies_of, existing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
-from millrace.datastream.functions import ParallelSourceFunction, SourceFunction
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend

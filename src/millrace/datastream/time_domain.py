@@ -1,17 +1,4 @@
-"""The two clocks that a timer can run on."""
+"""The two clocks of timers, under PyFlink's path."""
 
-from __future__ import annotations
-
-from enum import Enum
-
-__all__ = ["TimeDomain"]
-
-
-class TimeDomain(Enum):
-    """Which clock made a timer fire."""
-
-    EVENT_TIME = 0
-    """The watermark passed the timer's timestamp."""
-
-    PROCESSING_TIME = 1
-    """The wall clock of the task passed it."""
+from millrace.common.time_domain import *  # noqa: F403
+from millrace.common.time_domain import __all__ as __all__

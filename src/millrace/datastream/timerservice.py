@@ -1,39 +1,4 @@
-"""Reading the time and setting timers."""
+"""The timer service, under PyFlink's path."""
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
-
-__all__ = ["TimerService"]
-
-
-class TimerService(ABC):
-    """Clock and timers of the current key. All times are ms since the epoch.
-
-    A timer is identified by key, time and clock: registering it twice makes it fire once. Timers can only be
-    registered and deleted on a keyed stream.
-    """
-
-    @abstractmethod
-    def current_processing_time(self) -> int:
-        """The wall clock of the task."""
-
-    @abstractmethod
-    def current_watermark(self) -> int:
-        """The event time that the operator has reached; the smallest long before the first watermark."""
-
-    @abstractmethod
-    def register_processing_time_timer(self, timestamp: int) -> None:
-        """Call ``on_timer`` when the wall clock reaches ``timestamp``; at once if it is past."""
-
-    @abstractmethod
-    def register_event_time_timer(self, timestamp: int) -> None:
-        """Call ``on_timer`` when the watermark reaches ``timestamp``; with the next watermark if it is past."""
-
-    @abstractmethod
-    def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Forget this timer; nothing happens if it is not set."""
-
-    @abstractmethod
-    def delete_event_time_timer(self, timestamp: int) -> None:
-        """Forget this timer; nothing happens if it is not set."""
+from millrace.common.timerservice import *  # noqa: F403
+from millrace.common.timerservice import __all__ as __all__

@@ -6,8 +6,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from millrace.common.functions import (
+    AggregateFunction,
+    AllWindowFunction,
+    CheckpointedFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    ReduceFunction,
+    WindowFunction,
+)
+from millrace.common.functions.adapt import as_reduce
+from millrace.common.output_tag import OutputTag
+from millrace.common.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+)
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation, Types
+from millrace.common.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
 from millrace.datastream import window_functions
 from millrace.datastream.aggregations import (
     FieldChoice,
@@ -20,24 +38,6 @@ from millrace.datastream.aggregations import (
     smaller,
 )
 from millrace.datastream.data_stream import DataStream, KeyedStream, checked_type, expect
-from millrace.datastream.functions import (
-    AggregateFunction,
-    AllWindowFunction,
-    CheckpointedFunction,
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-    ReduceFunction,
-    WindowFunction,
-)
-from millrace.datastream.functions.adapt import as_reduce
-from millrace.datastream.output_tag import OutputTag
-from millrace.datastream.state import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-)
-from millrace.datastream.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
 from millrace.runtime import specs

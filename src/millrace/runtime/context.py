@@ -9,10 +9,10 @@ from typing import Any
 
 from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
 from millrace.common.distributed_cache import DistributedCache
+from millrace.common.functions import RuntimeContext
 from millrace.common.job_id import JobID
 from millrace.common.job_info import JobInfo
-from millrace.datastream.functions import RuntimeContext
-from millrace.datastream.state import (
+from millrace.common.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,

@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from millrace.datastream.functions import AggregateFunction, GlobalAggregateManager
+from millrace.common.functions import AggregateFunction, GlobalAggregateManager
 from millrace.runtime.failure import describe
 from millrace.runtime.pickling import dumps
 

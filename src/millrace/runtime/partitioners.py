@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from millrace.datastream import functions
-from millrace.datastream.functions import Function, KeySelector
+from millrace.common import functions
+from millrace.common.functions import Function, KeySelector
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
 from millrace.runtime.key_targets import BadKeyError, KeyTargets

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from millrace.common import functions
 from millrace.common.sink import Committer
 from millrace.common.sink import Sink as SinkContract
 from millrace.common.source import Source as SourceContract
+from millrace.common.state import MapStateDescriptor
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.datastream import functions
-from millrace.datastream.state import MapStateDescriptor
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.windows.strategy import WindowStrategy
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from millrace.datastream.functions import Function
+from millrace.common.functions import Function
 from millrace.runtime.batch.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
 from millrace.runtime.between import Between
 from millrace.runtime.codec import decode

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.datastream.functions import Function, KeySelector
-from millrace.datastream.state import (
+from millrace.common.functions import Function, KeySelector
+from millrace.common.state import (
     AggregatingState,
     ListState,
     MapState,
@@ -16,7 +16,7 @@ from millrace.datastream.state import (
     StateDescriptor,
     ValueState,
 )
-from millrace.datastream.timerservice import TimerService
+from millrace.common.timerservice import TimerService
 from millrace.state.inputs import Getter, as_selector
 
 __all__ = ["BootstrapTransformation", "KeyedStateBootstrapFunction", "OperatorTransformation"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from millrace.datastream.window import TimeWindow
+from millrace.common.window import TimeWindow
 from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, TIMERS

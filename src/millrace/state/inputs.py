@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.datastream.functions import KeySelector
-from millrace.datastream.functions.adapt import as_key_selector
+from millrace.common.functions import KeySelector
+from millrace.common.functions.adapt import as_key_selector
 
 __all__ = ["Getter", "as_getter", "as_selector", "batches_of", "is_frame", "rows_of"]
 

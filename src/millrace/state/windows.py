@@ -16,7 +16,7 @@ import pyarrow as pa
 from millrace.checkpoint.classes import Classes
 from millrace.checkpoint.columns import decode
 from millrace.checkpoint.state_rows import implode
-from millrace.datastream.window import TimeWindow
+from millrace.common.window import TimeWindow
 from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.operators.window import MERGING
 from millrace.runtime.snapshot import OperatorPlace

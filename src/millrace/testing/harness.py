@@ -21,14 +21,14 @@ from typing import Any
 
 import cloudpickle
 
+from millrace.common.functions import AggregateFunction, KeySelector, ReduceFunction
+from millrace.common.functions.adapt import as_key_selector
+from millrace.common.output_tag import OutputTag
+from millrace.common.state import MapStateDescriptor
 from millrace.common.time import TimeSpan
 from millrace.common.typeinfo import TypeInformation
-from millrace.datastream.functions import AggregateFunction, KeySelector, ReduceFunction
-from millrace.datastream.functions.adapt import as_key_selector
-from millrace.datastream.output_tag import OutputTag
-from millrace.datastream.state import MapStateDescriptor
+from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.state_backend import HashMapStateBackend, StateBackend
-from millrace.datastream.window import Evictor, Trigger, WindowAssigner
 from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
 from millrace.runtime.codec import decode
 from millrace.runtime.context import OperatorRuntimeContext

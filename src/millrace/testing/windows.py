@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millrace.common.time import TimeSpan
-from millrace.datastream.functions import (
+from millrace.common.functions import (
     AggregateFunction,
     AllWindowFunction,
     KeySelector,
     ReduceFunction,
     WindowFunction,
 )
-from millrace.datastream.output_tag import OutputTag
+from millrace.common.output_tag import OutputTag
+from millrace.common.time import TimeSpan
+from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
-from millrace.datastream.window import Evictor, Trigger, WindowAssigner
 from millrace.runtime import specs
 
 

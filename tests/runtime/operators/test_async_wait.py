@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.common import Time, Types
+from millrace.common.functions.adapt import as_flat_map
 from millrace.datastream import RuntimeContext
 from millrace.datastream.async_retry_predicates import (
     empty_result_predicate,
@@ -39,7 +40,6 @@ from millrace.datastream.functions import (
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
-from millrace.datastream.functions.adapt import as_flat_map
 from millrace.datastream.state import ListStateDescriptor
 from millrace.runtime.asynchronous import calls
 from millrace.runtime.elements import MAX_WATERMARK

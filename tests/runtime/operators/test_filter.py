@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.common.functions.adapt import as_filter
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import FilterFunction, RuntimeContext
-from millrace.datastream.functions.adapt import as_filter
 from millrace.datastream.state import MapStateDescriptor
 from millrace.runtime.failure import OperatorError
 from millrace.testing import Element, OperatorHarness, Record, check_variants

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.common.functions.adapt import as_flat_map
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import FlatMapFunction, RuntimeContext
-from millrace.datastream.functions.adapt import as_flat_map
 from millrace.datastream.state import ListStateDescriptor
 from millrace.runtime.failure import OperatorError
 from millrace.testing import Element, OperatorHarness, Record, check_variants

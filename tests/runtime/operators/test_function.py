@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from millrace.common.functions.adapt import as_map
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream.functions import (
@@ -33,7 +34,6 @@ from millrace.datastream.functions import (
     ReduceFunction,
     RuntimeContext,
 )
-from millrace.datastream.functions.adapt import as_map
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.runtime.failure import OperatorError
 from millrace.testing import Element, OperatorHarness, Step, check_variants, run_script

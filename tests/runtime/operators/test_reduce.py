@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.datastream.functions.adapt import as_reduce
+from millrace.common.functions.adapt import as_reduce
 from millrace.runtime.failure import OperatorError
 from millrace.testing import Element, EndInput, OperatorHarness, Record, check_variants, steps
 

@@ -11,8 +11,8 @@ from millrace.common.source import InputStatus, ReaderOutput, Source, SourceEven
 from millrace.connectors.hybrid.messages import Finished, HybridPosition, HybridSplit, Inner, NoMoreSplits, SwitchTo
 
 if TYPE_CHECKING:
-    from millrace.datastream.functions import RuntimeContext
-    from millrace.datastream.state import OperatorStateStore
+    from millrace.common.functions import RuntimeContext
+    from millrace.common.state import OperatorStateStore
 
 
 class _Context(SourceReaderContext):

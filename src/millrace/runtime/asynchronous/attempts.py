@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.datastream.functions import AsyncFunction, AsyncRetryStrategy
+from millrace.common.functions import AsyncFunction, AsyncRetryStrategy
 from millrace.runtime.failure import shorten
 
 

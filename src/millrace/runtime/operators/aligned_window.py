@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable
 from itertools import repeat
 from typing import Any
 
-from millrace.datastream.functions import ProcessWindowFunction
-from millrace.datastream.output_tag import OutputTag
-from millrace.datastream.state import AggregatingStateDescriptor, ListStateDescriptor
-from millrace.datastream.window.time_assigner import check_timestamp
+from millrace.common.functions import ProcessWindowFunction
+from millrace.common.output_tag import OutputTag
+from millrace.common.state import AggregatingStateDescriptor, ListStateDescriptor
+from millrace.common.window.time_assigner import check_timestamp
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.by_key import EndingTimers

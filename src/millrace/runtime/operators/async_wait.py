@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from millrace.datastream.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
+from millrace.common.functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
 from millrace.runtime.asynchronous.attempts import Attempts, as_results
 from millrace.runtime.asynchronous.buffers import Batch, Buffer, Entry, Mark, OrderedBuffer, UnorderedBuffer
 from millrace.runtime.asynchronous.calls import CallError, Calls

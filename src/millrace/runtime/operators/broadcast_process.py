@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from millrace.datastream.functions import (
+from millrace.common.functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
-from millrace.datastream.state import MapStateDescriptor, StateDescriptor
+from millrace.common.state import MapStateDescriptor, StateDescriptor
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.by_key import OneKeyAtATime
 from millrace.runtime.operators.function import FunctionOperator

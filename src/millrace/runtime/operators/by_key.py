@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from itertools import compress, repeat
 from typing import Any
 
-from millrace.datastream.output_tag import OutputTag
-from millrace.datastream.time_domain import TimeDomain
+from millrace.common.output_tag import OutputTag
+from millrace.common.time_domain import TimeDomain
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.operators.base import Operator, failing
 from millrace.runtime.operators.process_base import ElementFunction, KeyedContext, Results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.datastream.functions import CoProcessFunction, KeyedCoProcessFunction
+from millrace.common.functions import CoProcessFunction, KeyedCoProcessFunction
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.by_key import OneKeyAtATime
 from millrace.runtime.operators.process_base import ElementFunction, KeyedProcessBase, UnkeyedProcessBase

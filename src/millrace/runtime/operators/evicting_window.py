@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from millrace.common.functions import ProcessWindowFunction
+from millrace.common.state import ListStateDescriptor, StateDescriptor
 from millrace.common.typeinfo import Types
-from millrace.datastream.functions import ProcessWindowFunction
-from millrace.datastream.state import ListStateDescriptor, StateDescriptor
-from millrace.datastream.window import Evictor, TimestampedValue
+from millrace.common.window import Evictor, TimestampedValue
 from millrace.runtime.operators.by_key import EndingTimers
 from millrace.runtime.operators.process_base import Results
 from millrace.runtime.operators.window import WindowOperator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import compress
 
-from millrace.datastream.functions import FilterFunction
-from millrace.datastream.functions.adapt import CallableFilter
+from millrace.common.functions import FilterFunction
+from millrace.common.functions.adapt import CallableFilter
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
 from millrace.runtime.operators.base import failing

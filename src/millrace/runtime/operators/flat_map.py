@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.datastream.functions import FlatMapFunction
+from millrace.common.functions import FlatMapFunction
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.function import FunctionOperator

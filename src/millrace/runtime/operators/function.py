@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from millrace.datastream.functions import (
+from millrace.common.functions import (
     CheckpointedFunction,
     Function,
     FunctionInitializationContext,

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from itertools import compress
 from typing import Any
 
-from millrace.datastream.functions import ProcessJoinFunction
-from millrace.datastream.output_tag import OutputTag
+from millrace.common.functions import ProcessJoinFunction
+from millrace.common.output_tag import OutputTag
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.by_key import ByKey

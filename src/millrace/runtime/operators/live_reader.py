@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from millrace.common.functions import RuntimeContext
 from millrace.common.source import Source, SourceEvent, SourceReaderContext
-from millrace.datastream.functions import RuntimeContext
 from millrace.runtime import packed_splits
 from millrace.runtime.epoch import SourceOrder
 from millrace.runtime.operators.base import OperatorContext

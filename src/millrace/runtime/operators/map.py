@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.datastream.functions import MapFunction
+from millrace.common.functions import MapFunction
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
 from millrace.runtime.operators.base import failing

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any, Generic, TypeVar
 
-from millrace.datastream.functions import Function
-from millrace.datastream.output_tag import OutputTag
-from millrace.datastream.time_domain import TimeDomain
-from millrace.datastream.timerservice import TimerService
+from millrace.common.functions import Function
+from millrace.common.output_tag import OutputTag
+from millrace.common.time_domain import TimeDomain
+from millrace.common.timerservice import TimerService
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator, failing
 from millrace.runtime.operators.function import FunctionOperator

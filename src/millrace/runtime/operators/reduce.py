@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from millrace.datastream.functions import ReduceFunction
+from millrace.common.functions import ReduceFunction
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.by_key import ByKey

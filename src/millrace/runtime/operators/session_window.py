@@ -12,9 +12,9 @@ from collections.abc import Collection
 from itertools import repeat
 from typing import Any
 
-from millrace.datastream.functions import ProcessWindowFunction
-from millrace.datastream.window import EventTimeSessionWindows, TimeWindow
-from millrace.datastream.window.time_assigner import check_timestamp
+from millrace.common.functions import ProcessWindowFunction
+from millrace.common.window import EventTimeSessionWindows, TimeWindow
+from millrace.common.window.time_assigner import check_timestamp
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.by_key import EndingTimers

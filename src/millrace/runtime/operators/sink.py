@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
+from millrace.common.functions import RuntimeContext
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.datastream.functions import RuntimeContext
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator, failing
 

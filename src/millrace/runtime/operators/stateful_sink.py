@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from millrace.datastream.functions import SinkFunction
-from millrace.datastream.functions.adapt import invoke_of
+from millrace.common.functions import SinkFunction
+from millrace.common.functions.adapt import invoke_of
 from millrace.runtime.elements import Chunk
 from millrace.runtime.operators.base import Operator, failing
 from millrace.runtime.operators.function import FunctionOperator

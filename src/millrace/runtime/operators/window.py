@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from itertools import repeat
 from typing import Any
 
-from millrace.common.typeinfo import Types
-from millrace.datastream.functions import AggregateFunction, Function, ProcessWindowFunction, ReduceFunction
-from millrace.datastream.state import (
+from millrace.common.functions import AggregateFunction, Function, ProcessWindowFunction, ReduceFunction
+from millrace.common.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from millrace.datastream.time_domain import TimeDomain
-from millrace.datastream.window import TriggerResult
+from millrace.common.time_domain import TimeDomain
+from millrace.common.typeinfo import Types
+from millrace.common.window import TriggerResult
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.operators.base import failing
 from millrace.runtime.operators.by_key import EndingTimers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from millrace.datastream.state import StateTtlConfig
+from millrace.common.state import StateTtlConfig
 from millrace.runtime.state.address import key_of
 from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.keyed_states import KeyedStates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.datastream.state import BroadcastState, ReadOnlyBroadcastState
+from millrace.common.state import BroadcastState, ReadOnlyBroadcastState
 from millrace.runtime.state.keyed import HeapMapState
 
 

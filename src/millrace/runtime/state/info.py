@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from millrace.common.state import StateDescriptor
 from millrace.common.typeinfo import TypeInformation
-from millrace.datastream.state import StateDescriptor
 
 KEYED = "keyed"
 OPERATOR = "operator"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any
 
-from millrace.datastream.functions import AggregateFunction, ReduceFunction
-from millrace.datastream.state import AggregatingState, ListState, MapState, ReducingState, ValueState
+from millrace.common.functions import AggregateFunction, ReduceFunction
+from millrace.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millrace.datastream.functions import KeyedStateStore
-from millrace.datastream.state import (
+from millrace.common.functions import KeyedStateStore
+from millrace.common.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from millrace.datastream.state import (
+from millrace.common.state import (
     BroadcastState,
     ListState,
     ListStateDescriptor,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from millrace.common.state import StateTtlConfig
 from millrace.common.time import to_millis
-from millrace.datastream.state import StateTtlConfig
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.ttl_cleanup import IncrementalCleanup
 from millrace.runtime.state.ttl_tables import TtlTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.datastream.state import ListState
+from millrace.common.state import ListState
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapListState
 from millrace.runtime.state.ttl import Entry, Expiry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.datastream.state import MapState
+from millrace.common.state import MapState
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapMapState
 from millrace.runtime.state.ttl import Entry, Expiry

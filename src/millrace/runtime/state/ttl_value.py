@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.datastream.functions import AggregateFunction, ReduceFunction
-from millrace.datastream.state import AggregatingState, ReducingState, ValueState
+from millrace.common.functions import AggregateFunction, ReduceFunction
+from millrace.common.state import AggregatingState, ReducingState, ValueState
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapAggregatingState, HeapReducingState, HeapValueState
 from millrace.runtime.state.ttl import Entry, Expiry

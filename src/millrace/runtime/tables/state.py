@@ -8,9 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from millrace.common.state import MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
-from millrace.datastream.state import MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import MapTable, ValueTable
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.datastream.state import ListStateDescriptor
-from millrace.datastream.window import (
+from millrace.common.state import ListStateDescriptor
+from millrace.common.window import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
     EventTimeTrigger,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.datastream.functions import KeyedStateStore, ProcessWindowFunction, RuntimeContext
-from millrace.datastream.state import StateDescriptor
-from millrace.datastream.window import Trigger, WindowAssigner
+from millrace.common.functions import KeyedStateStore, ProcessWindowFunction, RuntimeContext
+from millrace.common.state import StateDescriptor
+from millrace.common.window import Trigger, WindowAssigner
 from millrace.metrics.metricbase import MetricGroup
 from millrace.runtime.operators.base import Operator
 from millrace.runtime.state.address import Scoped

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from millrace.datastream.state import ListStateDescriptor
-from millrace.datastream.window import EventTimeTrigger, ProcessingTimeTrigger
+from millrace.common.state import ListStateDescriptor
+from millrace.common.window import EventTimeTrigger, ProcessingTimeTrigger
 from millrace.runtime.operators.aligned_window import AlignedWindowBase
 from millrace.runtime.operators.evicting_window import EvictingWindowOperator
 from millrace.runtime.operators.session_window import SessionWindowOperator

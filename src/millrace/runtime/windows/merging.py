@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from millrace.datastream.state import MapState
-from millrace.datastream.window import MergingWindowAssigner
+from millrace.common.state import MapState
+from millrace.common.window import MergingWindowAssigner
 
 OnMerge = Callable[[Any, list[Any], Any, list[Any]], None]
 """(merged window, windows that are gone, state window that stays, state windows to fold into it)"""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from millrace.datastream.window import (
+from millrace.common.window import (
     CumulativeEventTimeWindows,
     CumulativeProcessingTimeWindows,
     SlidingEventTimeWindows,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.datastream.state import StateDescriptor
-from millrace.datastream.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
+from millrace.common.state import StateDescriptor
+from millrace.common.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
 
 CONTENTS = "window-contents"
 """name of the state that holds the elements of the windows, or what they were folded into"""

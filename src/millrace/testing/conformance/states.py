@@ -8,18 +8,18 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from millrace.common.typeinfo import Types
-from millrace.common.types import Row
-from millrace.datastream.functions import AggregateFunction
-from millrace.datastream.state import (
+from millrace.common.functions import AggregateFunction
+from millrace.common.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from millrace.common.typeinfo import Types
+from millrace.common.types import Row
+from millrace.common.window import TimeWindow
 from millrace.datastream.state_backend import StateBackend
-from millrace.datastream.window import TimeWindow
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedDelta

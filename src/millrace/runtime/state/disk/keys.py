@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any
 
 from millrace.common.types import Row
-from millrace.datastream.window import TimeWindow
+from millrace.common.window import TimeWindow
 from millrace.runtime.keygroups import UnstableKeyError, stable_hash
 from millrace.runtime.state.address import Scoped
 

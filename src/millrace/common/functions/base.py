@@ -1,0 +1,166 @@
+"""``Function`` and what the runtime tells one: ``RuntimeContext``, ``KeyedStateStore``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
+    from millrace.common.distributed_cache import DistributedCache
+    from millrace.common.functions.aggregate import AggregateFunction
+    from millrace.common.job_info import JobInfo
+    from millrace.common.state import (
+        AggregatingState,
+        AggregatingStateDescriptor,
+        ListState,
+        ListStateDescriptor,
+        MapState,
+        MapStateDescriptor,
+        ReducingState,
+        ReducingStateDescriptor,
+        ValueState,
+        ValueStateDescriptor,
+    )
+    from millrace.metrics.metricbase import MetricGroup
+
+__all__ = ["Function", "GlobalAggregateManager", "KeyedStateStore", "RuntimeContext"]
+
+
+class KeyedStateStore(ABC):
+    """Hands out keyed state by descriptor.
+
+    A handle always shows the value that belongs to the key of the element (or timer) at hand. Only functions on a
+    keyed stream have keyed state; each state of a function needs a name of its own.
+    """
+
+    @abstractmethod
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
+        """One value per key."""
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """One list per key."""
+
+    @abstractmethod
+    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
+        """One dictionary per key, whose entries are read and written one by one."""
+
+    @abstractmethod
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
+        """One value per key into which added elements are reduced."""
+
+    @abstractmethod
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
+        """One accumulator per key into which added elements are aggregated."""
+
+
+class GlobalAggregateManager(ABC):
+    """Values that all subtasks of an operator make together."""
+
+    @abstractmethod
+    def update_global_aggregate(
+        self, aggregate_name: str, aggregand: Any, aggregate_function: AggregateFunction
+    ) -> Any:
+        """Add ``aggregand`` to an aggregate of this operator.
+
+        :param aggregate_function: the same for all calls with that name; it needs ``merge``, too.
+        :return: the result of all that was added, by any subtask, before this epoch began; None for nothing. Whoever
+            asks in the same epoch gets the same.
+        """
+
+    @abstractmethod
+    def get_global_aggregate(self, aggregate_name: str, aggregate_function: AggregateFunction) -> Any:
+        """The same, without adding anything (our addition)."""
+
+
+class RuntimeContext(KeyedStateStore):
+    """What a function can know about the subtask it runs in, its state and its metrics.
+
+    From ``get_job_info`` on it has what Flink's has in Java and PyFlink's lacks.
+    """
+
+    @abstractmethod
+    def get_task_name(self) -> str:
+        """Name of the operator."""
+
+    @abstractmethod
+    def get_number_of_parallel_subtasks(self) -> int:
+        """Parallelism of the operator."""
+
+    @abstractmethod
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """Maximum parallelism of the operator, which is its number of key groups."""
+
+    @abstractmethod
+    def get_index_of_this_subtask(self) -> int:
+        """Number of this subtask, from 0 to parallelism - 1."""
+
+    @abstractmethod
+    def get_attempt_number(self) -> int:
+        """How often this subtask has been started before; 0 for the first time."""
+
+    @abstractmethod
+    def get_task_name_with_subtasks(self) -> str:
+        """Name and place of the subtask, counted from 1: ``"my map (3/6)"``."""
+
+    @abstractmethod
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        """A global job parameter, ``default_value`` if it is not set."""
+
+    @abstractmethod
+    def get_metrics_group(self) -> MetricGroup:
+        """Where to register the operator's own metrics."""
+
+    @abstractmethod
+    def get_job_info(self) -> JobInfo:
+        """Id and name of the job."""
+
+    @abstractmethod
+    def get_global_job_parameters(self) -> dict[str, str]:
+        """All global job parameters."""
+
+    @abstractmethod
+    def get_distributed_cache(self) -> DistributedCache:
+        """The files that the program registered for its tasks."""
+
+    @abstractmethod
+    def get_global_aggregate_manager(self) -> GlobalAggregateManager:
+        """Where to add to values that all subtasks of this operator share."""
+
+    @abstractmethod
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """Let the job's result have what this accumulator gathers in all subtasks.
+
+        :raises ValueError: the function has added one of this name already.
+        """
+
+    @abstractmethod
+    def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
+        """This subtask's accumulator of the name, None if there is none."""
+
+    @abstractmethod
+    def get_int_counter(self, name: str) -> IntCounter:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+    @abstractmethod
+    def get_long_counter(self, name: str) -> LongCounter:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+    @abstractmethod
+    def get_double_counter(self, name: str) -> DoubleCounter:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+    @abstractmethod
+    def get_histogram(self, name: str) -> Histogram:
+        """The accumulator of the name, made if need be; TypeError if it is of another type."""
+
+
+class Function(ABC):
+    """Base of all user-defined functions. Instances are pickled into the tasks."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Called once in each subtask before the first element: get state, open connections."""
+
+    def close(self) -> None:
+        """Called once in each subtask at the end, after success and after failure."""

@@ -1,0 +1,133 @@
+"""Process functions: elements, time, timers and state in the user's own hands."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from millrace.common.functions.base import Function
+
+if TYPE_CHECKING:
+    from millrace.common.time_domain import TimeDomain
+    from millrace.common.timerservice import TimerService
+
+__all__ = ["ProcessFunction", "KeyedProcessFunction", "CoProcessFunction", "KeyedCoProcessFunction"]
+
+
+class ProcessFunction(Function):
+    """Sees one element at a time of a stream that is not keyed, with the time.
+
+    Results are what the methods ``yield``; ``yield tag, value`` with an ``OutputTag`` goes to a side output. A
+    context is valid only until the method that was given it returns.
+    """
+
+    class Context(ABC):
+        """Time and the element's timestamp."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """The current times; timers cannot be registered without a key."""
+
+        @abstractmethod
+        def timestamp(self) -> int | None:
+            """The element's event timestamp in ms, None if it has none."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any] | None:
+        """The results for one element."""
+
+
+class KeyedProcessFunction(Function):
+    """Sees one element at a time of a keyed stream, with keyed state and timers."""
+
+    class Context(ABC):
+        """Time, timers, the element's timestamp and key."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """The key of the element (or timer) at hand."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """The current times, and timers for the current key."""
+
+        @abstractmethod
+        def timestamp(self) -> int | None:
+            """The element's event timestamp (or the timer's time) in ms, None if there is none."""
+
+    class OnTimerContext(Context):
+        """A context in which a timer fires."""
+
+        @abstractmethod
+        def time_domain(self) -> TimeDomain:
+            """The clock that the timer ran on."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
+        """The results for one element."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any] | None:
+        """The results for a timer that fires, set for ``timestamp`` (ms)."""
+        return None
+
+
+class CoProcessFunction(Function):
+    """A ``ProcessFunction`` of two connected streams; one instance sees both."""
+
+    class Context(ABC):
+        """Time and the element's timestamp."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """The current times; timers cannot be registered without a key."""
+
+        @abstractmethod
+        def timestamp(self) -> int | None:
+            """The element's event timestamp in ms, None if it has none."""
+
+    @abstractmethod
+    def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
+        """The results for an element of the first stream."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
+        """The results for an element of the second stream."""
+
+
+class KeyedCoProcessFunction(Function):
+    """A ``KeyedProcessFunction`` of two connected keyed streams, which share state and timers key by key."""
+
+    class Context(ABC):
+        """Time, timers, the element's timestamp and key."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """The key of the element (or timer) at hand."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """The current times, and timers for the current key."""
+
+        @abstractmethod
+        def timestamp(self) -> int | None:
+            """The element's event timestamp (or the timer's time) in ms, None if there is none."""
+
+    class OnTimerContext(Context):
+        """A context in which a timer fires."""
+
+        @abstractmethod
+        def time_domain(self) -> TimeDomain:
+            """The clock that the timer ran on."""
+
+    @abstractmethod
+    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any] | None:
+        """The results for an element of the first stream."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any] | None:
+        """The results for an element of the second stream."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Iterable[Any] | None:
+        """The results for a timer that fires, set for ``timestamp`` (ms)."""
+        return None

@@ -1,0 +1,119 @@
+"""Functions that evaluate a window."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from millrace.common.functions.base import Function, KeyedStateStore
+
+__all__ = [
+    "WindowFunction",
+    "AllWindowFunction",
+    "ProcessWindowFunction",
+    "ProcessAllWindowFunction",
+    "PassThroughWindowFunction",
+    "PassThroughAllWindowFunction",
+]
+
+IN = TypeVar("IN")
+"""Type of the elements in the window."""
+OUT = TypeVar("OUT")
+"""Type of the results."""
+KEY = TypeVar("KEY")
+"""Type of the key."""
+W = TypeVar("W")
+"""Type of the window."""
+W2 = TypeVar("W2")
+"""Type of the window, within a context."""
+
+
+class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
+    """Evaluates the windows of a keyed stream."""
+
+    @abstractmethod
+    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+        """The results of one window, from its key and the elements in it."""
+
+
+class AllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Evaluates the windows of a stream that is not keyed."""
+
+    @abstractmethod
+    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+        """The results of one window, from the elements in it."""
+
+
+class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
+    """Evaluates the windows of a keyed stream, with access to time and state."""
+
+    class Context(ABC, Generic[W2]):
+        """The window and what belongs to it; valid only during the call."""
+
+        @abstractmethod
+        def window(self) -> W2:
+            """The window at hand."""
+
+        @abstractmethod
+        def current_processing_time(self) -> int:
+            """The wall clock of the task, ms."""
+
+        @abstractmethod
+        def current_watermark(self) -> int:
+            """The event time that the operator has reached, ms."""
+
+        @abstractmethod
+        def window_state(self) -> KeyedStateStore:
+            """State of this key in this window; ``clear`` must clear what was put there."""
+
+        @abstractmethod
+        def global_state(self) -> KeyedStateStore:
+            """State of this key that all its windows share."""
+
+    @abstractmethod
+    def process(self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+        """The results of one firing of a window."""
+
+    def clear(self, context: ProcessWindowFunction.Context[W]) -> None:
+        """The window is about to be dropped: clear its ``window_state``."""
+
+
+class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Evaluates the windows of a stream that is not keyed, with access to state."""
+
+    class Context(ABC, Generic[W2]):
+        """The window and what belongs to it; valid only during the call."""
+
+        @abstractmethod
+        def window(self) -> W2:
+            """The window at hand."""
+
+        @abstractmethod
+        def window_state(self) -> KeyedStateStore:
+            """State of this window; ``clear`` must clear what was put there."""
+
+        @abstractmethod
+        def global_state(self) -> KeyedStateStore:
+            """State that all windows share."""
+
+    @abstractmethod
+    def process(self, context: ProcessAllWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+        """The results of one firing of a window."""
+
+    def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:
+        """The window is about to be dropped: clear its ``window_state``."""
+
+
+class PassThroughWindowFunction(WindowFunction[IN, IN, KEY, W]):
+    """Emits the elements of a window as they are."""
+
+    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[IN]:
+        yield from inputs
+
+
+class PassThroughAllWindowFunction(AllWindowFunction[IN, IN, W], Generic[IN, W]):
+    """Emits the elements of a window as they are."""
+
+    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[IN]:
+        yield from inputs

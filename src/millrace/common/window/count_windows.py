@@ -1,0 +1,103 @@
+"""Windows of a number of elements."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from millrace.common.state import ValueStateDescriptor
+from millrace.common.typeinfo import Types
+from millrace.common.window.assigner import WindowAssigner
+from millrace.common.window.count_trigger import CountTrigger
+from millrace.common.window.purging_trigger import PurgingTrigger
+from millrace.common.window.serializers import CountWindowSerializer
+from millrace.common.window.windows import CountWindow
+
+if TYPE_CHECKING:
+    from millrace.common.serializer import TypeSerializer
+    from millrace.common.window.trigger import Trigger
+
+__all__ = ["CountTumblingWindowAssigner", "CountSlidingWindowAssigner"]
+
+T = TypeVar("T")
+"""Type of the elements."""
+
+
+class CountAssigner(WindowAssigner[T, CountWindow]):
+    """Counts the elements of each key; the count is keyed state.
+
+    :raises ValueError: a size is not positive.
+    """
+
+    def __init__(self, size: int, state_name: str) -> None:
+        self.size: Final = _positive(size, "window size", self)
+        self._seen = ValueStateDescriptor(state_name, Types.LONG())
+
+    @abstractmethod
+    def _windows_of(self, position: int) -> list[CountWindow]:
+        """The windows of the element of a key before which ``position`` others came."""
+
+    def assign_windows(
+        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> Collection[CountWindow]:
+        seen = context.get_runtime_context().get_state(self._seen)
+        position: int = seen.value() or 0
+        seen.update(position + 1)
+        return self._windows_of(position)
+
+    def get_default_trigger(self, env: Any) -> Trigger[T, CountWindow]:
+        # No window gets more elements than its size: what has fired need not be kept.
+        return PurgingTrigger.of(CountTrigger.of(self.size))
+
+    def get_window_serializer(self) -> TypeSerializer[CountWindow]:
+        return CountWindowSerializer()
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+class CountTumblingWindowAssigner(CountAssigner[T]):
+    """Every ``window_size`` elements of a key are a window."""
+
+    def __init__(self, window_size: int) -> None:
+        super().__init__(window_size, "tumble-count-assigner")
+
+    @staticmethod
+    def of(window_size: int) -> CountTumblingWindowAssigner[Any]:
+        """Windows of ``window_size`` elements."""
+        return CountTumblingWindowAssigner(window_size)
+
+    def _windows_of(self, position: int) -> list[CountWindow]:
+        return [CountWindow(position // self.size)]
+
+    def __repr__(self) -> str:
+        return f"CountTumblingWindowAssigner({self.size})"
+
+
+class CountSlidingWindowAssigner(CountAssigner[T]):
+    """With every ``window_slide``-th element of a key begins a window of ``window_size`` elements."""
+
+    def __init__(self, window_size: int, window_slide: int) -> None:
+        super().__init__(window_size, "slide-count-assigner")
+        self.slide: Final = _positive(window_slide, "window slide", self)
+
+    @staticmethod
+    def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner[Any]:
+        """Windows of ``window_size`` elements, one every ``window_slide`` elements."""
+        return CountSlidingWindowAssigner(window_size, window_slide)
+
+    def _windows_of(self, position: int) -> list[CountWindow]:
+        last = position // self.slide
+        # The first window that reaches up to here: id * slide + size > position.
+        first = max(0, (position - self.size) // self.slide + 1)
+        return [CountWindow(id) for id in range(last, first - 1, -1)]
+
+    def __repr__(self) -> str:
+        return f"CountSlidingWindowAssigner({self.size}, {self.slide})"
+
+
+def _positive(number: int, what: str, assigner: object) -> int:
+    if number <= 0:
+        raise ValueError(f"{type(assigner).__name__} needs a {what} > 0, not {number}")
+    return number

@@ -1,0 +1,45 @@
+"""The binary forms of windows, as PyFlink writes them: big-endian longs."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from struct import Struct
+
+from millrace.common.serializer import TypeSerializer
+from millrace.common.window.windows import CountWindow, GlobalWindow, TimeWindow
+
+__all__ = ["TimeWindowSerializer", "CountWindowSerializer", "GlobalWindowSerializer"]
+
+_LONG = Struct(">q")
+_TWO_LONGS = Struct(">qq")
+
+
+class TimeWindowSerializer(TypeSerializer[TimeWindow]):
+    """16 bytes: start, end."""
+
+    def serialize(self, element: TimeWindow, stream: BytesIO) -> None:
+        stream.write(_TWO_LONGS.pack(element.start, element.end))
+
+    def deserialize(self, stream: BytesIO) -> TimeWindow:
+        return TimeWindow(*_TWO_LONGS.unpack(stream.read(_TWO_LONGS.size)))
+
+
+class CountWindowSerializer(TypeSerializer[CountWindow]):
+    """8 bytes: the id."""
+
+    def serialize(self, element: CountWindow, stream: BytesIO) -> None:
+        stream.write(_LONG.pack(element.id))
+
+    def deserialize(self, stream: BytesIO) -> CountWindow:
+        return CountWindow(*_LONG.unpack(stream.read(_LONG.size)))
+
+
+class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
+    """One byte, 0."""
+
+    def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:
+        stream.write(b"\0")
+
+    def deserialize(self, stream: BytesIO) -> GlobalWindow:
+        stream.read(1)
+        return GlobalWindow.get()

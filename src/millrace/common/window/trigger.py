@@ -1,0 +1,130 @@
+"""``Trigger``: when a window is evaluated, and when its elements are dropped."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from millrace.common.state import State, StateDescriptor
+    from millrace.metrics import MetricGroup
+
+__all__ = ["Trigger", "TriggerResult"]
+
+T = TypeVar("T")
+"""Type of the elements."""
+W = TypeVar("W")
+"""Type of the windows."""
+
+
+class TriggerResult(Enum):
+    """What a trigger wants to happen to the window. A window without elements is not evaluated, even if it fires.
+
+    The value of a member is the pair of ``is_fire`` and ``is_purge``.
+    """
+
+    CONTINUE = (False, False)
+    """Nothing."""
+    FIRE_AND_PURGE = (True, True)
+    """Evaluate the window, then drop its elements."""
+    FIRE = (True, False)
+    """Evaluate the window and keep its elements."""
+    PURGE = (False, True)
+    """Drop the elements of the window without evaluating it."""
+
+    def __init__(self, fire: bool, purge: bool) -> None:
+        self._fire = fire
+        self._purge = purge
+
+    def is_fire(self) -> bool:
+        """Whether the window is to be evaluated."""
+        return self._fire
+
+    def is_purge(self) -> bool:
+        """Whether the elements are to be dropped."""
+        return self._purge
+
+
+class Trigger(ABC, Generic[T, W]):
+    """Decides when a window of a key is evaluated.
+
+    One object serves all keys and windows: what it has to remember belongs in the state that its context hands out,
+    which is that of the key and window at hand. For windows that merge (sessions), ``can_merge`` must be True and
+    ``on_merge`` must be there. Purging drops the elements of a window, not the state of the trigger.
+    """
+
+    class TriggerContext(ABC):
+        """Time, timers and state of the current key and window. Times are ms since the epoch."""
+
+        @abstractmethod
+        def get_current_processing_time(self) -> int:
+            """The wall clock of the task."""
+
+        @abstractmethod
+        def get_metric_group(self) -> MetricGroup:
+            """The metrics of the operator, as ``RuntimeContext.get_metrics_group()`` gives them to functions."""
+
+        @abstractmethod
+        def get_current_watermark(self) -> int:
+            """The event time that the operator has reached; the smallest long before the first watermark."""
+
+        @abstractmethod
+        def register_processing_time_timer(self, time: int) -> None:
+            """Call ``on_processing_time`` when the wall clock reaches ``time``."""
+
+        @abstractmethod
+        def register_event_time_timer(self, time: int) -> None:
+            """Call ``on_event_time`` when the watermark reaches ``time``."""
+
+        @abstractmethod
+        def delete_processing_time_timer(self, time: int) -> None:
+            """Forget this timer; nothing happens if it is not set."""
+
+        @abstractmethod
+        def delete_event_time_timer(self, time: int) -> None:
+            """Forget this timer; nothing happens if it is not set."""
+
+        @abstractmethod
+        def get_partitioned_state(self, state_descriptor: StateDescriptor) -> State:
+            """The state of this descriptor for the current key and window."""
+
+    class OnMergeContext(TriggerContext):
+        """The context of ``on_merge``: it stands for the window that results."""
+
+        @abstractmethod
+        def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
+            """Merge the state of the merged windows into that of the resulting one.
+
+            Works for state that knows how: list, reducing and aggregating state.
+            """
+
+    @abstractmethod
+    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+        """``element`` has been added to ``window``; called once for each window that it belongs to."""
+
+    @abstractmethod
+    def on_processing_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+        """A processing-time timer of ``window`` is due; also called at the time when the window is dropped."""
+
+    @abstractmethod
+    def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+        """An event-time timer of ``window`` is due; also called at the time when the window is dropped."""
+
+    def can_merge(self) -> bool:
+        """Whether the trigger may be used with windows that merge."""
+        return False
+
+    def on_merge(self, window: W, ctx: Trigger.OnMergeContext) -> None:
+        """Windows have been merged into ``window``: merge their state and set the timers of ``window``.
+
+        Timers and state of the merged windows are removed by ``clear``, which is called for each of them afterwards.
+        """
+        raise NotImplementedError(f"{self!r} can't be used with windows that merge: it has no on_merge()")
+
+    @abstractmethod
+    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+        """``window`` is about to be dropped: clear the trigger's state and delete its timers."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
