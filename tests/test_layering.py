@@ -26,17 +26,8 @@ EVERYTHING = {
 }  # fmt: skip
 BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli"}
 
-# The modules of datastream that hold only contracts and values: what user code implements and the runtime calls.
-CONTRACTS = {
-    "datastream.functions",
-    "datastream.output_tag",
-    "datastream.state",
-    "datastream.time_domain",
-    "datastream.timerservice",
-    "datastream.window",
-}
 # Settings that the graph carries along.
-VALUES = CONTRACTS | {
+VALUES = {
     "datastream.checkpoint_config",
     "datastream.checkpoint_storage",
     "datastream.checkpointing_mode",
@@ -56,24 +47,21 @@ ALLOWED: dict[str, set[str]] = {
     "util": {"common", "util"},
     # Types, expressions, plan nodes and built-in functions of tables: descriptions and columns, no engine.
     "relational": {"common", "util", "relational"},
-    "runtime": {"common", "metrics", "util", "relational", "runtime"} | CONTRACTS,
+    "runtime": {"common", "metrics", "util", "relational", "runtime"},
     "connectors": {
         "common",
         "util",
         "relational",
         "connectors",
         "formats",
-        "datastream.functions",
         "datastream.not_yet",
     },
-    "formats": {"common", "util", "relational", "connectors", "formats", "datastream.functions", "datastream.not_yet"},
+    "formats": {"common", "util", "relational", "connectors", "formats", "datastream.not_yet"},
     "checkpoint": {
         "common",
         "util",
         "runtime",
         "checkpoint",
-        "datastream.state",
-        "datastream.window",
         "datastream.externalized_checkpoint_retention",
     },
     "graph": {"common", "util", "relational", "runtime", "graph", "connectors"} | VALUES,
@@ -259,8 +247,8 @@ GOOD = {
     "__init__.py": "from millrace.hook import activate",
     "hook.py": "def activate():\n    from millrace import datastream",
     "__main__.py": "from millrace.cli.run import main",
-    "graph/nodes.py": "from millrace.datastream.output_tag import OutputTag\nfrom millrace import __version__",
-    "runtime/windows.py": "from millrace.datastream.window import Window\nfrom . import windows\nimport pickle",
+    "graph/nodes.py": "from millrace.common.output_tag import OutputTag\nfrom millrace import __version__",
+    "runtime/windows.py": "from millrace.common.window import Window\nfrom . import windows\nimport pickle",
     "formats/json.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from millrace.spark import session",
     "formats/csv.py": "import typing as t\nif t.TYPE_CHECKING:\n    import pyspark",
     "datastream/stream_execution_environment.py": "def execute():\n    from millrace.spark import session",
