@@ -53,6 +53,11 @@ class Standalone:
                 process.kill()
                 process.wait()
 
+    def _recovery(self) -> str:
+        """A master that is started again remembers its applications; without this it lets all executors be killed."""
+        folder = self._folder / "recovery"
+        return f"-Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory={folder}"
+
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
 
@@ -62,7 +67,7 @@ class Standalone:
             "SPARK_HOME": HOME,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_JAVA_OPTS": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {self._recovery()}",
         }
         # Spark's own script: it knows what executors need besides, and becomes the process that it starts.
         command = [f"{HOME}/bin/spark-class", f"org.apache.spark.deploy.{main}", *arguments]

@@ -63,15 +63,17 @@ def test_a_process_is_hit(
 
 
 @pytest.mark.slow
-def test_the_master_is_killed(tmp_path: Path, standalone: Standalone) -> None:
-    """The job goes on with the executors that it has."""
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_the_master_is_killed(tmp_path: Path, standalone: Standalone, comes_back: bool) -> None:
+    """The job goes on with the executors that it has. (This is the last test that the cluster is good for.)"""
 
     def kill_master(_: psutil.Process) -> None:
         assert standalone.master_process is not None
         standalone.master_process.kill()
         standalone.master_process.wait()
-        time.sleep(3)
-        standalone.start_master()
+        if comes_back:
+            time.sleep(3)
+            standalone.start_master()
 
     run = Run(tmp_path, standalone.master, [worker.pid for worker in standalone.workers])
     run.hit([Hit(Victim.DRIVER, kill_master, 2.0)], random.Random(SEED), timeout=600)

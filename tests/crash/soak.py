@@ -10,6 +10,7 @@ and savepoints taken. At the end the accounts must balance. The exit code is 1 i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -58,14 +59,27 @@ class Processes:
         self._run = psutil.Process(run.pid)
 
     def by_role(self) -> dict[str, list[psutil.Process]]:
-        try:
-            drivers = self._run.children()
-            jvms = [child for driver in drivers for child in driver.children() if "java" in child.name()]
-            daemons = [child for jvm in jvms for child in jvm.children()]
-            workers = [child for daemon in daemons for child in daemon.children()]
-        except psutil.Error:
-            return {}
+        drivers = _children([self._run])
+        jvms = [child for child in _children(drivers) if _is_java(child)]
+        daemons = _children(jvms)
+        workers = _children(daemons)
         return {"run": [self._run], "driver": drivers, "jvm": jvms, "daemon": daemons, "worker": workers}
+
+
+def _children(parents: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Those of the parents that live: some are killed while they are looked for."""
+    found = []
+    for parent in parents:
+        with contextlib.suppress(psutil.Error):
+            found += parent.children()
+    return found
+
+
+def _is_java(process: psutil.Process) -> bool:
+    try:
+        return "java" in process.name()
+    except psutil.Error:
+        return False
 
 
 class Soak:

@@ -98,6 +98,8 @@ class TableSink(ABC):
     """columns: rows that have the same values there go to one subtask"""
     parallelism: int | None = None
     """subtasks that write; None: as many as the plan has"""
+    writes_frames = False
+    """whether batch mode calls ``write_frame``; else the sink of ``stream`` writes there, too"""
 
     @abstractmethod
     def stream(self) -> Sink[Rows]:
@@ -111,9 +113,9 @@ class TableSink(ABC):
         """
         return None
 
-    def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> bool:
-        """Write a Spark DataFrame with columns named c0, c1, ... in batch mode. False: ``stream`` writes it."""
-        return False
+    def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> None:
+        """Write a Spark DataFrame with columns named c0, c1, ... in batch mode, if ``writes_frames``."""
+        raise NotImplementedError
 
 
 class TableFactory(ABC):

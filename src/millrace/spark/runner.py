@@ -34,6 +34,7 @@ from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.job import JobGraph
 from millrace.runtime.loops import has_loops
 from millrace.spark import recovery_file
+from millrace.spark.client import JobCancelledError
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
 from millrace.spark.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
 from millrace.spark.locality import warning_about
@@ -55,10 +56,6 @@ _NOT_SHARED = NotSharedError.__name__ + ":"
 
 COLLECT_AHEAD = 256
 """Parts of collected elements that wait for a slow reader before the job waits too."""
-
-
-class JobCancelledError(Exception):
-    """The job was cancelled before its end."""
 
 
 class JobRunner:

@@ -6,21 +6,14 @@ import logging
 import pickle
 import queue
 import sys
-import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-
-from pyspark.util import InheritableThread
 
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.completable_future import CompletableFuture
 from millrace.common.config_values import to_boolean
-from millrace.common.job_client import JobClient
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
 from millrace.common.job_status import JobStatus
 from millrace.datastream import options
 from millrace.datastream.dependencies import Dependencies
@@ -34,17 +27,16 @@ from millrace.runtime.job import JobGraph
 from millrace.runtime.restart import RestartPolicy
 from millrace.runtime.specs import Collect
 from millrace.spark import recovery_file
+from millrace.spark.client import POLL_SECONDS, LocalJobClient
 from millrace.spark.provision import ship
 from millrace.spark.requirements import install
-from millrace.spark.runner import JobCancelledError, JobRunner
+from millrace.spark.runner import JobRunner
 from millrace.spark.session import SessionWishes, workplace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from millrace.metrics.report import MetricsReport
-
-POLL_SECONDS = 0.1
 
 logger = logging.getLogger("millrace")
 
@@ -144,52 +136,26 @@ def _trusts_directories(settings: JobSettings) -> bool:
     return to_boolean(settings.configuration.get(options.STATE_TRUST_DIRECTORY.key, "false"))
 
 
-class SparkJobClient(JobClient):
-    """A job that runs on a thread of this process, with its tasks on Spark."""
+class SparkJobClient(LocalJobClient):
+    """A streaming program, with its tasks on Spark."""
 
     def __init__(self, runner: JobRunner) -> None:
+        super().__init__(runner.job.job_id)
         self._runner = runner
-        self._started = time.monotonic()
-        self._result: Future[JobExecutionResult] = Future()
-        self._thread = InheritableThread(target=self._run, name=f"millrace-{runner.job.job_id[:8]}", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
+    def _drive(self) -> None:
+        self._runner.run()
 
-    def _run(self) -> None:
-        runner = self._runner
-        try:
-            runner.run()
-        except BaseException as error:
-            self._result.set_exception(error)
-        else:
-            elapsed = int((time.monotonic() - self._started) * 1000)
-            outcome = JobExecutionResult(self._job_id(), elapsed, runner.accumulators(), self.get_metrics())
-            self._result.set_result(outcome)
+    def _status(self) -> JobStatus:
+        return self._runner.status
 
-    def _job_id(self) -> JobID:
-        return JobID(self._runner.job.job_id)
-
-    def get_job_id(self) -> JobID:
-        return self._job_id()
-
-    def get_job_status(self) -> CompletableFuture[JobStatus]:
-        return CompletableFuture.of(self._runner.status)
-
-    def cancel(self) -> CompletableFuture[Any]:
-        """Stop at once; what the running epoch did does not count."""
+    def _stop(self) -> None:
         self._runner.cancel()
-        return CompletableFuture(self._ended())
 
     def stop(self) -> CompletableFuture[Any]:
         """Let the sources end with the next epoch: all event-time timers fire (our addition)."""
         self._runner.coordinator.stop()
         return CompletableFuture(self._ended())
-
-    def _ended(self) -> Future[None]:
-        ended: Future[None] = Future()
-        self._result.add_done_callback(lambda _: ended.set_result(None))
-        return ended
 
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
@@ -225,20 +191,6 @@ class SparkJobClient(JobClient):
     def get_metrics(self) -> MetricsReport:
         return self._runner.coordinator.metrics.report()
 
-    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
-        return CompletableFuture(self._result)
-
-    def wait(self) -> JobExecutionResult:
-        """The result. Ctrl-C cancels the job, waits for its end and goes on as KeyboardInterrupt."""
-        try:
-            while self._thread.is_alive():
-                self._thread.join(POLL_SECONDS)
-        except KeyboardInterrupt:
-            self._runner.cancel()
-            self._thread.join()
-            raise
-        return self._result.result()
-
     def collected(self) -> Iterator[Any]:
         """The values of the job's collect sink as epochs complete; raises the job's error at its end."""
         parts = self._runner.collected
@@ -251,12 +203,3 @@ class SparkJobClient(JobClient):
                 continue
             yield from pickle.loads(part)
         self._result.result()
-
-    def discard(self) -> None:
-        """Nobody wants the rest: cancel if the job still runs, and wait for its end."""
-        if not self._result.done():
-            self._runner.cancel()
-            self._thread.join()
-        error = self._result.exception()
-        if error is not None and not isinstance(error, JobCancelledError):
-            raise error

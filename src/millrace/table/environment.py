@@ -36,7 +36,7 @@ from millrace.table.session import Session
 from millrace.table.statement_set import StatementSet
 from millrace.table.statements import execute_statement, insert_plans, query_plan
 from millrace.table.table import Table
-from millrace.table.table_config import TableConfig
+from millrace.table.table_config import DML_SYNC, TableConfig
 from millrace.table.table_descriptor import TableDescriptor
 from millrace.table.table_info import sink_info, source_info
 from millrace.table.table_result import TableResult
@@ -339,7 +339,7 @@ class TableEnvironment:
 
         :raises SqlError: it cannot be read, or means nothing; the message shows the place.
         """
-        return execute_statement(stmt, self)
+        return self._settled(execute_statement(stmt, self))
 
     def sql_query(self, query: str) -> Table:
         """A query as a table."""
@@ -389,6 +389,12 @@ class TableEnvironment:
 
     def _execute_sinks(self, plans: Sequence[Sink]) -> TableResult:
         return execution.execute(plans, self)
+
+    def _settled(self, result: TableResult) -> TableResult:
+        """The result, once its INSERT has ended if the session asks for that."""
+        if self.get_config().get(DML_SYNC, "false").lower() == "true":
+            result.wait()
+        return result
 
     def _attach(self, plans: Sequence[Sink]) -> None:
         for plan in plans:

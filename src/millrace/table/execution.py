@@ -6,21 +6,23 @@ Engines are looked up by name when something is run, since they lie above this p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import row_of
+from millrace.datastream.defaults import Submission, get_submitter
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Sink
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
 from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem
-from millrace.table.table_config import COLUMN_WIDTH
+from millrace.table.table_config import COLUMN_WIDTH, JOB_NAME
 from millrace.table.table_result import MAX_WIDTH, TableResult
 
 if TYPE_CHECKING:
+    from millrace.common.job_client import JobClient
     from millrace.datastream import StreamExecutionEnvironment
     from millrace.table.table_environment import TableEnvironment
 
@@ -35,7 +37,7 @@ def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str |
     :raises NotImplementedError: a plan has no form in this mode.
     """
     if not environment._is_streaming:
-        return _batch(plans, environment)
+        return _batch(plans, environment, job_name)
     result = _engine(_STREAMING, "a streaming query").execute(plans, environment, job_name)
     assert isinstance(result, TableResult)
     return result
@@ -68,7 +70,7 @@ def _engine(module: str, what: str) -> Any:
         raise not_yet(what, "batch mode, EnvironmentSettings.in_batch_mode()") from None
 
 
-def batch_context(environment: TableEnvironment) -> Any:
+def batch_context(environment: TableEnvironment, job_name: str = "collect") -> Any:
     """What ``millrace.spark.tables`` needs to run or explain a plan of this environment."""
     config = environment.get_config()
     session = environment._spark_session()
@@ -78,6 +80,7 @@ def batch_context(environment: TableEnvironment) -> Any:
         config.to_map(),
         environment.get_current_database(),
         needs=environment._stream_environment._dependencies,
+        job_name=job_name,
     )
 
 
@@ -118,13 +121,33 @@ def spark_session(stream_environment: StreamExecutionEnvironment) -> Any:
     return sessions.workplace(stream_environment._spark, wishes).session
 
 
-def _batch(plans: Sequence[Rel], environment: TableEnvironment) -> TableResult:
+def _batch(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None) -> TableResult:
     engine = _engine(_BATCH, "a batch query")
-    context = batch_context(environment)
+    context = batch_context(environment, name_of_job(plans, environment, job_name))
     if isinstance(plans[0], Sink):
-        written = engine.write_all(plans, context)
-        return sink_result(plans, [-1 if count is None else count for count in written])
-    return query_result(plans[0], map(Rows, engine.collect(plans[0], context).to_batches()), environment)
+        client = _submit(lambda: engine.start_inserts(plans, context), False)
+        return sink_result(plans, client, lambda: [-1 if count is None else count for count in client.outcome()])
+    client = _submit(lambda: engine.start_query(plans[0], context), True)
+    return query_result(plans[0], _batches(client), environment, job_client=client, close=client.discard)
+
+
+def _submit(start: Callable[[], Any], collecting: bool) -> Any:
+    return get_submitter()(Submission(_no_plan, start, collecting))
+
+
+def _no_plan() -> str:
+    raise problem("a batch query has no plan of Flink's operators: EXPLAIN shows the plan of Spark")
+
+
+def _batches(client: Any) -> Iterator[Rows]:
+    yield from map(Rows, client.outcome().to_batches())
+
+
+def name_of_job(plans: Sequence[Rel], environment: TableEnvironment, wanted: str | None = None) -> str:
+    """The wanted name, that of the session (``pipeline.name``), or what the plans say."""
+    sinks = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
+    own = f"insert-into_{','.join(sinks)}" if sinks else "collect"
+    return wanted or environment.get_config().to_map().get(JOB_NAME) or own
 
 
 def query_result(plan: Rel, batches: Iterator[Rows], environment: TableEnvironment, **more: Any) -> TableResult:
@@ -145,8 +168,16 @@ def query_result(plan: Rel, batches: Iterator[Rows], environment: TableEnvironme
     )
 
 
-def sink_result(plans: Sequence[Rel], counts: Sequence[int], **more: Any) -> TableResult:
-    """The result of INSERT: for every table the number of rows, -1 if nobody knows."""
+def sink_result(plans: Sequence[Rel], client: Any, counts: Callable[[], Sequence[int]]) -> TableResult:
+    """The result of INSERT.
+
+    :param counts: gives for every table the number of rows, -1 if nobody knows.
+    """
     names = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
     columns = tuple(Field(name, t.BigIntType()) for name in names)
-    return TableResult(columns, [row_of(list(counts), names)], **more)
+    rows = (row_of(list(each()), names) for each in [counts])
+    return TableResult(columns, rows, job_client=client, wait=lambda timeout: _wait(client, timeout))
+
+
+def _wait(client: JobClient, timeout: float | None) -> None:
+    client.get_job_execution_result().result(timeout)

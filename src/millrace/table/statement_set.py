@@ -51,7 +51,7 @@ class StatementSet:
         if not self._plans:
             raise problem("the statement set is empty: add_insert, add_insert_sql or add come first")
         plans, self._plans = self._plans, []
-        return self._t_env._execute_sinks(plans)
+        return self._t_env._settled(self._t_env._execute_sinks(plans))
 
     def attach_as_datastream(self) -> None:
         """Add the inserts to the program of the StreamExecutionEnvironment, which runs them with its ``execute``."""

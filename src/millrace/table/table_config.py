@@ -21,6 +21,8 @@ STATE_TTL = "table.exec.state.ttl"
 DIALECT = "table.sql-dialect"
 CODE_LENGTH = "table.generated-code.max-length"
 COLUMN_WIDTH = "table.display.max-column-width"
+JOB_NAME = "pipeline.name"
+DML_SYNC = "table.dml-sync"
 
 
 class TableConfig:

@@ -28,7 +28,7 @@ class TablePipeline:
 
     def execute(self) -> TableResult:
         """Submit the job; ``wait`` on the result waits for its end."""
-        return self._t_env._execute_sinks([self._plan])
+        return self._t_env._settled(self._t_env._execute_sinks([self._plan]))
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         return self._t_env._explain([self._plan], extra_details)

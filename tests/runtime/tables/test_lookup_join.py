@@ -13,7 +13,8 @@ from millrace.relational.sources import LookupTableSource
 from millrace.relational.types import BigIntType, string
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.tables.lookup_cache import CacheSettings, LookupCache
-from millrace.runtime.tables.lookup_join import LookupJoin, Retry
+from millrace.runtime.tables.lookup_join import LookupJoin
+from millrace.runtime.tables.lookups import LookupConfig, Retry
 from millrace.testing import Element
 
 INPUT = schema(BigIntType(), string())
@@ -41,9 +42,15 @@ class Memory(LookupTableSource):
         return [self.content.get(key[0], []) for key in keys]
 
 
-def config(source: LookupTableSource, kind: str = "INNER", **settings: Any) -> LookupJoin:
+def config(
+    source: LookupTableSource,
+    kind: str = "INNER",
+    retry: Retry | None = None,
+    cache: CacheSettings | None = None,
+    **settings: Any,
+) -> LookupJoin:
     columns = {"lookup": ((0, Ref(BigIntType(), 0)),), "table": TABLE, "columns": (0, 1)} | settings
-    return LookupJoin(input=INPUT, source=source, kind=kind, **columns)
+    return LookupJoin(input=INPUT, external=LookupConfig(source, retry, cache), kind=kind, **columns)
 
 
 SCRIPT = [
@@ -97,8 +104,8 @@ def test_keys_without_rows_are_asked_for_again() -> None:
     hint = {"retry-predicate": "lookup_miss", "retry-strategy": "fixed_delay", "fixed-delay": "1 ms"}
     for attempts, expected in (("1", []), ("2", INNER[:2])):
         source = Late()
-        options = tuple({**hint, "max-attempts": attempts}.items())
-        with harness(config(source, options=options), INPUT) as run:
+        retry = Retry.of({**hint, "max-attempts": attempts})
+        with harness(config(source, retry=retry), INPUT) as run:
             run.process_element(SCRIPT[0].value)
             assert run.values == expected
 

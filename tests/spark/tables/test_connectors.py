@@ -266,9 +266,10 @@ def test_a_sink_that_cannot_overwrite(context: Context, tmp_path: Path) -> None:
 
 
 class FrameSink(FileTable):
-    def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> bool:
+    writes_frames = True
+
+    def write_frame(self, frame: Any, overwrite: bool, partition: Mapping[str, Any]) -> None:
         frame.write.mode("overwrite" if overwrite else "append").parquet(f"{self._folder}/{partition['p']}")
-        return True
 
 
 def test_a_sink_that_writes_frames(context: Context, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as dc
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -218,3 +219,29 @@ def test_a_left_unnest_with_a_condition(run: Run) -> None:
     assert [(row[0], row[-1]) for row in run(kept)] == [(1, 3), (1, 3), (2, None), (3, None)]
     inner = unnest("ints", False, False, fn("=", at(plan, "x"), lit(3)))
     assert [(row[0], row[-1]) for row in run(inner)] == [(1, 3), (1, 3)]
+
+
+class Slow(Customers):
+    """Has nothing at the first question of a task."""
+
+    options = {"lookup.cache": "PARTIAL", "lookup.partial-cache.max-rows": "100"}
+
+    def open(self) -> None:
+        super().open()
+        self.asked: list[tuple[Any, ...]] = []
+
+    def lookup(self, keys: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[tuple[Any, ...]]]:
+        new = [key for key in keys if key not in self.asked]
+        assert len(keys) == len(new) or not new, "a key is asked again only if it had no rows"
+        self.asked += new
+        found = super().lookup(keys)
+        return [[] for _ in keys] if new else found
+
+
+def test_the_hint_of_a_lookup_join(run: Run) -> None:
+    hint = {"retry-predicate": "lookup_miss", "retry-strategy": "fixed_delay", "fixed-delay": "1 ms"}
+    plan = dc.replace(lookup("INNER"), source=Slow())
+    assert run(plan) == []
+    assert run(dc.replace(plan, options=tuple({**hint, "max-attempts": "1"}.items()))) == FOUND
+    with pytest.raises(ValueError, match="lookup_miss, not always"):
+        run(dc.replace(plan, options=(("retry-predicate", "always"),)))

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from millrace.cli.jobs import spark_context
 from millrace.cli.sql.commands import COMMANDS, QuitError
 from millrace.cli.sql.console import Console
 from millrace.cli.sql.jobs import SqlJobs
@@ -23,13 +22,9 @@ from millrace.table.sql import statements as s
 from millrace.table.sql.errors import SqlError
 from millrace.table.sql.parser import statements_of
 from millrace.table.statements import run
-from millrace.util.secrets import mask_statement
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
 """shows a query's rows until the user has seen enough; the text is the time zone"""
-
-_GROUP = "millrace-sql"
-"""Spark's name for the statement that runs: there is one at a time"""
 
 
 class Client:
@@ -117,27 +112,23 @@ class Client:
     def _insert(self, result: TableResult, begin: float) -> None:
         client: Any = result.get_job_client()
         settings = self.settings
-        if client is None:
-            for table, count in counts(result):
-                rows = "" if count < 0 else f": {count} {'row' if count == 1 else 'rows'}"
-                self.console.info(f"Written into {table}{rows}{cost(settings, begin)}")
-            return
         self.console.info("The job has been submitted.")
         self.console.say(f"Job ID: {client.get_job_id()}")
         if settings.wait_for_inserts:
             self.jobs.find(str(client.get_job_id())).told = True
             client.wait()
             self.console.info(f"The job has finished.{cost(settings, begin)}")
+            for table, count in counts(result):
+                if count >= 0:
+                    self.console.info(f"Written into {table}: {count} {'row' if count == 1 else 'rows'}")
 
     def _result(self, statement: s.Statement) -> TableResult:
-        return self._worker.do(functools.partial(self._perform, statement), _cancel_spark, _abandon)
+        return self._worker.do(functools.partial(self._perform, statement), _abandon)
 
     def _perform(self, statement: s.Statement) -> TableResult:
         environment = self.session.environment
-        if not environment._is_streaming and (isinstance(statement, (s.Query, s.Explain)) or _writes(statement)):
+        if not environment._is_streaming and isinstance(statement, s.Explain):
             self.jobs.announce()
-            session = environment._spark_session()
-            session.sparkContext.setJobGroup(_GROUP, mask_statement(statement.text), interruptOnCancel=True)
         return run(statement, environment)
 
 
@@ -155,13 +146,6 @@ def _last_lines(lines: Lines, stop: KeyboardInterrupt) -> Iterator[str]:
     yield ""
     yield first
     yield from lines
-
-
-def _cancel_spark() -> None:
-    """Ask Spark to end the batch statement that runs, if one does."""
-    context = spark_context()
-    if context is not None:
-        context.cancelJobGroup(_GROUP)
 
 
 def _abandon(result: TableResult) -> None:

@@ -101,7 +101,7 @@ class SqlJobs:
         """INSERTs that have failed, each told once."""
         for job in self._jobs:
             if not job.told and not job.running:
-                from millrace.spark.runner import JobCancelledError
+                from millrace.spark.client import JobCancelledError
 
                 job.told = True
                 error = job.client.get_job_execution_result().future().exception()

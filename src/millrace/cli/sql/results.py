@@ -58,9 +58,17 @@ def streamed(result: TableResult, settings: ClientSettings, zone: str, begin: fl
 
 
 def whole(result: TableResult, settings: ClientSettings, zone: str, begin: float) -> Lines:
-    """All rows of a bounded query, in columns as wide as they need, up to the most."""
+    """All rows of a bounded query, in columns as wide as they need, up to the most.
+
+    :raises KeyboardInterrupt: Ctrl-C, after the query was cancelled.
+    """
     texts = cells_of(result, zone)
-    found = [texts(row) for row in result.collect()]
+    try:
+        found = [texts(row) for row in result.collect()]
+    except KeyboardInterrupt:
+        result.collect().close()
+        yield f"Query terminated{cost(settings, begin)}"
+        raise
     names = names_of(result)
     most = [max(len(name), settings.max_width) for name in names]
     widths = [min(each) for each in zip(tableau.widths_by_content(names, found), most)]
@@ -89,6 +97,5 @@ def _rows(count: int) -> str:
 
 
 def counts(result: TableResult) -> list[tuple[str, Any]]:
-    """What an INSERT has written: table and number of rows, -1 if nobody knows."""
-    (row,) = result.collect()
-    return list(zip(names_of(result), row))
+    """What an INSERT that has ended has written: table and number of rows, -1 if nobody knows."""
+    return [each for row in result.collect() for each in zip(names_of(result), row)]

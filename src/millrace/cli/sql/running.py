@@ -13,7 +13,6 @@ from millrace.graph.origin import user_origin
 T = TypeVar("T")
 """What the work gives."""
 
-_RETRY_SECONDS = 0.5
 _LOOK_SECONDS = 1.0
 """A Ctrl-C that comes right before a thread falls asleep does not wake it: so it never sleeps for long."""
 
@@ -35,10 +34,9 @@ class Worker:
         while True:
             _do(*self._works.get())
 
-    def do(self, work: Callable[[], T], cancel: Callable[[], None], abandon: Callable[[T], None]) -> T:
-        """Do a work and wait for it.
+    def do(self, work: Callable[[], T], abandon: Callable[[T], None]) -> T:
+        """Do a work, which is to end soon, and wait for it.
 
-        :param cancel: asks the work to end early. It may be called several times.
         :param abandon: takes back what the work has given after Ctrl-C.
         :raises KeyboardInterrupt: Ctrl-C, once the work has come to its end.
         """
@@ -51,8 +49,7 @@ class Worker:
                 wait([future], _LOOK_SECONDS)
         except KeyboardInterrupt:
             while not future.done():
-                cancel()
-                wait([future], _RETRY_SECONDS)
+                wait([future], _LOOK_SECONDS)
             if future.exception() is None:
                 abandon(future.result())
             raise

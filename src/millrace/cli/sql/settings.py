@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from millrace.common.config_values import to_boolean
 from millrace.table.problems import did_you_mean
 from millrace.table.sql.errors import SqlError
-from millrace.table.table_config import COLUMN_WIDTH
+from millrace.table.table_config import COLUMN_WIDTH, DML_SYNC
 from millrace.table.table_result import MAX_WIDTH
 
 RESULT_MODE = "sql-client.execution.result-mode"
@@ -16,7 +16,6 @@ MAX_ROWS = "sql-client.execution.max-table-result.rows"
 VERBOSE = "sql-client.verbose"
 TIME_COST = "sql-client.display.print-time-cost"
 OLDER_COLUMN_WIDTH = "sql-client.display.max-column-width"
-DML_SYNC = "table.dml-sync"
 
 TABLE, CHANGELOG, TABLEAU = MODES = ("table", "changelog", "tableau")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -12,6 +12,9 @@ from millrace.relational.rules.determinism import is_deterministic
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.traversal import expressions_of, transform
 from millrace.relational.sources import TableSource
+
+REUSE_PLANS = "table.optimizer.reuse-sub-plan-enabled"
+REUSE_SOURCES = "table.optimizer.reuse-source-enabled"
 
 
 def share(plans: Sequence[n.Rel], scans: bool = True) -> list[n.Rel]:
@@ -24,6 +27,17 @@ def share(plans: Sequence[n.Rel], scans: bool = True) -> list[n.Rel]:
         plans = _with_common_scans(plans)
     pool = _Pool()
     return [pool.shared(plan) for plan in plans]
+
+
+def share_as_set(plans: Sequence[n.Rel], settings: Mapping[str, str]) -> list[n.Rel]:
+    """As ``share``, as far as ``table.optimizer.reuse-sub-plan-enabled`` and ``reuse-source-enabled`` say."""
+    if not _is_on(settings, REUSE_PLANS):
+        return list(plans)
+    return share(plans, _is_on(settings, REUSE_SOURCES))
+
+
+def _is_on(settings: Mapping[str, str], key: str) -> bool:
+    return settings.get(key, "true").lower() == "true"
 
 
 class _Pool:

@@ -27,7 +27,7 @@ class FunctionRunner:
         self, context: OperatorContext, configuration: Mapping[str, str], wrappers: Iterable[Any] = ()
     ) -> None:
         self.configuration = configuration
-        self._context = context
+        self.context = context
         self._wrappers = {id(wrapper): wrapper for wrapper in wrappers}
         self._functions = {id: wrapper.function for id, wrapper in self._wrappers.items()}
         self._opened: list[int] = []
@@ -55,7 +55,7 @@ class FunctionRunner:
         metrics = self.configuration.get("python.metric.enabled", "true") == "true"
         for id, function in self._functions.items():
             try:
-                function.open(TaskFunctionContext(self._context.runtime, metrics))
+                function.open(TaskFunctionContext(self.context.runtime, metrics))
             except Exception as error:
                 raise self.error(error, f"open() of {self._wrappers[id].name}") from error
             self._opened.append(id)
@@ -95,7 +95,7 @@ class FunctionRunner:
         :param where: the method, e.g. ``open() of name``.
         :param args: what it was called with.
         """
-        return self._context.error(error, args, f" in {where}")
+        return self.context.error(error, args, f" in {where}")
 
     def concurrently(self, function: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The results of an asynchronous function, as ``table.exec.async-scalar.*`` says. Errors as ``call_all``."""

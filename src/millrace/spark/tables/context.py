@@ -14,6 +14,7 @@ from millrace.activate import activate, is_active
 from millrace.relational.functions.registry import Surroundings
 from millrace.spark import surroundings as workers
 from millrace.spark.tables.python_tasks import PythonTask
+from millrace.spark.tables.task_metrics import BatchMetrics
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,23 @@ class Context:
     """the workers' interpreter; None: the one of the session"""
     origin: str = "<unknown>"
     """the user's line that runs the plan"""
+    job_name: str = "collect"
+    metrics: BatchMetrics | None = None
+    """where the metrics of the user's functions meet; None: nobody asks for them"""
 
     def task(self, name: str) -> PythonTask:
         """A node that Python computes."""
-        configuration = self.surroundings.configuration
-        return PythonTask(name, self.origin, configuration, self.parallelism, self.job_id, self.workers)
+        reporting = None if self.metrics is None else self.metrics.node(name)
+        return PythonTask(
+            name,
+            self.origin,
+            self.surroundings.configuration,
+            self.parallelism,
+            self.job_id,
+            self.job_name,
+            self.workers,
+            reporting,
+        )
 
     def ship(self, function: Callable[..., Any], what: str) -> Shipped:
         """The function as it travels.

@@ -23,12 +23,13 @@ from millrace.relational.rules.batch import optimise
 from millrace.runtime.failure import Failure
 from millrace.spark.provision import interpreter, provide
 from millrace.spark.session import Workplace, one_process
-from millrace.spark.tables.constraints import enforced
+from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.fetching import fetched
 from millrace.spark.tables.frames import types_of
+from millrace.spark.tables.inserts import Inserts
 from millrace.spark.tables.settings import active, child_session
-from millrace.spark.tables.sinks import write
+from millrace.spark.tables.task_metrics import BatchMetrics
 from millrace.spark.tables.translate import translate
 from millrace.spark.tables.types import as_internal
 
@@ -45,6 +46,7 @@ def batch_context(
     database: str = "",
     parallelism: int | None = None,
     needs: Dependencies | None = None,
+    job_name: str = "collect",
 ) -> Context:
     """What one run of a plan needs.
 
@@ -65,6 +67,8 @@ def batch_context(
         uuid.uuid4().hex,
         provision.python,
         user_origin(),
+        job_name,
+        BatchMetrics(context),
     )
 
 
@@ -81,7 +85,12 @@ def collect(plan: n.Rel, context: Context) -> pa.Table:
     :raises QueryFailedError: Python code failed in a task.
     """
     frame = frame_of(plan, context)
-    with active(context.session), _plain_errors():
+    with active(context.session):
+        return _collected(frame, plan)
+
+
+def _collected(frame: DataFrame, plan: n.Rel) -> pa.Table:
+    with _plain_errors():
         if not plan.schema:
             return pa.Table.from_batches([record_batch([], frame.count())])
         found = fetched(frame)
@@ -93,18 +102,40 @@ def collect(plan: n.Rel, context: Context) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def write_all(sinks: Sequence[n.Sink], context: Context) -> list[int | None]:
-    """Write into tables, one after the other.
+def start_query(plan: n.Rel, context: Context) -> BatchJobClient:
+    """A job that collects the rows of a plan: its outcome is what ``collect`` gives.
 
-    :returns: the rows written into each; None where the connector does not tell.
+    :raises NotImplementedError: the plan has no form in batch mode.
     """
-    written = []
-    for sink in sinks:
-        frame = frame_of(sink.input, context)
-        with active(context.session), _plain_errors():
-            demanded = enforced(frame, sink.columns, context.surroundings.configuration)
-            written.append(write(sink, demanded, context))
-    return written
+    frame = frame_of(plan, context)
+    client = BatchJobClient(context, lambda: _collected(frame, plan))
+    client.start()
+    return client
+
+
+def start_inserts(sinks: Sequence[n.Sink], context: Context) -> BatchJobClient:
+    """A job that writes into tables: its outcome are the rows written into each, None where a connector does not tell.
+
+    What several inserts read or compute alike is done once. Nothing shows before all is prepared.
+
+    :raises NotImplementedError: a plan has no form in batch mode, or a table cannot be overwritten.
+    """
+    inserts = Inserts(sinks, context)
+    client = BatchJobClient(context, lambda: _write(inserts))
+    client.start()
+    return client
+
+
+def write_all(sinks: Sequence[n.Sink], context: Context) -> list[int | None]:
+    """As ``start_inserts``, on this thread."""
+    inserts = Inserts(sinks, context)
+    with active(context.session):
+        return _write(inserts)
+
+
+def _write(inserts: Inserts) -> list[int | None]:
+    with _plain_errors():
+        return inserts.write()
 
 
 def explain(plan: n.Rel, context: Context, mode: str = "extended") -> str:

@@ -34,7 +34,8 @@ class Expansion(ABC):
         """The wrappers of the user's functions (``table.udf``) that it calls."""
         return iter(())
 
-    def open(self) -> None: ...
+    def open(self, functions: FunctionRunner) -> None:
+        """A task begins."""
 
     @abstractmethod
     def expand(self, evaluator: FunctionEvaluator, types: Sequence[DataType]) -> Made:
@@ -69,7 +70,7 @@ class ExpandTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         wrappers = [*self.expansion.wrappers(), *wrappers_in(self.condition)]
         with self.task.functions(wrappers) as functions:
-            self.expansion.open()
+            self.expansion.open(functions)
             try:
                 for batch in batches:
                     if batch.num_rows:

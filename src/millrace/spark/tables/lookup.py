@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -14,7 +13,9 @@ from millrace.relational.types import DataType
 from millrace.relational.values import to_python
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.tables import Made
+from millrace.runtime.tables.lookups import LookupConfig, Lookups
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.frames import typed
@@ -22,36 +23,30 @@ from millrace.spark.tables.frames import typed
 
 def lookup_join(node: n.LookupJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Each row with the rows that the table has for its key. Rows with NULL in the key have none."""
-    expansion = Lookup(node.source, tuple(key for _, key in node.lookup), ".".join(node.path), len(node.table))
+    external = LookupConfig.of(node.source, dict(node.options), len(node.table))
+    expansion = LookupExpansion(external, tuple(key for _, key in node.lookup))
     return typed(expand(inputs[0], expansion, node, node.table, node.kind == "LEFT", context), node.schema)
 
 
-@dataclass
-class Lookup(Expansion):
+class LookupExpansion(Expansion):
     """Asks once for each different key of a batch."""
 
-    source: Any
-    keys: tuple[Rex, ...]
-    name: str
-    width: int
+    def __init__(self, external: LookupConfig, keys: tuple[Rex, ...]) -> None:
+        self._external = external
+        self._keys = keys
 
     def wrappers(self) -> Iterator[Any]:
-        return wrappers_in(self.keys)
+        return wrappers_in(self._keys)
 
-    def open(self) -> None:
-        self.source.open()
+    def open(self, functions: FunctionRunner) -> None:
+        self._lookups = Lookups(self._external, functions.context)
+        self._lookups.open()
 
     def expand(self, evaluator: FunctionEvaluator, types: Sequence[DataType]) -> Made:
-        rows = list(zip(*(to_python(evaluator.column(key), key.type) for key in self.keys)))
-        distinct = list(dict.fromkeys(row for row in rows if None not in row))
-        found = dict(zip(distinct, map(self._checked, self.source.lookup(distinct)), strict=True)) if distinct else {}
-        return in_columns([found.get(row, []) for row in rows], types)
-
-    def _checked(self, found: Iterable[Any]) -> list[Any]:
-        rows = list(found)
-        if rows and len(rows[0]) != self.width:
-            raise ValueError(f"table {self.name} has {self.width} columns, its lookup source gave {len(rows[0])}")
-        return rows
+        rows = list(zip(*(to_python(evaluator.column(key), key.type) for key in self._keys)))
+        distinct = list(dict.fromkeys(rows))
+        found = dict(zip(distinct, self._lookups.find(distinct), strict=True))
+        return in_columns([found[row] for row in rows], types)
 
     def close(self) -> None:
-        self.source.close()
+        self._lookups.close()

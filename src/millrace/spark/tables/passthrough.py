@@ -64,10 +64,12 @@ class SparkSource(TableSource):
 class SparkSink(TableSink):
     """Written by Spark, in batch mode only."""
 
+    writes_frames = True
+
     def __init__(self, table: TableContext) -> None:
         self._table = table
 
-    def write_frame(self, frame: DataFrame, overwrite: bool, partition: Mapping[str, Any]) -> bool:
+    def write_frame(self, frame: DataFrame, overwrite: bool, partition: Mapping[str, Any]) -> None:
         table = self._table
         named = frame.select(*(F.col(f"c{place}").alias(column.name) for place, column in enumerate(table.columns)))
         # The session that knows the user's own data sources writes.
@@ -80,7 +82,6 @@ class SparkSink(TableSink):
             writer.save()
         else:
             writer.save(path)
-        return True
 
     def stream(self) -> Any:
         raise TableException(

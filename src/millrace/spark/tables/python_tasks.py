@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.keygroups import default_max_parallelism
 from millrace.runtime.operators.base import OperatorContext
 from millrace.spark.surroundings import Surroundings
+from millrace.spark.tables.task_metrics import Reporting
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,14 @@ class PythonTask:
     parallelism: int
     """how many partitions Spark was asked for; it may make others"""
     job_id: str
+    job_name: str
     workers: Surroundings
+    reporting: Reporting | None = None
+    """how the driver hears of the functions' metrics; None: it does not"""
 
-    def functions(self, wrappers: Iterable[Any] = ()) -> FunctionRunner:
-        """The functions of this node in the task that runs now; ``with`` opens and closes them."""
+    @contextlib.contextmanager
+    def functions(self, wrappers: Iterable[Any] = ()) -> Iterator[FunctionRunner]:
+        """The functions of this node in the task that runs now, open."""
         task = TaskContext.get()
         assert task is not None, "there is a task"
         subtask = task.partitionId()
@@ -46,8 +52,11 @@ class PythonTask:
             default_max_parallelism(parallelism),
             task.attemptNumber(),
             ExecutionConfig(Configuration.from_dict(self.configuration)).get_global_job_parameters(),
-            JobInfo(JobID(self.job_id), self.configuration.get("pipeline.name", "collect")),
+            JobInfo(JobID(self.job_id), self.job_name),
             self.workers.files(),
         )
         context = OperatorContext(runtime, self.name, self.origin, None, {}, now_millis)
-        return FunctionRunner(context, self.configuration, wrappers)
+        with FunctionRunner(context, self.configuration, wrappers) as functions:
+            yield functions
+        if self.reporting is not None:
+            self.reporting.report(subtask, runtime.measures)

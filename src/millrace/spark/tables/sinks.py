@@ -6,6 +6,7 @@ import logging
 import pickle
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.relational import nodes as n
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
@@ -26,15 +27,77 @@ logger = logging.getLogger(__name__)
 _RESULT = "rows bigint, committables binary"
 
 
-def write(node: n.Sink, frame: DataFrame, context: Context) -> int | None:
-    """Write the rows of a frame that has the columns of the table.
+class Writing(ABC):
+    """What an INSERT writes. Nothing of it shows before ``commit``."""
 
-    :returns: how many there were; None if the connector does not tell.
+    def prepare(self) -> None:
+        """Do what may take long or fail."""
+
+    @abstractmethod
+    def commit(self) -> int | None:
+        """Let it show.
+
+        :returns: how many rows there were; None if the connector does not tell.
+        """
+
+    def end(self) -> None:
+        """It is committed, or never will be: take back what tasks have left."""
+
+
+@dataclass(frozen=True)
+class FrameWriting(Writing):
+    """Written by a connector that takes frames: it does all at once."""
+
+    node: n.Sink
+    frame: DataFrame
+
+    def commit(self) -> None:
+        self.node.sink.write_frame(self.frame, self.node.overwrite, dict(self.node.partition))
+
+
+class TaskWriting(Writing):
+    """Every task prepares its part; when all are done, the driver makes them visible. What is left then is of tasks
+    that ran twice or failed, and is taken back."""
+
+    def __init__(self, sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: Context) -> None:
+        self._job_id = context.job_id
+        self._committer = sink.create_committer()
+        task = SinkTask(sink, tuple(types_of(node.schema)), context.job_id, context.parallelism)
+        shipped = context.ship(task, f"the sink of table {'.'.join(node.path)}")
+        self._frame = frame.coalesce(context.parallelism).mapInArrow(shipped, _RESULT)
+        self._prepared: list[Any] = []
+        self._rows = 0
+
+    def prepare(self) -> None:
+        acks = self._frame.collect()
+        self._prepared = [each for ack in acks for each in pickle.loads(bytes(ack.committables))]
+        self._rows = sum(ack.rows for ack in acks)
+
+    def commit(self) -> int:
+        if self._committer is not None:
+            self._committer.commit(self._prepared)
+        return self._rows
+
+    def end(self) -> None:
+        committer = self._committer
+        if committer is None:
+            return
+        try:
+            committer.recover(self._job_id, (), ())
+        except Exception:  # an error here is not one of the statement
+            logger.warning("what tasks have left could not be removed", exc_info=True)
+        finally:
+            committer.close()
+
+
+def writing(node: n.Sink, frame: DataFrame, context: Context) -> Writing:
+    """How the rows of a frame get into a table; the frame has its columns.
+
     :raises NotImplementedError: the connector cannot overwrite.
     """
     name = ".".join(node.path)
-    if node.sink.write_frame(frame, node.overwrite, dict(node.partition)):
-        return None
+    if node.sink.writes_frames:
+        return FrameWriting(node, frame)
     sink = node.sink.overwriting(dict(node.partition)) if node.overwrite else node.sink
     if sink is None:
         raise NotImplementedError(f"table {name} cannot be overwritten: its connector only appends; use INSERT INTO")
@@ -42,37 +105,7 @@ def write(node: n.Sink, frame: DataFrame, context: Context) -> int | None:
         places = [node.input.names.index(each) for each in sink.together]
         frame = frame.repartition(context.parallelism, *(f"c{place}" for place in places))
     # A name of its own, since two statements of a set may write to the same table: neither takes back the other's.
-    return _write_in_tasks(sink.stream().for_operator(f"sink-{name}-{uuid.uuid4().hex}"), node, frame, context)
-
-
-def _write_in_tasks(sink: Sink[Rows], node: n.Sink, frame: DataFrame, context: Context) -> int:
-    """Every task prepares its part; when all are done, the driver makes them visible. What is left then is of tasks
-    that ran twice or failed, and is taken back."""
-    committer = sink.create_committer()
-    task = SinkTask(sink, tuple(types_of(node.schema)), context.job_id, context.parallelism)
-    shipped = context.ship(task, f"the sink of table {'.'.join(node.path)}")
-    try:
-        acks = frame.coalesce(context.parallelism).mapInArrow(shipped, _RESULT).collect()
-        if committer is not None:
-            prepared = [each for ack in acks for each in pickle.loads(bytes(ack.committables))]
-            committer.commit(prepared)
-    except BaseException:
-        _take_back(committer, context)
-        raise
-    _take_back(committer, context)
-    return sum(ack.rows for ack in acks)
-
-
-def _take_back(committer: Committer[Any] | None, context: Context) -> None:
-    """An error here is not one of the statement."""
-    if committer is None:
-        return
-    try:
-        committer.recover(context.job_id, (), ())
-    except Exception:
-        logger.warning("what tasks have left could not be removed", exc_info=True)
-    finally:
-        committer.close()
+    return TaskWriting(sink.stream().for_operator(f"sink-{name}-{uuid.uuid4().hex}"), node, frame, context)
 
 
 class _InitContext(WriterInitContext):

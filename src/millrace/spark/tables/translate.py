@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from millrace.relational import nodes as n
@@ -41,28 +42,44 @@ _NODES: dict[type[n.Rel], Callable[[Any, list[DataFrame], Context], DataFrame]] 
 
 
 def translate(plan: n.Rel, context: Context) -> DataFrame:
-    """The frame of a plan, with columns c0, c1, ... of the types of its schema. A node that occurs twice as the same
-    object is translated once.
+    """The frame of a plan, with columns c0, c1, ... of the types of its schema.
 
     :raises NotImplementedError: batch mode has no such node.
     """
-    return _translate(plan, context, {})
+    return Translation(context).frame(plan)
 
 
-def _translate(plan: n.Rel, context: Context, known: dict[int, DataFrame]) -> DataFrame:
-    found = known.get(id(plan))
-    if found is None:
-        found = known[id(plan)] = _made(plan, context, known)
-    return found
+class Translation:
+    """Frames of plans. A node that occurs twice as the same object is translated once.
 
+    :param keep: the ids of nodes whose rows Spark is to keep once they are computed.
+    """
 
-def _made(plan: n.Rel, context: Context, known: dict[int, DataFrame]) -> DataFrame:
-    leaf = _LEAVES.get(type(plan))
-    if leaf is not None:
-        return leaf(plan, context)
-    node = _NODES.get(type(plan))
-    if node is None:
-        raise NotImplementedError(
-            f"{type(plan).__name__} runs in streaming mode only: set execution.runtime-mode to it"
-        )
-    return node(plan, [_translate(each, context, known) for each in plan.inputs], context)
+    def __init__(self, context: Context, keep: Collection[int] = ()) -> None:
+        self._context = context
+        self._keep = keep
+        self._known: dict[int, DataFrame] = {}
+        self.kept: list[DataFrame] = []
+        """frames that Spark keeps until somebody calls ``unpersist``"""
+
+    def frame(self, plan: n.Rel) -> DataFrame:
+        """As ``translate``."""
+        found = self._known.get(id(plan))
+        if found is None:
+            found = self._made(plan)
+            if id(plan) in self._keep:
+                found = found.persist(StorageLevel.MEMORY_AND_DISK)
+                self.kept.append(found)
+            self._known[id(plan)] = found
+        return found
+
+    def _made(self, plan: n.Rel) -> DataFrame:
+        leaf = _LEAVES.get(type(plan))
+        if leaf is not None:
+            return leaf(plan, self._context)
+        node = _NODES.get(type(plan))
+        if node is None:
+            raise NotImplementedError(
+                f"{type(plan).__name__} runs in streaming mode only: set execution.runtime-mode to it"
+            )
+        return node(plan, [self.frame(each) for each in plan.inputs], self._context)

@@ -32,11 +32,6 @@ class Options:
     """ms; ``table.exec.source.idle-timeout``"""
     split_distinct: bool = False
     """``table.optimizer.distinct-agg.split.enabled``"""
-    reuse_plans: bool = True
-    """whether equal parts of plans are run once (``table.optimizer.reuse-sub-plan-enabled``)"""
-    reuse_sources: bool = True
-    """whether that holds for tables, too, of which different columns are read
-    (``table.optimizer.reuse-source-enabled``)"""
 
     @property
     def common(self) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rules.determinism import is_expensive
 from millrace.runtime.tables.calc import Calc
 from millrace.runtime.tables.correlate import Correlate
 from millrace.runtime.tables.expand import Expand
-from millrace.runtime.tables.lookup_cache import CacheSettings
 from millrace.runtime.tables.lookup_join import LookupJoin
+from millrace.runtime.tables.lookups import LookupConfig
 from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.table.planner.plan import Plan, Planned, rule
 
@@ -81,16 +79,13 @@ def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
 
 @rule(n.LookupJoin)
 def lookup_join(plan: Plan, node: n.LookupJoin, before: bool) -> Planned:
-    options: dict[str, Any] = dict(getattr(node.source, "options", {}))
     config = LookupJoin(
         input=node.input.schema,
-        source=node.source,
+        external=LookupConfig.of(node.source, dict(node.options), len(node.table)),
         table=node.table,
         kind=node.kind,
         lookup=node.lookup,
         condition=node.condition,
-        options=node.options,
-        cache=CacheSettings.of(options),
         **plan.options.common,
     )
     below = plan.add(node.input)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millrace.common.config_values import to_duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import ROWTIME, Rel, Sink
+from millrace.relational.rules.sharing import share_as_set
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.tables.base import Environment
@@ -17,7 +18,7 @@ from millrace.table import execution
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError
 from millrace.table.planner.plan import Options, Plan
-from millrace.table.planner.streaming import add_to_program, with_reuse
+from millrace.table.planner.streaming import add_to_program
 from millrace.table.stream_types import info_of_data_type
 from millrace.table.table_config import STATE_TTL
 from millrace.table.table_result import TableResult
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 PHASES = "table.optimizer.agg-phase-strategy"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
-REUSE_PLANS = "table.optimizer.reuse-sub-plan-enabled"
-REUSE_SOURCES = "table.optimizer.reuse-source-enabled"
-JOB_NAME = "pipeline.name"
 
 
 def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
@@ -58,12 +56,11 @@ def submit(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | 
     streams._program = own.branch()
     try:
         add_to_program(plans, streams._program, options_of(environment))
-        client = streams._submit(job_name or environment.get_config().to_map().get(JOB_NAME) or _name(plans))
+        client = streams._submit(execution.name_of_job(plans, environment, job_name))
     finally:
         streams._program = own
     if isinstance(plans[0], Sink):
-        counts = [-1] * len(plans)
-        return execution.sink_result(plans, counts, job_client=client, wait=lambda timeout: _wait(client, timeout))
+        return execution.sink_result(plans, client, lambda: [-1] * len(plans))
     return execution.query_result(plans[0], client.collected(), environment, job_client=client, close=client.discard)
 
 
@@ -88,7 +85,7 @@ def to_data_stream(
     if isinstance(plans[0], Sink):
         add_to_program(plans, program, options)
         return None
-    (shared,) = with_reuse(plans, options)
+    (shared,) = share_as_set(plans, options.environment.configuration)
     made = Plan(program, options, [shared])
     mode, changes = mode or ChangelogMode.all(), made.changes(shared)
     if not changes.append_only and mode == ChangelogMode.insert_only():
@@ -131,8 +128,6 @@ def options_of(environment: TableEnvironment) -> Options:
         two_phase=settings.get(PHASES, "AUTO").upper() != "ONE_PHASE",
         idle_timeout=_millis(settings, IDLE_TIMEOUT),
         split_distinct=settings.get(SPLIT_DISTINCT, "false").lower() == "true",
-        reuse_plans=settings.get(REUSE_PLANS, "true").lower() == "true",
-        reuse_sources=settings.get(REUSE_SOURCES, "true").lower() == "true",
     )
 
 
@@ -144,12 +139,3 @@ def surroundings_of(environment: TableEnvironment) -> Surroundings:
 
 def _millis(settings: dict[str, str], key: str) -> int:
     return to_duration(settings[key]).to_millis() if key in settings else 0
-
-
-def _name(plans: Sequence[Rel]) -> str:
-    sinks = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
-    return f"insert-into_{','.join(sinks)}" if sinks else "collect"
-
-
-def _wait(client: Any, timeout: float | None) -> None:
-    client.get_job_execution_result().result(timeout)

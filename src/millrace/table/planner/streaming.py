@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
-from millrace.relational.rules.sharing import share
+from millrace.relational.rules.sharing import share_as_set
 from millrace.runtime import specs
 from millrace.table.planner import (
     aggregates,
@@ -28,18 +28,13 @@ RULES_OF = (aggregates, changelogs, joins, leaves, over, ranking, rows, sets, si
 """the modules that say how nodes become operators"""
 
 
-def with_reuse(plans: Sequence[n.Rel], options: Options) -> list[n.Rel]:
-    """Optimised plans in which what is equal is one node, as far as the session allows it."""
-    return share(plans, options.reuse_sources) if options.reuse_plans else list(plans)
-
-
 def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -> None:
     """Add the operators of optimised plans. A plan that does not end in a sink is collected.
 
     :raises ChangelogError: a sink would get changes that it can't take.
     :raises NotImplementedError: a node has no streaming form.
     """
-    plans = with_reuse(plans, options)
+    plans = share_as_set(plans, options.environment.configuration)
     plan = Plan(program, options, plans)
     for each in plans:
         planned = plan.add(each)

@@ -1,0 +1,93 @@
+"""A batch query, or the inserts of a statement set, as a job with a client."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from millrace.common.completable_future import CompletableFuture
+from millrace.common.job_status import JobStatus
+from millrace.spark.client import POLL_SECONDS, JobCancelledError, LocalJobClient
+from millrace.spark.listeners import JobStarted, get_listener
+from millrace.spark.tables.context import Context
+from millrace.spark.tables.settings import active
+
+if TYPE_CHECKING:
+    from millrace.metrics.report import MetricsReport
+
+
+class BatchJobClient(LocalJobClient):
+    """One job. What Spark runs for it is one job group, named by the job's id.
+
+    :param work: does it all, on the thread of the job.
+    """
+
+    def __init__(self, context: Context, work: Callable[[], Any]) -> None:
+        super().__init__(context.job_id)
+        self._context = context
+        self._spark = context.session.sparkContext
+        self._work = work
+        self._reached = JobStatus.CREATED
+        self._cancelled = threading.Event()
+        self._outcome: Any = None
+        self._listener = get_listener()
+
+    def outcome(self) -> Any:
+        """What ``work`` has returned. Waits for it, and raises what it has raised."""
+        while not self._result.done():
+            self._thread.join(POLL_SECONDS)
+        self._result.result()
+        return self._outcome
+
+    def _drive(self) -> None:
+        context, web_page = self._context, self._spark.uiWebUrl
+        self._listener.started(JobStarted(context.job_id, context.job_name, web_page, None))
+        self._reached = JobStatus.RUNNING
+        try:
+            self._spark.setJobGroup(context.job_id, context.job_name, interruptOnCancel=True)
+            with active(context.session):
+                self._outcome = self._work()
+            self._reached = JobStatus.FINISHED
+        except BaseException as error:
+            if not self._cancelled.is_set():
+                self._reached = JobStatus.FAILED
+                raise error
+            self._reached = JobStatus.CANCELED
+            raise JobCancelledError(f"job {context.job_name!r} ({context.job_id}) was cancelled") from None
+        finally:
+            self._listener.ended(self._reached)
+
+    def _status(self) -> JobStatus:
+        running = not self._reached.is_globally_terminal_state()
+        return JobStatus.CANCELLING if running and self._cancelled.is_set() else self._reached
+
+    def _stop(self) -> None:
+        self._cancelled.set()
+        if not self._reached.is_globally_terminal_state():
+            with contextlib.suppress(Exception):  # Spark may be gone, which ends the job, too
+                self._spark._jsc.sc().cancelJobGroupAndFutureJobs(self._context.job_id)
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """None: functions of tables cannot have any."""
+        return CompletableFuture.of({})
+
+    def get_metrics(self) -> MetricsReport:
+        """What functions have counted in tasks that have ended."""
+        assert self._context.metrics is not None, "the context is that of a job"
+        return self._context.metrics.report(self._context.job_id, self._context.job_name)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        """:raises ValueError: batch mode has no savepoints."""
+        self._refuse_savepoint()
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """:raises ValueError: batch mode has no savepoints."""
+        self._refuse_savepoint()
+
+    def _refuse_savepoint(self) -> NoReturn:
+        name = self._context.job_name
+        raise ValueError(f"job {name!r} runs in batch mode, which has no savepoints: use streaming mode")
