@@ -11,6 +11,7 @@ from millrace.checkpoint.errors import CorruptFileError, MissingFileError, Snaps
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.metadata import METADATA, Metadata, checkpoint_metadata, read_metadata, write_metadata
 from millrace.checkpoint.storage import ORDERS, FolderStorage, chain_files, stored_version
+from millrace.runtime.chains import TaskFiles
 from millrace.runtime.checkpoints import Kept
 from millrace.runtime.snapshot import JobSnapshot
 from millrace.runtime.storage import TaskId
@@ -53,8 +54,8 @@ class CheckpointDirectory:
         self.folder = folder
         self.shared = folder.child(SHARED)
         self._durable = durable
-        self._persisted: set[str] = set()
-        """state files that are known to last"""
+        self._persisted: dict[TaskId, TaskFiles] = {}
+        """the files of tasks that are known to last"""
 
     def storage(self, key_groups: Mapping[str, int] = MappingProxyType({})) -> FolderStorage:
         """Where the tasks keep their state."""
@@ -64,9 +65,10 @@ class CheckpointDirectory:
         place = self.folder.child(f"chk-{snapshot.epoch}")
         metadata = checkpoint_metadata(snapshot)
         if self._durable:
-            needed = {path for path, _ in state_files(metadata)}
-            self.shared.persist(needed - self._persisted)
-            self._persisted = needed
+            before, tasks = self._persisted, metadata.tasks
+            new = {task: files.beyond(before.get(task, TaskFiles())) for task, files in tasks.items()}
+            self.shared.persist({path for task, files in new.items() for path, _ in chain_files(task, files)})
+            self._persisted = dict(tasks)
         write_metadata(place, metadata)
         if self._durable:
             self.folder.persist([f"chk-{snapshot.epoch}/{METADATA}"])

@@ -40,6 +40,15 @@ class TaskFiles:
         """Size of all files."""
         return (self.whole_bytes or 0) + self.delta_bytes
 
+    def beyond(self, known: TaskFiles) -> TaskFiles:
+        """Those files that ``known`` has not; what that costs does not depend on how many both have."""
+        if (known.whole, known.whole_bytes) != (self.whole, self.whole_bytes):
+            return self
+        rest = self.changes[len(known.changes) :]
+        if not self.changes.startswith(known.changes) or (known.changes and rest[:1] not in ("", " ")):
+            return self
+        return TaskFiles(changes=rest.lstrip())
+
     def since(self) -> Iterator[tuple[int, int]]:
         """The versions since the whole state, oldest first, with the sizes of their changes."""
         for entry in self.changes.split():
