@@ -519,6 +519,8 @@ class StreamScan(Rel):
     stream: Any = field(compare=False)
     changelog: Any = field(default=None, compare=False)
     """a ``ChangelogMode``, None for insertions only"""
+    key: tuple[int, ...] = ()
+    """the columns that rows are known by, if changes come without the former content of rows"""
 
     @property
     def schema(self) -> Schema:

@@ -29,13 +29,30 @@ def stream_scan(
 ) -> Rel:
     """A stream as a table."""
     columns = _columns(stream.get_type())
-    scan = StreamScan((*columns, Field(TIMESTAMP, t.LocalZonedTimestampType(3))), stream, mode)
-    if len(fields_or_schema) == 1 and isinstance(fields_or_schema[0], Schema):
-        return _with_schema(scan, fields_or_schema[0], environment)
+    schema = fields_or_schema[0] if fields_or_schema and isinstance(fields_or_schema[0], Schema) else None
+    key = _key(columns, schema) if mode == ChangelogMode.upsert() else ()
+    scan = StreamScan((*columns, Field(TIMESTAMP, t.LocalZonedTimestampType(3))), stream, mode, key)
+    if schema is not None:
+        return _with_schema(scan, schema, environment)
     nodes = [node_of(each) if not isinstance(each, str) else u.Column(each) for each in fields_or_schema]
     if not nodes:
         nodes = [u.Column(column.name) for column in columns]
     return _picked(scan, nodes)
+
+
+def _key(columns: Sequence[Field], schema: Schema | None) -> tuple[int, ...]:
+    """The primary key as columns of the stream.
+
+    :raises TableException: the schema has none, or one that is not of the stream.
+    """
+    names = [column.name for column in columns]
+    declared = None if schema is None else schema.primary_key
+    if declared is None:
+        raise problem("a stream of upserts gives rows by their key: its schema needs primary_key(...)")
+    for name in declared.columns:
+        if name not in names:
+            raise problem(f"the primary key '{name}' is no field of the stream; it has {', '.join(names)}")
+    return tuple(names.index(name) for name in declared.columns)
 
 
 def _columns(info: ti.TypeInformation) -> tuple[Field, ...]:

@@ -71,7 +71,8 @@ def _scan(node: Any, inputs: list[Changes]) -> Changes:
 def _stream_scan(node: Any, inputs: list[Changes]) -> Changes:
     kinds = frozenset({RowKind.INSERT}) if node.changelog is None else node.changelog.kinds
     updates, deletes = RowKind.UPDATE_AFTER in kinds, RowKind.DELETE in kinds
-    return Changes(updates, deletes, cause="a DataStream with changes" if updates or deletes else "")
+    keys = frozenset({node.key}) if node.key else frozenset()
+    return Changes(updates, deletes, keys, "a DataStream with changes" if updates or deletes else "")
 
 
 def _values(node: Any, inputs: list[Changes]) -> Changes:

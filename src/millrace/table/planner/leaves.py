@@ -32,9 +32,17 @@ def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
             f"table {'.'.join(node.path)} gives rows by their key without the old ones: declare its PRIMARY KEY"
         )
     (key,) = changes.keys
-    types = tuple(column.type for column in node.schema)
-    config = ChangelogNormalize(keys=key, types=types, before=before, every=node.versions, **plan.options.common)
-    return plan.step("ChangelogNormalize", config, [(read, by(key))], node.schema, changes)
+    return _normalised(plan, read, key, before, node.versions)
+
+
+def _normalised(plan: Plan, read: Planned, key: tuple[int, ...], before: bool, every: bool) -> Planned:
+    """Upserts with the former content of rows.
+
+    :param every: whether rows that did not change are passed on as well.
+    """
+    types = tuple(column.type for column in read.schema)
+    config = ChangelogNormalize(keys=key, types=types, before=before, every=every, **plan.options.common)
+    return plan.step("ChangelogNormalize", config, [(read, by(key))], read.schema, read.changes)
 
 
 @rule(n.StreamScan)
@@ -52,7 +60,8 @@ def stream_scan(plan: Plan, node: n.StreamScan, before: bool) -> Planned:
     stream = Planned(tuple(edge.source for edge in edges), node.schema, plan.changes(node))
     width = plan.width([(stream, None)]) if stream.retracts else {}
     added = plan.program.add("DataStreamScan", specs.TableStep(config), edges, **width)
-    return Planned((added.id,), node.schema, stream.changes)
+    read = Planned((added.id,), node.schema, stream.changes)
+    return _normalised(plan, read, node.key, before, False) if node.key else read
 
 
 @rule(n.Values)

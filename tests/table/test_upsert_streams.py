@@ -1,0 +1,81 @@
+"""Streams of upserts as tables: their rows are known by a key, and come without what they were before."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import pytest
+from tests.table.planner.programs import final
+from tests.table.programs.running import changes_in
+
+from millrace.common import RowKind, Types
+from millrace.common.types import Row
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.relational.rules.streaming import optimise
+from millrace.table import ChangelogMode, DataTypes, Schema, StreamTableEnvironment
+from millrace.table.planner.run import options_of, surroundings_of
+from millrace.table.planner.streaming import add_to_program
+from millrace.testing.local import run_locally
+
+KEYED = (
+    Schema.new_builder()
+    .column("name", DataTypes.STRING().not_null())
+    .column("score", DataTypes.INT())
+    .primary_key("name")
+    .build()
+)
+Upsert = tuple[RowKind, str, int]
+
+
+def content(query: str, changes: Sequence[Upsert], parallelism: int = 1) -> Counter[tuple[object, ...]]:
+    """The final rows of a query over the table ``people``."""
+    streams = StreamExecutionEnvironment()
+    streams.set_parallelism(parallelism)
+    tables = StreamTableEnvironment.create(streams)
+    rows = [Row.of_kind(kind, name, score) for kind, name, score in changes]
+    stream = streams.from_collection(rows, Types.ROW_NAMED(["name", "score"], [Types.STRING(), Types.INT()]))
+    tables.create_temporary_view("people", tables.from_changelog_stream(stream, KEYED, ChangelogMode.upsert()))
+    plan = optimise(tables.sql_query(query)._plan, surroundings_of(tables))
+    add_to_program([plan], streams._program, options_of(tables))
+    return final(changes_in(run_locally(streams).collected, plan.schema))
+
+
+def test_an_upsert_takes_the_place_of_the_row_before() -> None:
+    changes = [(RowKind.INSERT, "Alice", 12), (RowKind.INSERT, "Bob", 5), (RowKind.UPDATE_AFTER, "Alice", 100)]
+    query = "SELECT name, SUM(score) AS total FROM people GROUP BY name"
+    assert content(query, changes) == Counter({("Alice", 100): 1, ("Bob", 5): 1})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tables_of_random_upserts(seed: int) -> None:
+    chance = random.Random(seed)
+    kept: dict[str, int] = {}
+    changes: list[Upsert] = []
+    for _ in range(chance.randrange(1, 80)):
+        name, score = f"n{chance.randrange(8)}", chance.randrange(5)
+        if name in kept and chance.random() < 0.3:
+            changes.append((RowKind.DELETE, name, kept.pop(name)))
+        else:
+            kind = RowKind.UPDATE_AFTER if name in kept else chance.choice([RowKind.INSERT, RowKind.UPDATE_AFTER])
+            changes.append((kind, name, score))
+            kept[name] = score
+    by_score: dict[int, int] = defaultdict(int)
+    for score in kept.values():
+        by_score[score] += 1
+    parallelism = chance.choice([1, 3])
+    assert content("SELECT name, score FROM people", changes, parallelism) == Counter(kept.items())
+    groups = content("SELECT score, COUNT(*) FROM people GROUP BY score", changes, parallelism)
+    assert groups == Counter(by_score.items())
+
+
+def test_upserts_need_a_key() -> None:
+    streams = StreamExecutionEnvironment()
+    tables = StreamTableEnvironment.create(streams)
+    stream = streams.from_collection([Row("a", 1)], Types.ROW_NAMED(["name", "score"], [Types.STRING(), Types.INT()]))
+    with pytest.raises(Exception, match=r"a stream of upserts gives rows by their key: its schema needs primary_key"):
+        tables.from_changelog_stream(stream, None, ChangelogMode.upsert())
+    schema = Schema.new_builder().column_by_expression("x", "score + 1").primary_key("x").build()
+    with pytest.raises(Exception, match=r"the primary key 'x' is no field of the stream; it has name, score"):
+        tables.from_changelog_stream(stream, schema, ChangelogMode.upsert())
