@@ -10,7 +10,7 @@ import pytest
 from tests.table.planner.programs import final
 from tests.table.programs.running import changes_in
 
-from millrace.common import RowKind, Types
+from millrace.common import Configuration, RowKind, Types
 from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.rules.streaming import optimise
@@ -79,3 +79,54 @@ def test_upserts_need_a_key() -> None:
     schema = Schema.new_builder().column_by_expression("x", "score + 1").primary_key("x").build()
     with pytest.raises(Exception, match=r"the primary key 'x' is no field of the stream; it has name, score"):
         tables.from_changelog_stream(stream, schema, ChangelogMode.upsert())
+
+
+ORDERS = [("a", 1), ("a", 2), ("b", 1), ("b", 5), ("c", 2), ("a", 1)]
+
+
+def upserts_of(query: str, schema: Schema | None) -> list[tuple[str, tuple[str, int]]]:
+    """The changes, as (kind, row), of epochs with one order each."""
+    streams = StreamExecutionEnvironment(Configuration.from_dict({"millrace.epoch.max-records": "1"}))
+    streams.set_parallelism(1)
+    tables = StreamTableEnvironment.create(streams)
+    orders = streams.from_collection(ORDERS, Types.ROW_NAMED(["k", "v"], [Types.STRING(), Types.INT()]))
+    tables.create_temporary_view("orders", orders)
+    tables.to_changelog_stream(tables.sql_query(query), schema, ChangelogMode.upsert()).print()
+    cells = [(line[:2], line[3:-1].split(",")) for line in run_locally(streams).printed]  # +I[a,1]
+    return [(kind, (k, int(total))) for kind, (k, total) in cells]
+
+
+def test_a_stream_of_upserts_has_no_former_rows() -> None:
+    """Whoever keeps the last row of each key has the table, also with another key than that of the query."""
+    totals = "SELECT k, SUM(v) AS total FROM orders GROUP BY k"
+    counts: Counter[str] = Counter()
+    for k, v in ORDERS:
+        counts[k] += v
+    by_total: dict[int, set[str]] = defaultdict(set)
+    for k, total in counts.items():
+        by_total[total].add(k)
+    for name, place in (("k", 0), ("total", 1)):
+        kind_of_key = {"k": DataTypes.STRING(), "total": DataTypes.BIGINT()}[name]
+        schema = Schema.new_builder().column(name, kind_of_key.not_null()).primary_key(name).build()
+        kept: dict[object, tuple[str, int]] = {}
+        changes = upserts_of(totals, schema)
+        assert len(changes) > 3
+        for kind, row in changes:
+            assert kind != "-U"
+            if kind == "-D":
+                del kept[row[place]]
+            else:
+                kept[row[place]] = row
+        if name == "k":
+            assert kept == {k: (k, total) for k, total in counts.items()}
+        else:
+            assert kept.keys() == by_total.keys()
+            assert all(k in by_total[total] for k, total in kept.values())
+
+
+def test_rows_without_a_key_are_refused() -> None:
+    with pytest.raises(Exception, match=r"of rows without a key: name one by primary_key"):
+        upserts_of("SELECT SUM(v) + 1 AS x FROM orders GROUP BY k", None)
+    schema = Schema.new_builder().column("y", DataTypes.INT().not_null()).primary_key("y").build()
+    with pytest.raises(Exception, match=r"the primary key 'y' is no column of the table; it has k, v"):
+        upserts_of("SELECT k, v FROM orders", schema)

@@ -16,9 +16,11 @@ from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table import execution
 from millrace.table.changelog_mode import ChangelogMode
-from millrace.table.planner.changes import ChangelogError
+from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.plan import Options, Plan
+from millrace.table.planner.sinks import upserts
 from millrace.table.planner.streaming import add_to_program
+from millrace.table.problems import problem
 from millrace.table.stream_types import info_of_data_type
 from millrace.table.table_config import STATE_TTL
 from millrace.table.table_result import TableResult
@@ -90,7 +92,10 @@ def to_data_stream(
     mode, changes = mode or ChangelogMode.all(), made.changes(shared)
     if not changes.append_only and mode == ChangelogMode.insert_only():
         raise ChangelogError(f"the table has changes ({changes.cause}): use to_changelog_stream()")
-    planned = made.add(shared, mode != ChangelogMode.upsert())
+    if mode == ChangelogMode.upsert():
+        planned = upserts(made, shared, _upsert_key(shared, schema, changes), lambda rows: rows)
+    else:
+        planned = made.add(shared, True)
     rowtimes = [place for place, column in enumerate(plan.schema) if column.time == ROWTIME]
     config = ToElements(
         columns=plan.schema,
@@ -105,6 +110,25 @@ def to_data_stream(
     for id in ends.ids:
         program.change(id, output_type=info)
     return DataStream(environment._stream_environment, tuple(map(Port, ends.ids)), info)
+
+
+def _upsert_key(plan: Rel, schema: Schema | None, changes: Changes) -> Key | None:
+    """What rows of a stream of upserts are known by; None: by the key that they have.
+
+    :raises ChangelogError: they have none.
+    """
+    declared = None if schema is None else schema.primary_key
+    if declared is not None:
+        missing = [name for name in declared.columns if name not in plan.names]
+        if missing:
+            raise problem(f"the primary key '{missing[0]}' is no column of the table; it has {', '.join(plan.names)}")
+        return tuple(plan.names.index(name) for name in declared.columns)
+    if changes.append_only or changes.keys:
+        return None
+    raise ChangelogError(
+        f"the table has changes ({changes.cause}) of rows without a key: name one by primary_key(...) of the target "
+        f"schema, or use ChangelogMode.all()"
+    )
 
 
 def configured(environment: TableEnvironment) -> StreamExecutionEnvironment:

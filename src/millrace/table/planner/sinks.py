@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from millrace.common.types import RowKind
@@ -28,18 +28,10 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     _check(table, node.sink, changes)
     wants_before = RowKind.UPDATE_BEFORE in node.sink.kinds
     key = _primary_key(node)
-    known_by = ordered_keys(node.input, plan.changes)
-    by_key = changes.append_only or key is None or wants_before or _is_by(known_by, key)
-    below = _enforced(plan, node, plan.add(node.input, wants_before or not by_key))
-    if not by_key:
-        assert key is not None
-        types = tuple(column.type for column in node.input.schema)
-        unique = min(known_by, key=len, default=())
-        config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
-        below = plan.step("SinkMaterializer", config, [(below, by(key))], node.input.schema, changes)
-    elif changes.updates and not wants_before:
-        drop = DropUpdateBefore(**plan.options.common)
-        below = plan.step("DropUpdateBefore", drop, [(below, None)], node.input.schema, changes)
+    if wants_before:
+        below = _enforced(plan, node, plan.add(node.input, True))
+    else:
+        below = upserts(plan, node.input, key, lambda rows: _enforced(plan, node, rows))
     spec = specs.Sink(node.sink.stream())
     # Changes of a row must not overtake each other.
     together = by(key) if key is not None and not changes.append_only else None
@@ -48,6 +40,28 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     edges = tuple(Edge(id, together) for id in below.ids)
     added = plan.program.add(f"Sink({table})", spec, edges, **_width(plan, node, below, together))
     return Planned((added.id,), node.schema, changes)
+
+
+def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planned], Planned]) -> Planned:
+    """The rows of a node without what they were before.
+
+    :param key: what the consumer knows rows by; None: by the key that they have.
+    :param through: what they pass on their way.
+    """
+    changes = plan.changes(input)
+    known_by = ordered_keys(input, plan.changes)
+    by_key = changes.append_only or key is None or _is_by(known_by, key)
+    below = through(plan.add(input, not by_key))
+    if not by_key:
+        assert key is not None
+        types = tuple(column.type for column in input.schema)
+        unique = min(known_by, key=len, default=())
+        config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
+        return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
+    if changes.updates:
+        drop = DropUpdateBefore(**plan.options.common)
+        return plan.step("DropUpdateBefore", drop, [(below, None)], input.schema, changes)
+    return below
 
 
 def _width(plan: Plan, node: n.Sink, below: Planned, together: Partitioner | None) -> dict[str, Any]:
