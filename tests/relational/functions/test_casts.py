@@ -243,7 +243,7 @@ REFUSED = [
     (stamp(3), BIG, "use UNIX_TIMESTAMP(CAST(timestamp AS STRING))"),
     (DATE, INT, "DATE cannot be CAST to INT"),
     (t.ArrayType(INT), INT, "ARRAY<INT> cannot be CAST to INT"),
-    (DOUBLE, BOOL, "DOUBLE cannot be CAST to BOOLEAN"),
+    (t.DateType(), BOOL, "DATE cannot be CAST to BOOLEAN"),
 ]
 
 

@@ -82,6 +82,10 @@ EXAMPLES = [
     Example("IN", [NAN, NAN], False, JAVA, strict=False),
     Example("IN", [Decimal("1.0"), 1], True, DOCS, strict=False),
     Example("IN", [dt.date(2020, 1, 2), "2020-01-02", "2020-01-03"], True, SOURCE, strict=False),
+    Example("IN", [1, "1", "2"], True, SOURCE, strict=False),
+    Example(">", [of(t.BigIntType(), 5), "3"], True, SOURCE),
+    Example("=", [True, "true"], True, SOURCE),
+    Example("<", ["1.5", Decimal("1.50")], False, SOURCE),
 ]
 
 
@@ -90,7 +94,7 @@ def test_example(example: Example) -> None:
     example.check()
 
 
-@pytest.mark.parametrize("pair", [(t.IntType(), t.string()), (t.BooleanType(), t.IntType())], ids=str)
+@pytest.mark.parametrize("pair", [(t.IntType(), t.DateType()), (t.BooleanType(), t.IntType())], ids=str)
 def test_incomparable_types_are_refused(pair: tuple[t.DataType, t.DataType]) -> None:
     with pytest.raises(SignatureError, match="comparable types: CAST one to the type of the other"):
         call("=", [Ref(pair[0], 0), Ref(pair[1], 1)])

@@ -33,7 +33,7 @@ EXAMPLES = [
     Example("JSON_STRING", [1.23], "1.23", SOURCE),
     Example("JSON_STRING", [1e10], "1.0E10", JAVA),
     Example("JSON_STRING", [of(t.FloatType(), 0.1)], "0.1", JAVA),
-    Example("JSON_STRING", [Decimal("1.230")], "1.23", SOURCE),
+    Example("JSON_STRING", [Decimal("1.230")], "1.230", SOURCE),
     Example("JSON_STRING", [of(t.DecimalType(5, 0), Decimal(100))], "100", PYTHON),
     Example("JSON_STRING", [of(t.TimestampType(3), AT)], '"1990-06-02T13:37:42.001"', SOURCE),
     Example("JSON_STRING", [AT.replace(tzinfo=dt.timezone.utc)], '"1990-06-02T13:37:42.001Z"', SOURCE),

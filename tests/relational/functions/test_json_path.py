@@ -75,7 +75,26 @@ def test_wrong_paths_are_refused(path: str) -> None:
         read_path(path)
 
 
-@pytest.mark.parametrize("path", ["$.a.length()", "$.a[?(@.b in ['x'])]", "$.a[?(1 +)]"])
+@pytest.mark.parametrize("path", ["$.a.keys()", "$.a[?(@.b in ['x'])]", "$.a[?(1 +)]"])
 def test_what_is_not_supported_says_so(path: str) -> None:
     with pytest.raises(NotImplementedError, match="JSON path"):
         read_path(path)
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "gives"),
+    [
+        ({"a": [1, 2]}, "$.a.size()", 2),
+        ({"a": {"b": 1}}, "$.a.length()", 1),
+        ({"a": "text"}, "$.a.length()", 4),
+        ([[], [1]], "$.length()", 2),
+    ],
+)
+def test_sizes(document: object, path: str, gives: int) -> None:
+    assert read_path(path).find(document) == gives
+
+
+def test_a_number_has_no_size() -> None:
+    with pytest.raises(MissingPath):
+        read_path("$.a.size()").find({"a": 1})
+    assert read_path("lax $.a.size()").find({"a": 1}) is None

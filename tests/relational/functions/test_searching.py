@@ -33,10 +33,13 @@ EXAMPLES = [
     Example("ENDSWITH", ["hello", "lo"], True, DOCS),
     Example("ENDSWITH", ["hello", ""], True, DOCS),
     Example("ENDSWITH", [b"\x01\x02", b"\x02"], True, DOCS),
-    Example("TRANSLATE", ["hello", "lo", "01"], "he001", DOCS),
-    Example("TRANSLATE", ["hello", "lo", "0"], "he00", DOCS),
-    Example("TRANSLATE3", ["hello", "ll", "xy"], "hexxo", SOURCE),
-    Example("TRANSLATE", ["hello", "", "xy"], "hello", SOURCE),
+    Example("TRANSLATE", ["hello", "lo", "01"], "he001", DOCS, strict=False),
+    Example("TRANSLATE", ["hello", "lo", "0"], "he00", DOCS, strict=False),
+    Example("TRANSLATE3", ["hello", "ll", "xy"], "hexxo", SOURCE, strict=False),
+    Example("TRANSLATE", ["hello", "", "xy"], "hello", SOURCE, strict=False),
+    Example("TRANSLATE", ["hello", null(t.string()), "xy"], "hello", SOURCE, strict=False),
+    Example("TRANSLATE", ["hello", "l", null(t.string())], "heo", SOURCE, strict=False),
+    Example("TRANSLATE", [null(t.string()), "l", "x"], None, SOURCE, strict=False),
 ]
 
 

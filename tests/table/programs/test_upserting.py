@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -51,3 +52,11 @@ def test_the_table_at_the_end(name: str) -> None:
     made, draw = bound(program), draw_for(program)
     key = min((each for each in announced(made).keys if each), key=len)
     assert upserted(made, key, draw, draw.randint(1, 3)) == Counter(expected(program))
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_rows_that_move_to_another_task(number: int) -> None:
+    """The new row may come before the old one is taken back, which must then be found among the rows of the key."""
+    program: Program = KEYED["over_20"]
+    draw = random.Random(f"moving {number}")
+    assert upserted(bound(program), (0,), draw, 3) == Counter(expected(program))

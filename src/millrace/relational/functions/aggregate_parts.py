@@ -94,6 +94,10 @@ def _rank(value: Any) -> Any:
     return (1, 0.0) if value != value else (0, value)
 
 
+_PRECISION = 38
+"""digits of the longest DECIMAL"""
+
+
 def counting() -> Slot:
     """Counts of rows, and sums of integers: 64 bits per batch, any size in all."""
     return Slot(pa.int64(), "sum", add, 0)
@@ -102,7 +106,10 @@ def counting() -> Slot:
 def summing(arg: pa.DataType) -> Slot:
     """The sum of numbers of a type."""
     if pa.types.is_decimal(arg):
-        return Slot(pa.decimal128(38, arg.scale), "sum", EXACT.add, decimal.Decimal(0))
+        # Arrow's sums wrap around. Ten digits more than the values have are enough for any batch.
+        wide = arg.precision > _PRECISION - 10
+        made = pa.decimal256(2 * _PRECISION, arg.scale) if wide else pa.decimal128(_PRECISION, arg.scale)
+        return Slot(made, "sum", EXACT.add, decimal.Decimal(0))
     if pa.types.is_floating(arg):
         return Slot(pa.float64(), "sum", add, 0.0)
     return counting()

@@ -289,4 +289,9 @@ def _join(held: list[str | None], delimiter: str, for_null: str | None = None) -
 
 @scalar("SPLIT", takes(TEXT, TEXT, result=t.ArrayType(STRING.not_null())))
 def split(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, lambda text, delimiter: text.split(delimiter) if delimiter else list(text))
+    return by_row(call, args, _split)
+
+
+def _split(text: str, delimiter: str) -> list[str]:
+    """An empty text has no parts."""
+    return text.split(delimiter) if text and delimiter else list(text)

@@ -28,6 +28,8 @@ _FALSE = frozenset(("f", "false", "n", "no", "0"))
 _WHOLE = re.compile(r"([+-]?)(?:([0-9]+)(?:\.[0-9]*)?|\.[0-9]+)")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _FLOAT = re.compile(rf"({_DECIMAL.pattern})[fFdD]?|[+-]?(?:NaN|Infinity)")
+_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+"""as Java reads it: 0x1.8p3 is 12"""
 _DATE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?(?: .*)?", re.DOTALL)
 _TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?)?")
 _TIMESTAMP = re.compile(
@@ -110,6 +112,9 @@ def _decimal(text: str, target: t.DecimalType) -> Decimal | None:
 
 
 def _float(text: str) -> float:
+    binary = _HEXADECIMAL.fullmatch(text)
+    if binary is not None:
+        return float.fromhex(binary[1])
     return float(_matched(_FLOAT, text)[1] or text)
 
 

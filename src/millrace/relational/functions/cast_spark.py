@@ -52,7 +52,7 @@ def _same_in_spark(source: DataType, target: DataType) -> bool:
     if isinstance(source, t.BooleanType):
         return isinstance(target, (t.IntegralType, *_FLOATS))
     if isinstance(source, (*_FLOATS, t.DecimalType)):
-        return isinstance(target, (t.IntegralType, *_FLOATS))
+        return isinstance(target, (t.IntegralType, *_FLOATS, t.BooleanType))
     if isinstance(source, t.DateType):
         return isinstance(target, _TIMESTAMPS)
     if isinstance(source, _TIMESTAMPS):

@@ -47,7 +47,7 @@ def caster(source: DataType, target: DataType, zone: str = "UTC") -> Convert | N
     if isinstance(source, (t.ArrayType, t.MapType, t.MultisetType, t.RowType)):
         return _nested(source, target, zone)
     if isinstance(target, t.BooleanType):
-        return bool if isinstance(source, (t.IntegralType, t.BooleanType)) else None
+        return bool if is_number(source) or isinstance(source, t.BooleanType) else None
     if is_number(target):
         return _to_number(source, target)
     if isinstance(target, _INTERVALS):

@@ -36,6 +36,8 @@ def to_variant(source: DataType) -> Convert | None:
     """The function from a value to the JSON text of a VARIANT."""
     if isinstance(source, (t.FloatType, t.DoubleType)):
         return _of_float
+    if isinstance(source, t.DecimalType):
+        return lambda value: f"{value.normalize():f}"
     return writer(source) if is_text(source) or isinstance(source, _WRITTEN) else None
 
 

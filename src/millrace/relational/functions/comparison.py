@@ -1,7 +1,7 @@
 """Comparisons: ``=``, ``<``, BETWEEN, IN, IS NULL, IS DISTINCT FROM.
 
 Text and bytes compare byte by byte, whatever their declared lengths. NaN equals nothing, itself included. A text beside
-a time is read as one.
+a time, a number or a BOOLEAN is read as one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
 
 _TIMES = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType)
+_READ_FROM_TEXT: tuple[tuple[type[DataType], ...], ...] = (_TIMES, (t.NumericType,), (t.BooleanType,))
 _FLOATS = (t.FloatType, t.DoubleType)
 _WITHOUT_ORDER = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.VariantType, t.BitmapType)
 _KERNELS: dict[str, Callable[[Any, Any], Any]] = {
@@ -43,11 +44,17 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _all_are(types: Sequence[DataType], family: tuple[type[DataType], ...]) -> bool:
+    return all(isinstance(each, family) for each in types)
+
+
 def compared(types: Sequence[DataType]) -> list[DataType] | None:
     """What values of these types are cast to in order to be compared; None if they cannot be."""
-    times = [each for each in types if isinstance(each, _TIMES)]
-    if times and len(times) < len(types):
-        types = [common_type(times) or each if is_text(each) else each for each in types]
+    others = [each for each in types if not is_text(each)]
+    if others and len(others) < len(types) and any(_all_are(others, family) for family in _READ_FROM_TEXT):
+        read_as = common_type(others)
+        if read_as is not None:
+            types = [read_as.with_nullable(each.is_nullable) if is_text(each) else each for each in types]
     if all(is_text(each) for each in types) or all(is_bytes(each) for each in types):
         return list(types)
     if all(isinstance(each, (t.IntegralType, t.DecimalType)) for each in types):

@@ -159,7 +159,7 @@ def _register_extreme(name: str, choose: Callable[..., Any], kernel: Callable[..
             return args[0]
         if isinstance(call.type, _FLOATS):
             return by_row(call, args, lambda *row: choose(row, key=_java_order))
-        if is_text(call.type) or is_bytes(call.type):
+        if is_text(call.type) or is_bytes(call.type) or isinstance(call.type, t.BooleanType):
             return by_row(call, args, choose)
         return kernel(*args, skip_nulls=False)
 

@@ -23,7 +23,6 @@ from millrace.relational.functions.temporal_numbers import (
     column_of,
     cut,
     numbers,
-    whole_days,
 )
 from millrace.relational.rex import Call, Literal, Rex
 from millrace.relational.types import DataType
@@ -36,9 +35,9 @@ def _infer_plus(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     if len(args) == 2:
         left, right = args[0].type, args[1].type
         if isinstance(left, _TIMES) and isinstance(right, INTERVALS):
-            return signature([left, right], shifted(left, args[1]))
+            return signature([left, right], left)
         if isinstance(left, INTERVALS) and isinstance(right, _TIMES):
-            return signature([left, right], shifted(right, args[0]))
+            return signature([left, right], right)
         if isinstance(left, INTERVALS) and type(left) is type(right):
             return signature([left, right], _both(left, right))
     raise SignatureError("it takes (time, INTERVAL) or two INTERVALs of a kind")
@@ -50,7 +49,7 @@ def _infer_minus(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     if len(args) == 2:
         left, right = args[0].type, args[1].type
         if isinstance(left, _TIMES) and isinstance(right, INTERVALS):
-            return signature([left, right], shifted(left, args[1]))
+            return signature([left, right], left)
         if isinstance(left, INTERVALS) and type(left) is type(right):
             return signature([left, right], _both(left, right))
         if isinstance(left, _TIMES) and isinstance(right, _TIMES):
@@ -78,18 +77,6 @@ def _both(left: DataType, right: DataType) -> DataType:
     found = common_type([left, right])
     assert found is not None
     return found
-
-
-def shifted(time: DataType, interval: Rex) -> DataType:
-    """The type of a time plus an interval: a DATE becomes a TIMESTAMP where hours or less are added to it."""
-    span = interval.type
-    if not isinstance(time, t.DateType) or not isinstance(span, t.DayTimeIntervalType):
-        return time
-    unit = span.resolution.name
-    days = isinstance(interval, Literal) and interval.value is not None and whole_days(interval.value)
-    if unit.startswith("DAY") or (unit == "SECOND" and days):  # the Table API writes lit(1).days in seconds
-        return time
-    return t.TimestampType(span.fractional_precision if unit.endswith("SECOND") else 0)
 
 
 def _spark(sign: str) -> Spark:

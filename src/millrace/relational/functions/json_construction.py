@@ -52,7 +52,12 @@ def _infer_object(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     return signature([arg.type for arg in args], STRING, False)
 
 
-@scalar("JSON_OBJECT", _infer_object, syntax="JSON_OBJECT([[KEY] name VALUE value, ...] [{NULL | ABSENT} ON NULL])")
+@scalar(
+    "JSON_OBJECT",
+    _infer_object,
+    syntax="JSON_OBJECT([[KEY] name VALUE value, ...] [{NULL | ABSENT} ON NULL])",
+    sees_calls=True,
+)
 def make_object(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     names = [str(arg.value) for arg in call.args[::2] if isinstance(arg, Literal)]
     writers = [_writer_of(arg) for arg in call.args[1::2]]
@@ -75,7 +80,7 @@ def _infer_array(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     return signature([arg.type for arg in args], STRING, False)
 
 
-@scalar("JSON_ARRAY", _infer_array, syntax="JSON_ARRAY([value, ...] [{NULL | ABSENT} ON NULL])")
+@scalar("JSON_ARRAY", _infer_array, syntax="JSON_ARRAY([value, ...] [{NULL | ABSENT} ON NULL])", sees_calls=True)
 def make_array(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     writers = [_writer_of(arg) for arg in call.args]
     absent = call.option("on_null", "ABSENT") == "ABSENT"

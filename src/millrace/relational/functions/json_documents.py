@@ -98,6 +98,11 @@ def find(document: Any, path: Path | InvalidPath) -> Any:
     return path.find(document)
 
 
+def has_null(document: Any, path: Path | InvalidPath) -> bool:
+    """Whether the path leads to a null of JSON: that is a value, and neither an error nor nothing."""
+    return isinstance(path, Path) and document is not INVALID and document is not NULL and path.leads(document)
+
+
 def word_of(options: dict[str, Any], name: str, default: str, known: Sequence[str]) -> str:
     """An option, whichever of the front ends wrote it: EMPTY ARRAY or EMPTY_ARRAY."""
     word = str(options.get(name) or default).upper().replace("_", " ")

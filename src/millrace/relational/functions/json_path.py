@@ -1,8 +1,8 @@
 """Paths into JSON, with the semantics of Jayway JsonPath, which Flink uses.
 
 ``$``, ``.key``, ``['key']``, ``['a', 'b']``, ``[0]``, ``[-1]``, ``[last]``, ``[1, 2]``, ``[1:3]``, ``.*``, ``[*]``,
-``..key``, ``[?(@.price < 10)]``. A path without wildcard, list, slice, scan or filter is definite: it
-leads to one value.
+``..key``, ``[?(@.price < 10)]``, and ``size()`` or ``length()`` at the end. A path without wildcard, list, slice, scan
+or filter is definite: it leads to one value.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _MODE = re.compile(r"\s*(strict|lax)\s+(.+)", re.IGNORECASE | re.DOTALL)
 _KEY = re.compile(r"[^.\[\s(]+")
 _NUMBERS = re.compile(r"\s*(?:-?\d+|last)(?:\s*,\s*-?\d+)*\s*\]")
 _SLICE = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*\]")
+_SIZES = ("size", "length")
+"""functions that may be the end of a path"""
 _NAME = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*([,\]])""", re.DOTALL)
 
 
@@ -32,14 +34,14 @@ class MissingPath(ValueError):
 
 @dataclass(frozen=True)
 class Step:
-    """One part of a path: ``kind`` is KEYS, PLACES, SLICE, ALL, SCAN or FILTER, ``value`` what belongs to it."""
+    """One part of a path: ``kind`` is KEYS, PLACES, SLICE, ALL, SCAN, FILTER or SIZE, ``value`` what belongs to it."""
 
     kind: str
     value: Any = None
 
     @property
     def definite(self) -> bool:
-        return self.kind == "KEYS" or (self.kind == "PLACES" and len(self.value) == 1)
+        return self.kind in ("KEYS", "SIZE") or (self.kind == "PLACES" and len(self.value) == 1)
 
 
 _NOTHING = object()
@@ -57,15 +59,22 @@ class Path:
             step.definite and (step.kind != "KEYS" or len(step.value) == 1 or index == last)
             for index, step in enumerate(steps)
         )
-        single = self.definite and all(len(step.value) == 1 for step in steps)
+        single = self.definite and all(step.kind != "SIZE" and len(step.value) == 1 for step in steps)
         self._straight = tuple(step.value[0] for step in steps) if single else None
+
+    def leads(self, document: Any) -> bool:
+        """Whether there is something, be it null, where the path leads."""
+        return self._found(document) is not _NOTHING
+
+    def _found(self, document: Any) -> Any:
+        return _descend(document, self._straight) if self._straight is not None else self._search(document)
 
     def find(self, document: Any) -> Any:
         """The value of a definite path, a list of all values of another one.
 
         :raises MissingPath: a strict path leads nowhere. A lax one then gives None, or an empty list.
         """
-        found = _descend(document, self._straight) if self._straight is not None else self._search(document)
+        found = self._found(document)
         if found is not _NOTHING:
             return found
         if not self.lax:
@@ -129,6 +138,9 @@ def _read(path: str, whole: str) -> Iterator[Step]:
             key = _KEY.match(path, at + 1) if path[at] == "." else None
             if key is None:
                 raise InvalidPath(f"the JSON path {whole!r} is wrong at {path[at:]!r}: write keys as .key or ['key']")
+            if path[key.end() :] == "()" and key[0] in _SIZES:
+                yield Step("SIZE", key[0])
+                return
             if path.startswith("(", key.end()):
                 raise NotImplementedError(f"functions in JSON paths ({key[0]}() in {whole!r}) are not supported")
             yield Step("KEYS", (key[0],))
@@ -168,7 +180,9 @@ def _walk(value: Any, steps: tuple[Step, ...], at: int, definite: bool) -> Itera
         return
     step, last = steps[at], at + 1 == len(steps)
     further = definite and step.definite
-    if step.kind == "KEYS":
+    if step.kind == "SIZE":
+        yield from _size(value, step.value)
+    elif step.kind == "KEYS":
         yield from _keys(value, steps, at, definite)
     elif step.kind == "ALL":
         for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -192,6 +206,12 @@ def _walk(value: Any, steps: tuple[Step, ...], at: int, definite: bool) -> Itera
         for place in step.value:
             if -len(value) <= place < len(value):
                 yield from _walk(value[place], steps, at + 1, further)
+
+
+def _size(value: Any, name: str) -> Iterator[int]:
+    """Elements of an array or fields of an object; ``length()`` counts the characters of a text, too."""
+    if isinstance(value, (list, dict)) or (isinstance(value, str) and name == "length"):
+        yield len(value)
 
 
 def _keys(value: Any, steps: tuple[Step, ...], at: int, definite: bool) -> Iterator[Any]:

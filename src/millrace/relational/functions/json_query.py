@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.casting import is_text
-from millrace.relational.functions.json_documents import by_document, check_path, find, word_of
+from millrace.relational.functions.json_documents import by_document, check_path, find, has_null, word_of
 from millrace.relational.functions.json_scalars import JSON_NUMBERS, scalar_converter
 from millrace.relational.functions.json_text import write_json
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
@@ -62,6 +62,8 @@ def json_query(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
     def query(document: Any, path: Any) -> Any:
         try:
             found = find(document, path)
+            if found is None and has_null(document, path):
+                return None
             wrap = wrapper == "UNCONDITIONAL" or (wrapper == "CONDITIONAL" and not isinstance(found, list))
             if found is not None and wrap:
                 found = [found]

@@ -113,8 +113,7 @@ def _nullable(data_type: DataType) -> Write | None:
 
 
 def _decimal(value: Decimal) -> str:
-    plain = f"{value:f}"
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return f"{value:f}"
 
 
 def _number(text: Callable[[float], str]) -> Write:

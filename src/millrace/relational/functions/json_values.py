@@ -11,7 +11,15 @@ from typing import Any
 from millrace.relational import types as t
 from millrace.relational.casting import is_text
 from millrace.relational.functions.columns import by_row
-from millrace.relational.functions.json_documents import INVALID, by_document, check_path, documents, find, word_of
+from millrace.relational.functions.json_documents import (
+    INVALID,
+    by_document,
+    check_path,
+    documents,
+    find,
+    has_null,
+    word_of,
+)
 from millrace.relational.functions.json_scalars import JSON_NUMBERS, scalar_converter
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import BOOLEAN_TYPE, STRING, TEXT, signature, takes
@@ -33,15 +41,16 @@ def _kind(options: dict[str, Any]) -> str:
 
 def _infer_is_json(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     _kind(options)
-    return takes(TEXT, result=BOOLEAN_TYPE)(args, options)
+    return takes(TEXT, result=BOOLEAN_TYPE, nullable=False)(args, options)
 
 
 @scalar("IS JSON", _infer_is_json, aliases=("IS_JSON",), syntax="string IS JSON [VALUE | SCALAR | ARRAY | OBJECT]")
 def is_json(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    """NULL is no JSON: FALSE."""
     wanted = _KINDS[_kind(dict(call.options))]
 
-    def check(document: Any) -> bool | None:
-        return None if document is None else document is not INVALID and wanted(document)
+    def check(document: Any) -> bool:
+        return document is not None and document is not INVALID and wanted(document)
 
     read, prepare = documents(args[0])
     return by_row(call, [read], check, prepare=prepare, nulls=True)
@@ -122,6 +131,8 @@ def json_value(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
                 raise ValueError(f"{path.text} leads to an object or array, not to a single value")
             if found is not None and not isinstance(found, (dict, list)):
                 return convert(found)
+            if found is None and has_null(document, path):
+                return None
         except (ValueError, ArithmeticError) as error:
             return otherwise("on_error", defaults, error)
         return otherwise("on_empty", defaults, ValueError("nothing is at the path"))

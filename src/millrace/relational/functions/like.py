@@ -1,4 +1,4 @@
-"""LIKE and SIMILAR TO, with ESCAPE. LIKE has the backslash for its escape unless another one is written."""
+"""LIKE and SIMILAR TO, with ESCAPE. Without it no character escapes another one."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _set(inside: str) -> str:
 def _plain(pattern: str) -> tuple[str, str] | None:
     """How a LIKE pattern without ``_`` and escapes and with ``%`` only at its ends is looked for, and its text."""
     text = pattern.strip("%")
-    if any(char in text for char in "%_" + _BACKSLASH):
+    if any(char in text for char in "%_"):
         return None
     return ("%" if pattern.startswith("%") else "") + "x" + ("%" if pattern.endswith("%") else ""), text
 
@@ -126,14 +126,14 @@ _PLAIN: dict[str, Callable[[Any, str], Any]] = {
 
 
 def _match(
-    call: Call, args: Sequence[Column], regex: Callable[[str, str], re.Pattern[str]], usual_escape: str
+    call: Call, args: Sequence[Column], regex: Callable[[str, str], re.Pattern[str]]
 ) -> Column:
     """A pattern is made ready once, not once a row."""
     text, pattern, *rest = args
     if all(isinstance(each, pa.Scalar) and each.is_valid for each in rest):
-        escape = _checked(rest[0].as_py()) if rest else usual_escape
+        escape = _checked(rest[0].as_py()) if rest else ""
         return by_row(call, [text, pattern], _matches, prepare={1: lambda each: regex(each, escape)})
-    return by_row(call, args, lambda value, each, escape=usual_escape: _matches(value, regex(each, _checked(escape))))
+    return by_row(call, args, lambda value, each, escape="": _matches(value, regex(each, _checked(escape))))
 
 
 def _matches(text: str, pattern: re.Pattern[str]) -> bool:
@@ -141,9 +141,11 @@ def _matches(text: str, pattern: re.Pattern[str]) -> bool:
 
 
 def _spark_like(call: Call, args: Sequence[str]) -> str | None:
-    """Spark takes only a constant for the escape."""
+    """Spark takes only a constant for the escape, and the backslash for it if there is none."""
     if len(args) == 2:
-        return f"({args[0]} LIKE {args[1]})"
+        pattern = call.args[1]
+        plain = isinstance(pattern, Literal) and _BACKSLASH not in (pattern.value or "")
+        return f"({args[0]} LIKE {args[1]})" if plain else None
     escape = call.args[2]
     return f"({args[0]} LIKE {args[1]} ESCAPE {args[2]})" if isinstance(escape, Literal) and escape.value else None
 
@@ -155,9 +157,9 @@ def _like(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         plain = _plain(pattern.as_py())
         if plain is not None:
             return _PLAIN[plain[0]](text, plain[1])
-    return _match(call, args, like_regex, _BACKSLASH)
+    return _match(call, args, like_regex)
 
 
 @scalar("SIMILAR TO", _TAKEN, syntax="string SIMILAR TO pattern [ESCAPE character]")
 def _similar(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return _match(call, args, similar_regex, "")
+    return _match(call, args, similar_regex)

@@ -98,6 +98,8 @@ class Scalar:
     """how it is called, for error messages, e.g. ``SUBSTRING(string FROM integer [FOR integer])``"""
     by_need: ByNeed | None = None
     """the computation that computes arguments only for the rows that need them; used when one of them fails"""
+    sees_calls: bool = False
+    """whether it makes a difference that an argument is a call: then that is not computed while the query is planned"""
 
 
 _scalars: dict[str, Scalar] = {}
@@ -115,6 +117,7 @@ def scalar(
     syntax: str = "",
     overload_of: str = "",
     by_need: ByNeed | None = None,
+    sees_calls: bool = False,
 ) -> Callable[[Compute], Compute]:
     """Register the decorated function as the computation of a built-in function.
 
@@ -133,6 +136,7 @@ def scalar(
             dynamic,
             syntax,
             by_need,
+            sees_calls,
         )
         for each in (name, *aliases):
             if each in _scalars:

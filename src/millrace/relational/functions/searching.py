@@ -75,11 +75,15 @@ def _ends_with(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
 
 @scalar("TRANSLATE", takes(TEXT, TEXT, TEXT, result=STRING), aliases=("TRANSLATE3",))
 def _translate(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, translate)
+    return by_row(call, args, translate, nulls=True)
 
 
-def translate(text: str, old: str, new: str) -> str:
-    """Characters of ``old`` become those of ``new`` at the same place, without one they go. The first place counts."""
+def translate(text: str | None, old: str | None, new: str | None) -> str | None:
+    """Characters of ``old`` become those of ``new`` at the same place, without one they go. The first place counts.
+    NULL is no characters."""
+    if text is None or not old:
+        return text
+    new = new or ""
     table: dict[int, str] = {}
     for place, char in enumerate(old):
         table.setdefault(ord(char), new[place : place + 1])

@@ -5,7 +5,6 @@ Days for DATE; microseconds since the epoch, since midnight or of length for the
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -116,7 +115,3 @@ def cut(micros: Numbers, data_type: DataType) -> Numbers:
         return micros
     step = 10 ** (6 - digits)
     return np.asarray(micros // step * step, np.int64)
-
-
-def whole_days(span: timedelta) -> bool:
-    return not span % timedelta(days=1)

@@ -65,7 +65,10 @@ def simple_parser(pattern: str) -> Callable[[str], tuple[datetime, tzinfo | None
 
     def parse(text: str) -> tuple[datetime, tzinfo | None] | None:
         found = compiled.match(text)
-        return None if found is None else _lenient(_values(found, fields))
+        try:
+            return None if found is None else _lenient(_values(found, fields))
+        except OverflowError:  # beyond all years
+            return None
 
     return parse
 

@@ -76,15 +76,13 @@ def _inet_aton(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
 
 
 def inet_aton(text: str) -> int | None:
-    """The number of an IPv4 address. Of a short form the last part is the last byte (``127.1``), a single number is
-    the whole address. None for what is none."""
+    """The number of an IPv4 address. Of a short form the last part is the last byte: ``127.1``. None for what is
+    none."""
     parts = text.split(".")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() for part in parts):
         return None
     *upper, last = map(int, parts)
-    if not upper:
-        return last if last < 1 << 32 else None
-    if max(*upper, last) > 255:
+    if max([*upper, last]) > 255:
         return None
     return sum(part << 24 - 8 * place for place, part in enumerate(upper)) + last
 

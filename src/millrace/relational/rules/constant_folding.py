@@ -46,6 +46,10 @@ def _without_truth(node: n.Filter) -> n.Rel:
 
 def _fold(expression: Rex, surroundings: Surroundings, dynamic: bool) -> Rex:
     children = tuple(_fold(child, surroundings, dynamic) for child in expression.children)
+    seen = find_scalar(expression.function) if isinstance(expression, Call) else None
+    if seen is not None and seen.sees_calls:
+        pairs = zip(children, expression.children)
+        children = tuple(old if isinstance(old, Call) and isinstance(new, Literal) else new for new, old in pairs)
     if any(new is not old for new, old in zip(children, expression.children)):
         expression = expression.with_children(children)
     if not isinstance(expression, Call) or not all(isinstance(child, Literal) for child in children):

@@ -52,6 +52,7 @@ class CorrelateOperator(TableOperator[Correlate]):
 
     def receive(self, rows: Rows, input: int) -> None:
         config = self.config
+        given = rows.columns[: len(config.input)]  # rows without columns have one to be counted by
         evaluator = self.evaluator(rows.columns, len(rows))
         if config.udf is not None:
             assert isinstance(evaluator, FunctionEvaluator)
@@ -61,9 +62,9 @@ class CorrelateOperator(TableOperator[Correlate]):
             at, made = unnest(evaluator.column(config.args[0]), config.args[0].type, config.ordinality)
         to = np.arange(len(at))
         if config.condition is not None and len(at):
-            matches = holds(self, config.condition, rows.columns, made, at, to)
+            matches = holds(self, config.condition, given, made, at, to)
             at, to = at[matches], to[matches]
         if config.left:
             at, to = with_missing(at, to, len(rows))
         kinds = None if rows.kinds is None else rows.kinds[at]
-        self.emit_columns(side_by_side(rows.columns, made, at, to), len(at), kinds)
+        self.emit_columns(side_by_side(given, made, at, to), len(at), kinds)

@@ -55,7 +55,7 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
     if not by_key:
         assert key is not None
         types = tuple(column.type for column in input.schema)
-        unique = min(known_by, key=len, default=())
+        unique = min(known_by, key=len, default=None)
         config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
         return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
     if changes.updates:
