@@ -22,10 +22,13 @@ from millrace.formats.tables.times import SQL
 from millrace.relational import type_table
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.casting import common_type
+from millrace.relational.functions.cast_values import caster
 from millrace.relational.nodes import Field
 from millrace.relational.type_table import ROWS, Family, TypeRow, family_of, parts_of, row_of, type_parts
 from millrace.relational.values import to_arrow, to_python
 from millrace.table.cells import row_texts
+from millrace.table.sql.binding.implicit import fits
 
 ABSTRACT: set[type[t.DataType]] = {
     t.AtomicType, t.NumericType, t.IntegralType, t.FractionalType, t._Sized, t._Precise, t.DescriptorType,
@@ -152,3 +155,11 @@ class TestNewType:
             JsonValues([("c", ComplexType())], SQL, False, False)
         with pytest.raises(NoForm, match="values of COMPLEX have no form in Avro"):
             avro_schema((Field("c", ComplexType()),))
+
+    def test_casts_and_common_types(self) -> None:
+        for value in (ONE, f"{ONE} and more"):
+            assert caster(t.string(), self.kind)(value) == ONE  # type: ignore[misc]
+        assert caster(self.kind, t.string())(ONE) == ONE  # type: ignore[misc]
+        assert common_type([self.kind, t.CharType(40)]) == t.VarCharType(40)
+        assert fits(t.string(), self.kind)
+        assert not fits(t.IntType(), self.kind)

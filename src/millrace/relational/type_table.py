@@ -131,7 +131,7 @@ ROWS: Mapping[type[DataType], TypeRow] = {
 
 def row_of(data_type: DataType) -> TypeRow:
     """The row of a type: that of its class, else of the nearest class above it."""
-    return next(ROWS[each] for each in type(data_type).__mro__ if each in ROWS)
+    return ROWS.get(type(data_type)) or next(ROWS[each] for each in type(data_type).__mro__ if each in ROWS)
 
 
 def family_of(data_type: DataType) -> Family:

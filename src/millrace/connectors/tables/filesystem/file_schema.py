@@ -10,6 +10,8 @@ from millrace.relational.nodes import Schema
 from millrace.relational.type_table import type_parts
 from millrace.relational.types import DataType
 
+__all__ = ["file_schema", "type_parts"]
+
 _NONE = (t.DayTimeIntervalType, t.YearMonthIntervalType, t.RawType, t.NullType, t.VariantType, t.BitmapType)
 
 
