@@ -26,6 +26,7 @@ from millrace.datastream.formats.parquet import (
     ParquetColumnarRowInputFormat,
 )
 from millrace.formats.types import arrow_schema, arrow_type, row_type_info
+from millrace.relational import types as t
 
 
 def source(path: Path, row_type: Any = None, split_size: int | None = None, **options: Any) -> FileSource[Row]:
@@ -146,17 +147,16 @@ def test_a_writer_writes_large_row_groups(tmp_path: Path, monkeypatch: pytest.Mo
     assert [file.metadata.row_group(n).num_rows for n in range(file.metadata.num_row_groups)] == [10, 10, 5]
 
 
-def test_table_types_are_known_by_name() -> None:
-    class DataType:
-        def __init__(self, **attributes: Any) -> None:
-            self.__dict__.update(attributes)
-
-    def of(class_name: str, /, **attributes: Any) -> Any:
-        return type(class_name, (DataType,), {})(**attributes)
-
-    row = of("RowType", fields=[of("RowField", name="a", data_type=of("ArrayType", element_type=of("IntType")))])
+def test_table_types_are_known() -> None:
+    row = t.RowType([t.RowField("a", t.ArrayType(t.IntType()))])
     assert arrow_schema(row) == pa.schema([("a", pa.list_(pa.int32()))])
-    assert arrow_type(of("DecimalType", precision=10, scale=2)) == pa.decimal128(10, 2)
-    assert arrow_type(of("MapType", key_type=of("VarCharType"), value_type=of("LocalZonedTimestampType"))) == pa.map_(
+    assert arrow_type(t.DecimalType(10, 2)) == pa.decimal128(10, 2)
+    assert arrow_type(t.MapType(t.VarCharType(5), t.LocalZonedTimestampType())) == pa.map_(
         pa.string(), pa.timestamp("us", "UTC")
     )
+
+
+@pytest.mark.parametrize("kind", [t.RawType(), t.ArrayType(t.NullType()), t.ZonedTimestampType()], ids=str)
+def test_table_types_that_files_do_not_have(kind: t.DataType) -> None:
+    with pytest.raises(TypeError, match="not a type that formats know"):
+        arrow_type(kind)

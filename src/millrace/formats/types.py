@@ -24,6 +24,9 @@ from millrace.common.typeinfo import (
     Types,
     _ArrayTypeInfo,
 )
+from millrace.relational import arrow
+from millrace.relational.type_table import Family, family_of, type_parts
+from millrace.relational.types import DataType
 
 __all__ = ["ANY", "BIG_INT", "arrow_schema", "arrow_type", "row_type_info", "type_info"]
 
@@ -53,27 +56,8 @@ _LOCAL_TIME = {
     LocalTimeTypeInfo.TimeType.LOCAL_TIME: pa.time64("us"),
     LocalTimeTypeInfo.TimeType.LOCAL_DATE_TIME: _TIMESTAMP,
 }
-# The table types by class name: formats work without the table package.
-_TABLE: dict[str, Callable[[Any], Any]] = {
-    "BooleanType": lambda t: pa.bool_(),
-    "TinyIntType": lambda t: pa.int8(),
-    "SmallIntType": lambda t: pa.int16(),
-    "IntType": lambda t: pa.int32(),
-    "BigIntType": lambda t: pa.int64(),
-    "FloatType": lambda t: pa.float32(),
-    "DoubleType": lambda t: pa.float64(),
-    "DecimalType": lambda t: pa.decimal128(t.precision, t.scale),
-    "CharType": lambda t: pa.string(),
-    "VarCharType": lambda t: pa.string(),
-    "BinaryType": lambda t: pa.binary(),
-    "VarBinaryType": lambda t: pa.binary(),
-    "DateType": lambda t: pa.date32(),
-    "TimeType": lambda t: pa.time64("us"),
-    "TimestampType": lambda t: _TIMESTAMP,
-    "LocalZonedTimestampType": lambda t: _INSTANT,
-    "ArrayType": lambda t: pa.list_(arrow_type(t.element_type)),
-    "MapType": lambda t: pa.map_(arrow_type(t.key_type), arrow_type(t.value_type)),
-    "RowType": lambda t: pa.struct([(field.name, arrow_type(field.data_type)) for field in t.fields]),
+_NOT_IN_FILES = {
+    *(Family.NULL, Family.MONTHS, Family.SPAN, Family.RAW, Family.VARIANT, Family.BITMAP, Family.USER, Family.NAMED)
 }
 
 
@@ -86,10 +70,9 @@ def arrow_type(declared: Any) -> Any:
         return declared
     if isinstance(declared, TypeInformation):
         return _of_type_info(declared)
-    make = _TABLE.get(type(declared).__name__)
-    if make is None:
+    if not isinstance(declared, DataType) or any(family_of(part) in _NOT_IN_FILES for part in type_parts(declared)):
         raise TypeError(f"not a type that formats know: {declared!r}")
-    return make(declared)
+    return arrow.arrow_type(declared)
 
 
 def _of_type_info(declared: TypeInformation) -> Any:

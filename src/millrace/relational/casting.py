@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.rex import Call, Literal, Rex
+from millrace.relational.type_table import Family, family_of, row_of
 from millrace.relational.types import DataType
 
-_INTEGRAL_DIGITS = {t.TinyIntType: 3, t.SmallIntType: 5, t.IntType: 10, t.BigIntType: 19}
-_TEXT = (t.CharType, t.VarCharType)
-_BYTES = (t.BinaryType, t.VarBinaryType)
-_TIMES = (t.DateType, t.TimestampType, t.LocalZonedTimestampType)
+_TIMES = (Family.DATE, Family.TIMESTAMP, Family.INSTANT)
+_NUMBERS = (Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL)
 
 
 def cast_to(expression: Rex, wanted: DataType) -> Rex:
@@ -41,22 +41,22 @@ def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> C
 
 
 def is_number(data_type: DataType) -> bool:
-    return isinstance(data_type, t.NumericType)
+    return family_of(data_type) in _NUMBERS
 
 
 def is_text(data_type: DataType) -> bool:
-    return isinstance(data_type, _TEXT)
+    return family_of(data_type) is Family.TEXT
 
 
 def is_bytes(data_type: DataType) -> bool:
-    return isinstance(data_type, _BYTES)
+    return family_of(data_type) is Family.BYTES
 
 
 def as_decimal(data_type: DataType) -> t.DecimalType:
     """The DECIMAL that holds every value of an exact type."""
     if isinstance(data_type, t.DecimalType):
         return data_type
-    return t.DecimalType(_INTEGRAL_DIGITS[type(data_type)], 0, data_type.is_nullable)  # type: ignore[index]
+    return t.DecimalType(row_of(data_type).digits, 0, data_type.is_nullable)
 
 
 def common_type(types: Sequence[DataType]) -> DataType | None:
@@ -80,7 +80,7 @@ def _common(left: DataType, right: DataType) -> DataType | None:
         return _common_number(left, right)
     if (is_text(left) and is_text(right)) or (is_bytes(left) and is_bytes(right)):
         return _common_sized(left, right)
-    if isinstance(left, _TIMES) and isinstance(right, _TIMES):
+    if family_of(left) in _TIMES and family_of(right) in _TIMES:
         return _common_time(left, right)
     if type(left) is type(right):
         return _common_parts(left, right)
@@ -90,10 +90,10 @@ def _common(left: DataType, right: DataType) -> DataType | None:
 def _common_number(left: DataType, right: DataType) -> DataType:
     if isinstance(left, t.IntegralType) and isinstance(right, t.IntegralType):
         return left if left.bits >= right.bits else right
-    if {type(left), type(right)} <= {t.FloatType, *_INTEGRAL_DIGITS}:
-        return t.FloatType()
-    if isinstance(left, (t.FloatType, t.DoubleType)) or isinstance(right, (t.FloatType, t.DoubleType)):
-        return t.DoubleType()
+    families = {family_of(left), family_of(right)}
+    if Family.APPROXIMATE in families:
+        double = Family.DECIMAL in families or t.DoubleType in (type(left), type(right))
+        return t.DoubleType() if double else t.FloatType()
     a, b = as_decimal(left), as_decimal(right)
     scale = max(a.scale, b.scale)
     digits = max(a.precision - a.scale, b.precision - b.scale)
@@ -116,24 +116,37 @@ def _common_time(left: DataType, right: DataType) -> DataType:
 
 
 def _common_parts(left: DataType, right: DataType) -> DataType | None:
-    if isinstance(left, (t.TimeType,)) and isinstance(right, t.TimeType):
-        return t.TimeType(max(left.precision, right.precision))
-    if isinstance(left, t.DayTimeIntervalType):
-        return t.DayTimeIntervalType(t.DayTimeIntervalType.DayTimeResolution.DAY_TO_SECOND)
-    if isinstance(left, t.YearMonthIntervalType):
-        return t.YearMonthIntervalType(t.YearMonthIntervalType.YearMonthResolution.YEAR_TO_MONTH)
-    if isinstance(left, t.ArrayType) and isinstance(right, t.ArrayType):
-        element = common_type([left.element_type, right.element_type])
-        return None if element is None else t.ArrayType(element)
-    if isinstance(left, t.MultisetType) and isinstance(right, t.MultisetType):
-        element = common_type([left.element_type, right.element_type])
-        return None if element is None else t.MultisetType(element)
-    if isinstance(left, t.MapType) and isinstance(right, t.MapType):
-        key = common_type([left.key_type, right.key_type])
-        value = common_type([left.value_type, right.value_type])
-        return None if key is None or value is None else t.MapType(key, value)
-    if isinstance(left, t.RowType) and isinstance(right, t.RowType) and len(left) == len(right):
-        parts = [common_type(pair) for pair in zip(left.field_types(), right.field_types())]
-        if all(part is not None for part in parts):
-            return t.RowType([t.RowField(name, part) for name, part in zip(left.names, parts) if part is not None])
-    return None
+    combine = _COMBINED.get(type(left))
+    return combine and combine(left, right)
+
+
+def _common_rows(left: t.RowType, right: t.RowType) -> DataType | None:
+    parts = [common_type(pair) for pair in zip(left.field_types(), right.field_types())]
+    if len(left) != len(right) or None in parts:
+        return None
+    return t.RowType([t.RowField(name, part) for name, part in zip(left.names, parts) if part is not None])
+
+
+def _common_elements(left: t.ArrayType | t.MultisetType, right: t.ArrayType | t.MultisetType) -> DataType | None:
+    element = common_type([left.element_type, right.element_type])
+    return None if element is None else type(left)(element)
+
+
+def _common_maps(left: t.MapType, right: t.MapType) -> DataType | None:
+    key, value = common_type([left.key_type, right.key_type]), common_type([left.value_type, right.value_type])
+    return None if key is None or value is None else t.MapType(key, value)
+
+
+_COMBINED: dict[type[DataType], Callable[[Any, Any], DataType | None]] = {
+    t.TimeType: lambda left, right: t.TimeType(max(left.precision, right.precision)),
+    t.DayTimeIntervalType: lambda left, right: t.DayTimeIntervalType(
+        t.DayTimeIntervalType.DayTimeResolution.DAY_TO_SECOND
+    ),
+    t.YearMonthIntervalType: lambda left, right: t.YearMonthIntervalType(
+        t.YearMonthIntervalType.YearMonthResolution.YEAR_TO_MONTH
+    ),
+    t.ArrayType: _common_elements,
+    t.MapType: _common_maps,
+    t.MultisetType: _common_elements,
+    t.RowType: _common_rows,
+}

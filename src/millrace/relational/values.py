@@ -12,6 +12,7 @@ from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.decimals import fit
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 
@@ -58,54 +59,66 @@ def to_internal(value: Any, data_type: DataType) -> Any:
 
 def converter(data_type: DataType) -> Any:
     """The function from the Python form to what Arrow takes; None where they are the same."""
-    if isinstance(data_type, t.UserDefinedType):
-        inner = converter(data_type.sql_type())
-        return data_type.to_sql_type if inner is None else lambda value: inner(data_type.to_sql_type(value))
-    if isinstance(data_type, t.RawType):
-        import cloudpickle
-
-        return lambda value: None if value is None else cloudpickle.dumps(value)
-    if isinstance(data_type, t.DecimalType):
-        return lambda value: _fit(value, data_type)
-    if isinstance(data_type, t.RowType):
-        return _row_converter(data_type)
-    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
-        each = converter(data_type.element_type)
-        if each is None:
-            return lambda value: None if value is None else list(value)
-        return lambda value: None if value is None else [each(part) for part in value]
-    if isinstance(data_type, (t.MapType, t.MapViewType, t.MultisetType)):
-        multiset = isinstance(data_type, t.MultisetType)
-        key = converter(data_type.element_type if multiset else data_type.key_type) or _same  # type: ignore[union-attr]
-        item = (_same if multiset else converter(data_type.value_type)) or _same  # type: ignore[union-attr]
-        return lambda value: None if value is None else [(key(k), item(v)) for k, v in _pairs(value)]
-    return None
+    make = _CONVERTERS.get(family_of(data_type))
+    return make and make(data_type)
 
 
 def back_converter(data_type: DataType) -> Any:
     """The function from what Arrow gives to the Python form; None where they are the same."""
-    if isinstance(data_type, t.UserDefinedType):
-        inner = back_converter(data_type.sql_type()) or _same
-        return lambda value: data_type.from_sql_type(inner(value))
-    if isinstance(data_type, t.RawType):
-        import pickle
+    make = _BACK_CONVERTERS.get(family_of(data_type))
+    return make and make(data_type)
 
-        return lambda value: None if value is None else pickle.loads(value)
-    if isinstance(data_type, t.RowType):
-        names = data_type.field_names()
-        parts = [back_converter(each) or _same for each in data_type.field_types()]
-        return lambda value: (
-            None if value is None else _named(names, [part(value[name]) for part, name in zip(parts, names)])
-        )
-    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
-        each = back_converter(data_type.element_type)
-        return None if each is None else lambda value: None if value is None else [each(part) for part in value]
-    if isinstance(data_type, (t.MapType, t.MapViewType, t.MultisetType)):
-        multiset = isinstance(data_type, t.MultisetType)
-        key = back_converter(data_type.element_type if multiset else data_type.key_type) or _same  # type: ignore[union-attr]
-        item = (_same if multiset else back_converter(data_type.value_type)) or _same  # type: ignore[union-attr]
-        return lambda value: None if value is None else {key(k): item(v) for k, v in value}
-    return None
+
+def _user_converter(data_type: t.UserDefinedType) -> Any:
+    inner = converter(data_type.sql_type())
+    return data_type.to_sql_type if inner is None else lambda value: inner(data_type.to_sql_type(value))
+
+
+def _raw_converter(data_type: t.RawType) -> Any:
+    import cloudpickle
+
+    return lambda value: None if value is None else cloudpickle.dumps(value)
+
+
+def _list_converter(data_type: DataType) -> Any:
+    each = converter(*parts_of(data_type))
+    if each is None:
+        return lambda value: None if value is None else list(value)
+    return lambda value: None if value is None else [each(part) for part in value]
+
+
+def _map_converter(data_type: DataType) -> Any:
+    key, item = (converter(part) or _same for part in parts_of(data_type))
+    return lambda value: None if value is None else [(key(k), item(v)) for k, v in _pairs(value)]
+
+
+def _user_back(data_type: t.UserDefinedType) -> Any:
+    inner = back_converter(data_type.sql_type()) or _same
+    return lambda value: data_type.from_sql_type(inner(value))
+
+
+def _raw_back(data_type: t.RawType) -> Any:
+    import pickle
+
+    return lambda value: None if value is None else pickle.loads(value)
+
+
+def _row_back(data_type: t.RowType) -> Any:
+    names = data_type.field_names()
+    parts = [back_converter(each) or _same for each in data_type.field_types()]
+    return lambda value: (
+        None if value is None else _named(names, [part(value[name]) for part, name in zip(parts, names)])
+    )
+
+
+def _list_back(data_type: DataType) -> Any:
+    each = back_converter(*parts_of(data_type))
+    return None if each is None else lambda value: None if value is None else [each(part) for part in value]
+
+
+def _map_back(data_type: DataType) -> Any:
+    key, item = (back_converter(part) or _same for part in parts_of(data_type))
+    return lambda value: None if value is None else {key(k): item(v) for k, v in value}
 
 
 def _fit(value: Any, data_type: t.DecimalType) -> Any:
@@ -147,3 +160,20 @@ def _row_converter(data_type: t.RowType) -> Any:
         return {name: part(field) for name, part, field in zip(names, parts, fields)}
 
     return convert
+
+
+_CONVERTERS: ByFamily = {
+    Family.USER: _user_converter,
+    Family.RAW: _raw_converter,
+    Family.DECIMAL: lambda kind: lambda value: _fit(value, kind),
+    Family.ROW: _row_converter,
+    Family.ARRAY: _list_converter,
+    Family.MAP: _map_converter,
+}
+_BACK_CONVERTERS: ByFamily = {
+    Family.USER: _user_back,
+    Family.RAW: _raw_back,
+    Family.ROW: _row_back,
+    Family.ARRAY: _list_back,
+    Family.MAP: _map_back,
+}

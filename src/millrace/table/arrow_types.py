@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type as internal_type
+from millrace.relational.type_table import ROWS, ByFamily, Family, family_of
 from millrace.relational.types import DataType
 
 _TIME_UNITS = ((0, "s"), (3, "ms"), (6, "us"), (9, "ns"))
-_TO: dict[type[DataType], pa.DataType] = {
-    t.TinyIntType: pa.int8(),
-    t.SmallIntType: pa.int16(),
-    t.IntType: pa.int32(),
-    t.BigIntType: pa.int64(),
-    t.BooleanType: pa.bool_(),
-    t.FloatType: pa.float32(),
-    t.DoubleType: pa.float64(),
-    t.VarCharType: pa.utf8(),
-    t.CharType: pa.utf8(),
-    t.VarBinaryType: pa.binary(),
-    t.DateType: pa.date32(),
-    t.NullType: pa.null(),
-}
+_ALIKE = (Family.NULL, Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DATE)
+_EXACT: dict[pa.DataType, type[Any]] = {row.arrow: kind for kind, row in ROWS.items() if row.family in _ALIKE}
 
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
@@ -31,27 +22,19 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
 
     :raises ValueError: there is none.
     """
-    found = _TO.get(type(data_type))
-    if found is not None:
-        return found
-    if isinstance(data_type, t.BinaryType):
-        return pa.binary(data_type.length)
-    if isinstance(data_type, t.DecimalType):
-        return pa.decimal128(data_type.precision, data_type.scale)
-    if isinstance(data_type, t.TimeType):
-        unit = _unit(data_type.precision)
-        return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
-    if isinstance(data_type, (t.TimestampType, t.LocalZonedTimestampType)):
-        return pa.timestamp(_unit(data_type.precision))
-    if isinstance(data_type, t.ArrayType):
-        return pa.list_(to_arrow_type(data_type.element_type))
-    if isinstance(data_type, t.MapType):
-        return pa.map_(to_arrow_type(data_type.key_type), to_arrow_type(data_type.value_type))
-    if isinstance(data_type, t.RowType):
-        return pa.struct(
-            [pa.field(each.name, to_arrow_type(each.data_type), each.data_type.is_nullable) for each in data_type]
-        )
-    raise ValueError(f"{data_type} has no Arrow type")
+    make = _TO.get(family_of(data_type))
+    if make is None or isinstance(data_type, (t.MultisetType, t.ListViewType, t.MapViewType)):
+        raise ValueError(f"{data_type} has no Arrow type")
+    return make(data_type)
+
+
+def _time(data_type: t.TimeType) -> pa.DataType:
+    unit = _unit(data_type.precision)
+    return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+
+
+def _row(data_type: t.RowType) -> pa.DataType:
+    return pa.struct(list(create_arrow_schema(data_type.field_names(), data_type.field_types())))
 
 
 def from_arrow_type(arrow_type: pa.DataType, nullable: bool = True) -> DataType:
@@ -59,9 +42,9 @@ def from_arrow_type(arrow_type: pa.DataType, nullable: bool = True) -> DataType:
 
     :raises TypeError: there is none.
     """
-    for kind, found in _TO.items():
-        if arrow_type == found and kind not in (t.CharType, t.VarBinaryType, t.VarCharType):
-            return t.NullType() if kind is t.NullType else kind(nullable)
+    kind = _EXACT.get(arrow_type)
+    if kind is not None:
+        return t.NullType() if kind is t.NullType else kind(nullable)
     if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
         return t.VarCharType(t.MAX_LENGTH, nullable)
     if pa.types.is_fixed_size_binary(arrow_type):
@@ -104,3 +87,14 @@ def _unit(precision: int) -> str:
 
 def _precision(unit: str) -> int:
     return next(digits for digits, name in _TIME_UNITS if name == unit)
+
+
+_TO: ByFamily = {
+    **dict.fromkeys((*_ALIKE, Family.DECIMAL, Family.TEXT), internal_type),
+    Family.BYTES: lambda kind: pa.binary(kind.length) if isinstance(kind, t.BinaryType) else pa.binary(),
+    Family.TIME: _time,
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), lambda kind: pa.timestamp(_unit(kind.precision))),
+    Family.ARRAY: lambda kind: pa.list_(to_arrow_type(kind.element_type)),
+    Family.MAP: lambda kind: pa.map_(to_arrow_type(kind.key_type), to_arrow_type(kind.value_type)),
+    Family.ROW: _row,
+}

@@ -6,9 +6,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from millrace.common.text import double_text, float_text
 from millrace.common.types import Row
-from millrace.relational import types as t
+from millrace.relational.type_table import ByFamily, Family, family_of, java_number, parts_of
 from millrace.relational.types import DataType
 from millrace.relational.zones import zone_of
 from millrace.table.tableau import NULL
@@ -30,32 +29,18 @@ def _nullable(text: Text, null: str) -> Text:
 
 
 def _text(data_type: DataType, zone: datetime.tzinfo) -> Text:
-    if isinstance(data_type, t.BooleanType):
-        return lambda value: "TRUE" if value else "FALSE"
-    if isinstance(data_type, t.FloatType):
-        return float_text
-    if isinstance(data_type, t.DoubleType):
-        return double_text
-    if isinstance(data_type, t.DecimalType):
-        scale = data_type.scale
-        return lambda value: f"{value:.{scale}f}"
-    if isinstance(data_type, (t.BinaryType, t.VarBinaryType)):
-        return lambda value: f"x'{bytes(value).hex()}'"
-    if isinstance(data_type, (t.TimeType, t.TimestampType, t.LocalZonedTimestampType)):
-        return _time(data_type, zone)
-    if isinstance(data_type, t.DayTimeIntervalType):
-        return _span
-    if isinstance(data_type, t.YearMonthIntervalType):
-        return lambda months: f"{'-' if months < 0 else '+'}{abs(months) // 12}-{abs(months) % 12:02d}"
-    return _parts(data_type, zone)
+    make = _TEXTS.get(family_of(data_type))
+    found: Text = str if make is None else make(data_type, zone)
+    return found
 
 
 def _time(data_type: DataType, zone: datetime.tzinfo) -> Text:
     digits: int = data_type.precision  # type: ignore[attr-defined]
+    zoned = family_of(data_type) is Family.INSTANT
 
     def text(moment: Any) -> str:
-        if isinstance(moment, datetime.datetime) and isinstance(data_type, t.LocalZonedTimestampType):
-            moment = moment.astimezone(zone) if moment.tzinfo else moment
+        if zoned and moment.tzinfo:
+            moment = moment.astimezone(zone)
         whole = moment.replace(microsecond=0, tzinfo=None)
         shown = whole.isoformat(" ") if isinstance(whole, datetime.datetime) else whole.isoformat()
         fraction = f"{moment.microsecond:06d}".ljust(9, "0")[:digits]
@@ -74,24 +59,37 @@ def _span(value: datetime.timedelta) -> str:
     return f"{sign}{days} {hours:02d}:{minutes:02d}:{seconds:02d}.{millis:03d}"
 
 
-def _parts(data_type: DataType, zone: datetime.tzinfo) -> Text:
-    if isinstance(data_type, t.ArrayType):
-        each = _nullable(_text(data_type.element_type, zone), "NULL")
-        return lambda values: f"[{', '.join(map(each, values))}]"
-    if isinstance(data_type, (t.MapType, t.MultisetType)):
-        kinds = (
-            (data_type.element_type, t.IntType())
-            if isinstance(data_type, t.MultisetType)
-            else (data_type.key_type, data_type.value_type)
-        )
-        key, item = (_nullable(_text(kind, zone), "NULL") for kind in kinds)
-        return lambda values: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in values.items()) + "}"
-    if isinstance(data_type, t.RowType):
-        fields = [_nullable(_text(kind, zone), "NULL") for kind in data_type.field_types()]
+def _array(data_type: DataType, zone: datetime.tzinfo) -> Text:
+    each = _nullable(_text(parts_of(data_type)[0], zone), "NULL")
+    return lambda values: f"[{', '.join(map(each, values))}]"
 
-        def row(value: Any) -> str:
-            values = list(value) if isinstance(value, (Row, tuple, list)) else list(value.values())
-            return f"({', '.join(field(each) for field, each in zip(fields, values))})"
 
-        return row
-    return str
+def _map(data_type: DataType, zone: datetime.tzinfo) -> Text:
+    key, item = (_nullable(_text(part, zone), "NULL") for part in parts_of(data_type))
+    return lambda values: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in values.items()) + "}"
+
+
+def _row(data_type: DataType, zone: datetime.tzinfo) -> Text:
+    fields = [_nullable(_text(part, zone), "NULL") for part in parts_of(data_type)]
+
+    def row(value: Any) -> str:
+        values = list(value) if isinstance(value, (Row, tuple, list)) else list(value.values())
+        return f"({', '.join(field(each) for field, each in zip(fields, values))})"
+
+    return row
+
+
+_TEXTS: ByFamily = {
+    Family.BOOLEAN: lambda kind, zone: lambda value: "TRUE" if value else "FALSE",
+    Family.APPROXIMATE: lambda kind, zone: java_number(kind),
+    Family.DECIMAL: lambda kind, zone: lambda value: f"{value:.{kind.scale}f}",
+    Family.BYTES: lambda kind, zone: lambda value: f"x'{bytes(value).hex()}'",
+    **dict.fromkeys((Family.TIME, Family.TIMESTAMP, Family.INSTANT), _time),
+    Family.SPAN: lambda kind, zone: _span,
+    Family.MONTHS: lambda kind, zone: (
+        lambda months: f"{'-' if months < 0 else '+'}{abs(months) // 12}-{abs(months) % 12:02d}"
+    ),
+    Family.ARRAY: _array,
+    Family.MAP: _map,
+    Family.ROW: _row,
+}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from millrace.common import typeinfo as ti
 from millrace.common.typeinfo import BasicType, TypeInformation
 from millrace.relational import types as t
+from millrace.relational.type_table import Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 _BASIC: dict[BasicType, DataType] = {
@@ -59,30 +63,24 @@ def _row(names: list[str], kinds: list[TypeInformation]) -> t.RowType:
     return t.RowType([t.RowField(name, data_type_of_info(kind)) for name, kind in zip(names, kinds)])
 
 
-_INFO: dict[type[DataType], TypeInformation] = {
-    t.CharType: ti.Types.STRING(),
-    t.VarCharType: ti.Types.STRING(),
-    t.BooleanType: ti.Types.BOOLEAN(),
-    t.TinyIntType: ti.Types.BYTE(),
-    t.SmallIntType: ti.Types.SHORT(),
-    t.IntType: ti.Types.INT(),
-    t.BigIntType: ti.Types.LONG(),
-    t.FloatType: ti.Types.FLOAT(),
-    t.DoubleType: ti.Types.DOUBLE(),
-    t.DecimalType: ti.Types.BIG_DEC(),
-    t.DateType: ti.Types.SQL_DATE(),
-    t.TimeType: ti.Types.SQL_TIME(),
-    t.TimestampType: ti.Types.SQL_TIMESTAMP(),
-    t.LocalZonedTimestampType: ti.Types.SQL_TIMESTAMP(),
-}
-
-
 def info_of_data_type(data_type: DataType) -> TypeInformation:
     """The type of a table's values in a stream; what streams have no type for is any object."""
-    if isinstance(data_type, t.RowType):
-        return ti.Types.ROW_NAMED(data_type.field_names(), list(map(info_of_data_type, data_type.field_types())))
-    if isinstance(data_type, t.ArrayType):
-        return ti.Types.LIST(info_of_data_type(data_type.element_type))
-    if isinstance(data_type, t.MapType):
-        return ti.Types.MAP(info_of_data_type(data_type.key_type), info_of_data_type(data_type.value_type))
-    return _INFO.get(type(data_type), ti.Types.PICKLED_BYTE_ARRAY())
+    if isinstance(data_type, t.MapType):  # streams have no multisets
+        return ti.Types.MAP(*map(info_of_data_type, parts_of(data_type)))
+    make = _INFOS.get(family_of(data_type))
+    return ti.Types.PICKLED_BYTE_ARRAY() if make is None else make(data_type)
+
+
+_WHOLE = {8: ti.Types.BYTE(), 16: ti.Types.SHORT(), 32: ti.Types.INT(), 64: ti.Types.LONG()}
+_INFOS: dict[Family, Callable[[Any], TypeInformation]] = {
+    Family.TEXT: lambda kind: ti.Types.STRING(),
+    Family.BOOLEAN: lambda kind: ti.Types.BOOLEAN(),
+    Family.INTEGER: lambda kind: _WHOLE[kind.bits],
+    Family.APPROXIMATE: lambda kind: ti.Types.FLOAT() if isinstance(kind, t.FloatType) else ti.Types.DOUBLE(),
+    Family.DECIMAL: lambda kind: ti.Types.BIG_DEC(),
+    Family.DATE: lambda kind: ti.Types.SQL_DATE(),
+    Family.TIME: lambda kind: ti.Types.SQL_TIME(),
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), lambda kind: ti.Types.SQL_TIMESTAMP()),
+    Family.ROW: lambda kind: ti.Types.ROW_NAMED(kind.field_names(), list(map(info_of_data_type, kind.field_types()))),
+    Family.ARRAY: lambda kind: ti.Types.LIST(info_of_data_type(kind.element_type)),
+}

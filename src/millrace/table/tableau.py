@@ -7,19 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
+from millrace.relational.type_table import ByFamily, Family, TypeRow, row_of
 from millrace.relational.types import DataType
 
 NULL = "<NULL>"
 OP = "op"
 _DOTS = "..."
-_FIXED: dict[type[DataType], int] = {
-    t.TinyIntType: 4,
-    t.SmallIntType: 6,
-    t.IntType: 11,
-    t.BigIntType: 20,
-    t.BooleanType: 5,
-    t.DateType: 10,
-}
+_FRACTIONS = ((0, 0), (3, 4), (6, 7), (9, 10))
+"""digits after the second, and how much wider they make a timestamp"""
 
 
 def widths_by_type(columns: Schema, most: int) -> list[int]:
@@ -28,15 +23,9 @@ def widths_by_type(columns: Schema, most: int) -> list[int]:
 
 
 def _width_of(data_type: DataType, most: int) -> int:
-    if type(data_type) in _FIXED:
-        return _FIXED[type(data_type)]
-    if isinstance(data_type, t.DecimalType):
-        return data_type.precision + 2
-    if isinstance(data_type, t.TimeType):
-        return data_type.precision + 9 if data_type.precision else 8
-    if isinstance(data_type, (t.TimestampType, t.LocalZonedTimestampType)):
-        return 19 + next(extra for digits, extra in ((0, 0), (3, 4), (6, 7), (9, 10)) if data_type.precision <= digits)
-    return most
+    row = row_of(data_type)
+    width = _WIDTHS.get(row.family)
+    return most if width is None else width(data_type, row)
 
 
 def widths_by_content(names: Sequence[str], rows: Sequence[Sequence[str]], most: int | None = None) -> list[int]:
@@ -97,3 +86,17 @@ def display_width(text: str) -> int:
 
 def _width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _timestamp_width(kind: t.TimestampType, row: TypeRow) -> int:
+    return 19 + next(extra for digits, extra in _FRACTIONS if kind.precision <= digits)
+
+
+_WIDTHS: ByFamily = {
+    Family.BOOLEAN: lambda kind, row: 5,
+    Family.INTEGER: lambda kind, row: row.digits + 1,  # and a sign
+    Family.DECIMAL: lambda kind, row: kind.precision + 2,
+    Family.DATE: lambda kind, row: 10,
+    Family.TIME: lambda kind, row: kind.precision + 9 if kind.precision else 8,
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), _timestamp_width),
+}

@@ -16,16 +16,15 @@ import pyarrow.compute as pc
 from millrace.common.config_values import to_duration
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import ByFamily, Family, family_of
 from millrace.relational.types import DataType
 
 Seed = tuple[int, ...]
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _LENGTH, _PARTS = 100, 3
 """default lengths of text, and of arrays and maps"""
-_BOUNDS: dict[type[DataType], tuple[float, float]] = {
-    t.FloatType: (-3.4028235e38, 3.4028235e38),
-    t.DoubleType: (-1e308, 1e308),
-}
+_BOUNDS = {pa.float32(): (-3.4028235e38, 3.4028235e38), pa.float64(): (-1e308, 1e308)}
+_IN_SEQUENCE = (Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL, Family.TEXT)
 
 
 class Generator(ABC):
@@ -80,7 +79,7 @@ def generator(data_type: DataType, options: Mapping[str, str], where: str) -> Ge
     if kind == "sequence":
         if set(options) != {"start", "end"}:
             raise ValueError(f"{where}: a sequence has 'start' and 'end', and these are given: {sorted(options)}")
-        if not isinstance(data_type, (t.NumericType, t.CharType, t.VarCharType)):
+        if family_of(data_type) not in _IN_SEQUENCE:
             raise ValueError(f"{where}: a sequence is a number or text, not {data_type}")
         return SequenceGenerator(data_type, int(options["start"]), int(options["end"]))
     if kind != "random":
@@ -101,11 +100,11 @@ def generator(data_type: DataType, options: Mapping[str, str], where: str) -> Ge
 
 
 def _values(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
-    for kinds, make in _MAKERS:
-        if isinstance(data_type, kinds):
-            found: pa.Array = make(data_type, options, length, random)
-            return found
-    raise NotImplementedError(f"datagen makes no values of {data_type}: compute the column of another one")
+    make = _MAKERS.get(family_of(data_type))
+    if make is None:
+        raise NotImplementedError(f"datagen makes no values of {data_type}: compute the column of another one")
+    found: pa.Array = make(data_type, options, length, random)
+    return found
 
 
 def _bool(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
@@ -120,7 +119,7 @@ def _integers(data_type: t.IntegralType, options: Mapping[str, str], length: int
 
 
 def _floats(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
-    bounds = _BOUNDS[type(data_type)]
+    bounds = _BOUNDS[arrow_type(data_type)]
     low, high = float(options.get("min", bounds[0])), float(options.get("max", bounds[1]))
     share = random.random(length)
     # Not low + share * (high - low): the difference of the largest numbers is infinite.
@@ -184,7 +183,7 @@ def _times(data_type: t.TimeType, options: Mapping[str, str], length: int, rando
 def _spans(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
     low, high = int(options.get("min", 0)), int(options.get("max", 120))
     numbers = random.integers(low, high, length, dtype=np.int64, endpoint=True)
-    if isinstance(data_type, t.YearMonthIntervalType):
+    if family_of(data_type) is Family.MONTHS:
         return pa.array(numbers).cast(pa.int32())
     return pa.array(numbers * 1_000_000).cast(pa.duration("us"))
 
@@ -217,18 +216,18 @@ def _rows(data_type: t.RowType, options: Mapping[str, str], length: int, random:
     return pa.StructArray.from_arrays(parts, data_type.names)
 
 
-_MAKERS: tuple[tuple[Any, Any], ...] = (
-    (t.BooleanType, _bool),
-    (t.IntegralType, _integers),
-    ((t.FloatType, t.DoubleType), _floats),
-    (t.DecimalType, _decimals),
-    ((t.CharType, t.VarCharType), _texts),
-    ((t.BinaryType, t.VarBinaryType), _bytes),
-    ((t.TimestampType, t.LocalZonedTimestampType), _moments),
-    (t.DateType, _days),
-    (t.TimeType, _times),
-    ((t.YearMonthIntervalType, t.DayTimeIntervalType), _spans),
-    (t.ArrayType, _arrays),
-    ((t.MapType, t.MultisetType), _maps),
-    (t.RowType, _rows),
-)
+_MAKERS: ByFamily = {
+    Family.BOOLEAN: _bool,
+    Family.INTEGER: _integers,
+    Family.APPROXIMATE: _floats,
+    Family.DECIMAL: _decimals,
+    Family.TEXT: _texts,
+    Family.BYTES: _bytes,
+    **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), _moments),
+    Family.DATE: _days,
+    Family.TIME: _times,
+    **dict.fromkeys((Family.MONTHS, Family.SPAN), _spans),
+    Family.ARRAY: _arrays,
+    Family.MAP: _maps,
+    Family.ROW: _rows,
+}

@@ -6,9 +6,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from millrace.common.text import double_text, float_text
 from millrace.common.types import Row
-from millrace.relational import types as t
+from millrace.relational.type_table import ByFamily, Family, family_of, java_number, parts_of
 from millrace.relational.types import DataType
 
 Text = Callable[[Any], str]
@@ -25,25 +24,9 @@ def _nullable(text: Text) -> Text:
 
 
 def _text(data_type: DataType) -> Text:
-    if isinstance(data_type, t.BooleanType):
-        return lambda value: "true" if value else "false"
-    if isinstance(data_type, t.FloatType):
-        return float_text
-    if isinstance(data_type, t.DoubleType):
-        return double_text
-    if isinstance(data_type, (t.BinaryType, t.VarBinaryType)):
-        return lambda value: f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
-    if isinstance(data_type, t.LocalZonedTimestampType):
-        return lambda value: f"{_moment(value.astimezone(datetime.timezone.utc), always_seconds=True)}Z"
-    if isinstance(data_type, (t.TimestampType, t.TimeType)):
-        return _moment
-    if isinstance(data_type, t.DecimalType):
-        return lambda value: f"{value:.{data_type.scale}f}"
-    if isinstance(data_type, t.DayTimeIntervalType):
-        return _duration
-    if isinstance(data_type, t.YearMonthIntervalType):
-        return _period
-    return _parts(data_type)
+    make = _TEXTS.get(family_of(data_type))
+    found: Text = str if make is None else make(data_type)
+    return found
 
 
 def _moment(value: Any, always_seconds: bool = False) -> str:
@@ -80,16 +63,38 @@ def _period(months: int) -> str:
     return f"P{text}" if text else "P0D"
 
 
-def _parts(data_type: DataType) -> Text:
-    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
-        each = _nullable(_text(data_type.element_type))
-        return lambda values: f"[{', '.join(map(each, values))}]"
-    if isinstance(data_type, (t.MapType, t.MapViewType, t.MultisetType)):
-        multiset = isinstance(data_type, t.MultisetType)
-        key = _nullable(_text(data_type.element_type if multiset else data_type.key_type))  # type: ignore[union-attr]
-        item = str if multiset else _nullable(_text(data_type.value_type))  # type: ignore[union-attr]
-        return lambda values: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in values.items()) + "}"
-    if isinstance(data_type, t.RowType):
-        fields = [_nullable(_text(kind)) for kind in data_type.field_types()]
-        return lambda row: f"+I[{', '.join(field(value) for field, value in zip(fields, row))}]"
-    return str
+def _array(data_type: DataType) -> Text:
+    each = _nullable(_text(*parts_of(data_type)))
+    return lambda values: f"[{', '.join(map(each, values))}]"
+
+
+def _map(data_type: DataType) -> Text:
+    key, item = (_nullable(_text(part)) for part in parts_of(data_type))
+    return lambda values: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in values.items()) + "}"
+
+
+def _row(data_type: DataType) -> Text:
+    fields = [_nullable(_text(kind)) for kind in parts_of(data_type)]
+    return lambda row: f"+I[{', '.join(field(value) for field, value in zip(fields, row))}]"
+
+
+def _signed_bytes(value: bytes) -> str:
+    return f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
+
+
+_TEXTS: ByFamily = {
+    Family.BOOLEAN: lambda kind: lambda value: "true" if value else "false",
+    Family.APPROXIMATE: java_number,
+    Family.BYTES: lambda kind: _signed_bytes,
+    Family.INSTANT: lambda kind: lambda value: (
+        f"{_moment(value.astimezone(datetime.timezone.utc), always_seconds=True)}Z"
+    ),
+    Family.TIMESTAMP: lambda kind: _moment,
+    Family.TIME: lambda kind: _moment,
+    Family.DECIMAL: lambda kind: lambda value: f"{value:.{kind.scale}f}",
+    Family.SPAN: lambda kind: _duration,
+    Family.MONTHS: lambda kind: _period,
+    Family.ARRAY: _array,
+    Family.MAP: _map,
+    Family.ROW: _row,
+}

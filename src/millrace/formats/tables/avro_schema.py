@@ -19,34 +19,15 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.decimals import fit
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of, row_of
 from millrace.relational.types import DataType
 from millrace.relational.values import plain_values
 
 RECORD = "org.apache.flink.avro.generated.record"
 """the name of the record; readers in Java look at it"""
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_SIMPLE: dict[type[DataType], str] = {
-    t.BooleanType: "boolean",
-    t.TinyIntType: "int",
-    t.SmallIntType: "int",
-    t.IntType: "int",
-    t.BigIntType: "long",
-    t.FloatType: "float",
-    t.DoubleType: "double",
-    t.CharType: "string",
-    t.VarCharType: "string",
-    t.BinaryType: "bytes",
-    t.VarBinaryType: "bytes",
-}
-_AS_IT_IS = (
-    t.BooleanType,
-    t.IntegralType,
-    t.FloatType,
-    t.DoubleType,
-    t.BinaryType,
-    t.VarBinaryType,
-    t.DateType,
-)
+_MOMENTS = (Family.TIMESTAMP, Family.INSTANT)
+_AS_IT_IS = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.BYTES, Family.DATE}
 _UTC = dt.timezone.utc
 
 Convert = Callable[[Any], Any]
@@ -75,46 +56,62 @@ def _field(name: str, kind: DataType, record: str, legacy: bool) -> dict[str, An
 
 
 def _type(kind: DataType, record: str, legacy: bool) -> Any:
-    if isinstance(kind, t.NullType):
+    row = row_of(kind)
+    if row.family is Family.NULL:
         return "null"
-    found = _SIMPLE.get(type(kind)) or _composed(kind, record, legacy) or _logical(kind, legacy)
+    make = _TYPES.get(row.family)
+    if make is None and not row.avro:
+        raise NoForm(f"values of {kind} have no form in Avro")
+    found = row.avro if make is None else make(kind, record, legacy)
     return ["null", found] if kind.is_nullable else found
 
 
-def _composed(kind: DataType, record: str, legacy: bool) -> Any:
-    if isinstance(kind, t.RowType):
-        fields = [_field(field.name, field.data_type, record, legacy) for field in kind]
-        return {"type": "record", "name": record, "fields": fields}
-    if isinstance(kind, t.ArrayType):
-        return {"type": "array", "items": _type(kind.element_type, record, legacy)}
-    if isinstance(kind, (t.MapType, t.MultisetType)):
-        key = kind.element_type if isinstance(kind, t.MultisetType) else kind.key_type
-        if not isinstance(key, (t.CharType, t.VarCharType)):
-            raise NoForm(f"keys in Avro are text, so that {kind} has no form in it")
-        item = t.IntType() if isinstance(kind, t.MultisetType) else kind.value_type
-        return {"type": "map", "values": _type(item, record, legacy)}
-    return None
+def _record(kind: t.RowType, record: str, legacy: bool) -> dict[str, Any]:
+    fields = [_field(field.name, field.data_type, record, legacy) for field in kind]
+    return {"type": "record", "name": record, "fields": fields}
 
 
-def _logical(kind: DataType, legacy: bool) -> dict[str, Any]:
-    if isinstance(kind, t.DecimalType):
-        return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
-    if isinstance(kind, t.DateType):
-        return {"type": "int", "logicalType": "date"}
-    if isinstance(kind, t.TimeType):
-        if kind.precision > 3:
-            raise NoForm(f"times in Avro have at most 3 digits after the second, {kind} has more: use TIME(3)")
-        return {"type": "int", "logicalType": "time-millis"}
-    if isinstance(kind, (t.TimestampType, t.LocalZonedTimestampType)):
-        zoned = isinstance(kind, t.LocalZonedTimestampType)
-        if legacy and (zoned or kind.precision > 3):
-            raise NoForm(
-                f"{kind} has no form in Avro with 'avro.timestamp_mapping.legacy' = 'true', which is the default: set "
-                "it to 'false'" + ("" if zoned else ", or use TIMESTAMP(3)")
-            )
-        unit = "millis" if kind.precision <= 3 else "micros"
-        return {"type": "long", "logicalType": f"{'' if zoned or legacy else 'local-'}timestamp-{unit}"}
-    raise NoForm(f"values of {kind} have no form in Avro")
+def _array(kind: DataType, record: str, legacy: bool) -> dict[str, Any]:
+    return {"type": "array", "items": _type(parts_of(kind)[0], record, legacy)}
+
+
+def _map(kind: DataType, record: str, legacy: bool) -> dict[str, Any]:
+    key, item = parts_of(kind)
+    if family_of(key) is not Family.TEXT:
+        raise NoForm(f"keys in Avro are text, so that {kind} has no form in it")
+    return {"type": "map", "values": _type(item, record, legacy)}
+
+
+def _decimal(kind: t.DecimalType, record: str, legacy: bool) -> dict[str, Any]:
+    return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
+
+
+def _time(kind: t.TimeType, record: str, legacy: bool) -> dict[str, Any]:
+    if kind.precision > 3:
+        raise NoForm(f"times in Avro have at most 3 digits after the second, {kind} has more: use TIME(3)")
+    return {"type": "int", "logicalType": "time-millis"}
+
+
+def _timestamp(kind: t.TimestampType | t.LocalZonedTimestampType, record: str, legacy: bool) -> dict[str, Any]:
+    zoned = family_of(kind) is Family.INSTANT
+    if legacy and (zoned or kind.precision > 3):
+        raise NoForm(
+            f"{kind} has no form in Avro with 'avro.timestamp_mapping.legacy' = 'true', which is the default: set "
+            "it to 'false'" + ("" if zoned else ", or use TIMESTAMP(3)")
+        )
+    unit = "millis" if kind.precision <= 3 else "micros"
+    return {"type": "long", "logicalType": f"{'' if zoned or legacy else 'local-'}timestamp-{unit}"}
+
+
+_TYPES: ByFamily = {
+    Family.ROW: _record,
+    Family.ARRAY: _array,
+    Family.MAP: _map,
+    Family.DECIMAL: _decimal,
+    Family.DATE: lambda kind, record, legacy: {"type": "int", "logicalType": "date"},
+    Family.TIME: _time,
+    **dict.fromkeys(_MOMENTS, _timestamp),
+}
 
 
 def avro_records(rows: Rows, columns: Schema) -> list[dict[str, Any]]:
@@ -130,19 +127,32 @@ def avro_records(rows: Rows, columns: Schema) -> list[dict[str, Any]]:
 
 def _writer(kind: DataType) -> Convert | None:
     """From what Arrow gives to what fastavro takes; None where that is the same."""
-    if isinstance(kind, t.TimestampType):
-        # A local time; fastavro would take one without zone as one of this machine.
-        return lambda value: value.replace(tzinfo=_UTC)
-    if isinstance(kind, t.ArrayType):
-        element = _inner(_writer(kind.element_type))
-        return lambda value: list(map(element, value))
-    if isinstance(kind, (t.MapType, t.MultisetType)):
-        item = _inner(None if isinstance(kind, t.MultisetType) else _writer(kind.value_type))
-        return lambda value: {name: item(part) for name, part in value}
-    if isinstance(kind, t.RowType):
-        parts = {name: _inner(_writer(each)) for name, each in zip(kind.names, kind.field_types())}
-        return lambda value: {name: parts[name](part) for name, part in value.items()}
-    return None
+    make = _WRITERS.get(family_of(kind))
+    return make and make(kind)
+
+
+def _array_writer(kind: DataType) -> Convert:
+    element = _inner(_writer(*parts_of(kind)))
+    return lambda value: list(map(element, value))
+
+
+def _map_writer(kind: DataType) -> Convert:
+    item = _inner(_writer(parts_of(kind)[1]))
+    return lambda value: {name: item(part) for name, part in value}
+
+
+def _record_writer(kind: t.RowType) -> Convert:
+    parts = {name: _inner(_writer(each)) for name, each in zip(kind.names, kind.field_types())}
+    return lambda value: {name: parts[name](part) for name, part in value.items()}
+
+
+_WRITERS: ByFamily = {
+    # A local time; fastavro would take one without zone as one of this machine.
+    Family.TIMESTAMP: lambda kind: lambda value: value.replace(tzinfo=_UTC),
+    Family.ARRAY: _array_writer,
+    Family.MAP: _map_writer,
+    Family.ROW: _record_writer,
+}
 
 
 def avro_columns(records: Iterable[Mapping[str, Any]], columns: Schema) -> list[pa.Array]:
@@ -165,10 +175,9 @@ def avro_columns(records: Iterable[Mapping[str, Any]], columns: Schema) -> list[
 
 
 def _column(values: list[Any], kind: DataType) -> pa.Array:
-    if isinstance(kind, _AS_IT_IS):
+    family = family_of(kind)
+    if family in _AS_IT_IS or (family is Family.TEXT and set(map(type, values)) <= {str, type(None)}):
         return pa.array(values, arrow_type(kind))
-    if isinstance(kind, (t.CharType, t.VarCharType)) and set(map(type, values)) <= {str, type(None)}:
-        return pa.array(values, pa.string())
     if isinstance(kind, (t.TimestampType, t.LocalZonedTimestampType)):
         return cut(pa.array(values, arrow_type(kind)), kind.precision)  # Arrow brings what has a zone to UTC
     return pa.array(list(map(_inner(_reader(kind)), values)), arrow_type(kind))
@@ -176,27 +185,46 @@ def _column(values: list[Any], kind: DataType) -> pa.Array:
 
 def _reader(kind: DataType) -> Convert:
     """From what fastavro gives to what Arrow takes."""
-    if isinstance(kind, (t.CharType, t.VarCharType)):
-        return str
-    if isinstance(kind, (t.TimestampType, t.LocalZonedTimestampType)):
-        zone = _UTC if isinstance(kind, t.LocalZonedTimestampType) else None
-        unit = 10 ** max(6 - kind.precision, 0)
-        return lambda value: _moment(value, zone, unit)
-    if isinstance(kind, t.TimeType):
-        unit = 10 ** max(6 - kind.precision, 0)
-        return lambda value: value.replace(microsecond=value.microsecond // unit * unit)
-    if isinstance(kind, t.DecimalType):
-        return lambda value: fit(value, kind.precision, kind.scale)
-    if isinstance(kind, t.ArrayType):
-        element = _inner(_reader(kind.element_type))
-        return lambda value: list(map(element, value))
-    if isinstance(kind, (t.MapType, t.MultisetType)):
-        item = _inner(None if isinstance(kind, t.MultisetType) else _reader(kind.value_type))
-        return lambda value: [(str(name), item(part)) for name, part in value.items()]
-    if isinstance(kind, t.RowType):
-        parts = {name: _inner(_reader(each)) for name, each in zip(kind.names, kind.field_types())}
-        return lambda value: {name: part(value.get(name)) for name, part in parts.items()}
-    return _same
+    make = _READERS.get(family_of(kind))
+    found: Convert = _same if make is None else make(kind)
+    return found
+
+
+def _array_reader(kind: DataType) -> Convert:
+    element = _inner(_reader(*parts_of(kind)))
+    return lambda value: list(map(element, value))
+
+
+def _map_reader(kind: DataType) -> Convert:
+    item = _inner(_reader(parts_of(kind)[1]))
+    return lambda value: [(str(name), item(part)) for name, part in value.items()]
+
+
+def _record_reader(kind: t.RowType) -> Convert:
+    parts = {name: _inner(_reader(each)) for name, each in zip(kind.names, kind.field_types())}
+    return lambda value: {name: part(value.get(name)) for name, part in parts.items()}
+
+
+def _time_reader(kind: t.TimeType) -> Convert:
+    unit = 10 ** max(6 - kind.precision, 0)
+    return lambda value: value.replace(microsecond=value.microsecond // unit * unit)
+
+
+def _moment_reader(kind: t.TimestampType | t.LocalZonedTimestampType) -> Convert:
+    zone = _UTC if family_of(kind) is Family.INSTANT else None
+    unit = 10 ** max(6 - kind.precision, 0)
+    return lambda value: _moment(value, zone, unit)
+
+
+_READERS: ByFamily = {
+    Family.TEXT: lambda kind: str,
+    **dict.fromkeys(_MOMENTS, _moment_reader),
+    Family.TIME: _time_reader,
+    Family.DECIMAL: lambda kind: lambda value: fit(value, kind.precision, kind.scale),
+    Family.ARRAY: _array_reader,
+    Family.MAP: _map_reader,
+    Family.ROW: _record_reader,
+}
 
 
 def _moment(value: dt.datetime, zone: dt.tzinfo | None, unit: int) -> dt.datetime:

@@ -15,13 +15,14 @@ from millrace.formats.tables import times
 from millrace.formats.tables.lists import list_column
 from millrace.formats.tables.numbers import number_parser, parse_boolean, parse_whole
 from millrace.formats.tables.problems import NoForm
-from millrace.formats.tables.text_columns import WHOLE_TYPES, values_of_texts
+from millrace.formats.tables.text_columns import values_of_texts
 from millrace.formats.tables.times import SQL
-from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 _DAY = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_WITH_PARTS = (Family.ARRAY, Family.ROW)
 
 
 class BadValue(ValueError):
@@ -46,12 +47,9 @@ class CsvColumn:
         self._null = null
         self._separator = separator
         self._lenient = lenient
-        parts: list[DataType] = []
-        if isinstance(kind, t.ArrayType):
-            parts = [kind.element_type]
-        elif isinstance(kind, t.RowType):
-            parts = kind.field_types()
-        if any(isinstance(part, (t.ArrayType, t.RowType)) for part in parts):
+        self._family = family_of(kind)
+        parts = parts_of(kind) if self._family in _WITH_PARTS else ()
+        if any(family_of(part) in _WITH_PARTS for part in parts):
             raise NoForm(f"CSV has no form for arrays and rows inside of {kind}")
         self._parts = [CsvColumn(part, null, separator, lenient) for part in parts]
         self._parse = None if parts else value_parser(kind)
@@ -63,12 +61,10 @@ class CsvColumn:
         """
         if self._null is not None:
             texts = pc.if_else(pc.equal(texts, self._null), None, texts)
-        if isinstance(self._kind, (t.CharType, t.VarCharType)):
+        if self._family is Family.TEXT:
             return texts
-        if isinstance(self._kind, t.ArrayType):
-            return self._array(texts)
-        if isinstance(self._kind, t.RowType):
-            return self._row(texts)
+        if self._family in _WITH_PARTS:
+            return self._array(texts) if self._family is Family.ARRAY else self._row(texts)
         texts = pc.utf8_trim_whitespace(texts)
         texts = pc.if_else(pc.equal(texts, ""), None, texts)
         try:
@@ -125,7 +121,7 @@ class CsvColumn:
         except BadValue as error:
             rows = (
                 pc.list_parent_indices(lists)
-                if isinstance(self._kind, t.ArrayType)
+                if self._family is Family.ARRAY
                 else pc.indices_nonzero(lists.is_valid())
             )
             raise BadValue(rows[error.row].as_py(), error) from error
@@ -136,29 +132,11 @@ def value_parser(kind: DataType) -> Callable[[str], Any]:
 
     :raises NoForm: for a type that CSV cannot hold.
     """
-    if isinstance(kind, WHOLE_TYPES):
-        bits = (
-            kind.bits if isinstance(kind, t.IntegralType) else 32 if isinstance(kind, t.YearMonthIntervalType) else 64
-        )
-        scale = 1000 if isinstance(kind, t.DayTimeIntervalType) else 1
-        return lambda text: parse_whole(text, bits) * scale
-    if isinstance(kind, (t.FloatType, t.DoubleType, t.DecimalType)):
-        return number_parser(kind)  # type: ignore[no-any-return]
-    if isinstance(kind, t.BooleanType):
-        return parse_boolean
-    if isinstance(kind, t.DateType):
-        return _day
-    if isinstance(kind, t.TimeType):
-        return lambda text: times.parse_clock(text, kind.precision)
-    if isinstance(kind, t.TimestampType):
-        return lambda text: times.parse_timestamp(text, SQL, kind.precision)
-    if isinstance(kind, t.LocalZonedTimestampType):
-        return lambda text: times.parse_instant(text, SQL, kind.precision)
-    if isinstance(kind, (t.BinaryType, t.VarBinaryType)):
-        return lambda text: base64.b64decode(text, validate=True)
-    if isinstance(kind, (t.CharType, t.VarCharType, t.NullType)):
-        return str
-    raise NoForm(f"values of {kind} have no form in CSV")
+    make = _PARSERS.get(family_of(kind))
+    if make is None:
+        raise NoForm(f"values of {kind} have no form in CSV")
+    found: Callable[[str], Any] = make(kind)
+    return found
 
 
 def _day(text: str) -> dt.date:
@@ -166,3 +144,18 @@ def _day(text: str) -> dt.date:
     if match is None:
         raise ValueError(f"not a date: {text!r}")
     return dt.date(*map(int, match.groups()))
+
+
+_PARSERS: ByFamily = {
+    Family.INTEGER: lambda kind: lambda text: parse_whole(text, kind.bits),
+    Family.MONTHS: lambda kind: lambda text: parse_whole(text, 32),
+    Family.SPAN: lambda kind: lambda text: parse_whole(text, 64) * 1000,
+    **dict.fromkeys((Family.APPROXIMATE, Family.DECIMAL), number_parser),
+    Family.BOOLEAN: lambda kind: parse_boolean,
+    Family.DATE: lambda kind: _day,
+    Family.TIME: lambda kind: lambda text: times.parse_clock(text, kind.precision),
+    Family.TIMESTAMP: lambda kind: lambda text: times.parse_timestamp(text, SQL, kind.precision),
+    Family.INSTANT: lambda kind: lambda text: times.parse_instant(text, SQL, kind.precision),
+    Family.BYTES: lambda kind: lambda text: base64.b64decode(text, validate=True),
+    **dict.fromkeys((Family.TEXT, Family.NULL), lambda kind: str),
+}

@@ -8,19 +8,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats.tables import times
-from millrace.formats.tables.json_texts import base64_texts
+from millrace.formats.tables.json_texts import base64_texts, millisecond_texts
 from millrace.formats.tables.lists import relisted
 from millrace.formats.tables.numbers import decimal_texts, float_texts
 from millrace.formats.tables.times import SQL
-from millrace.relational import types as t
+from millrace.relational.type_table import WHOLE, ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
-_NUMBERS = (t.NumericType, t.BooleanType, t.YearMonthIntervalType, t.DayTimeIntervalType)
+_NUMBERS = {*WHOLE, Family.APPROXIMATE, Family.DECIMAL, Family.BOOLEAN}
 
 
 def is_text(kind: DataType) -> bool:
     """Whether Java's library writes these values as text, which it quotes sooner than numbers."""
-    return not isinstance(kind, _NUMBERS)
+    return family_of(kind) not in _NUMBERS
 
 
 def csv_texts(column: pa.Array, kind: DataType, null: str, separator: str, exponents: bool) -> pa.Array:
@@ -31,27 +31,28 @@ def csv_texts(column: pa.Array, kind: DataType, null: str, separator: str, expon
     :param exponents: write DECIMAL with an exponent where Java does.
     """
 
+    family = family_of(kind)
+
     def inside(values: pa.Array, part: DataType) -> Any:
         return csv_texts(values, part, null, separator, exponents).fill_null(null)
 
-    if isinstance(kind, (t.FloatType, t.DoubleType)):
-        return float_texts(column, kind)
-    if isinstance(kind, t.DecimalType):
+    if family is Family.DECIMAL:
         return decimal_texts(column, exponents)
-    if isinstance(kind, t.TimeType):
-        return times.clock_texts(column)
-    if isinstance(kind, t.TimestampType):
-        return times.timestamp_texts(column, SQL)
-    if isinstance(kind, t.LocalZonedTimestampType):
-        return times.timestamp_texts(column, SQL, "Z")
-    if isinstance(kind, t.DayTimeIntervalType):
-        return pc.divide(column.cast(pa.int64()), 1000).cast(pa.string())
-    if isinstance(kind, (t.BinaryType, t.VarBinaryType)):
-        return base64_texts(column)
-    if isinstance(kind, t.ArrayType):
-        texts = inside(column.flatten(), kind.element_type)
+    if family is Family.ARRAY:
+        texts = inside(column.flatten(), *parts_of(kind))
         return pc.binary_join(relisted(column, texts), separator)
-    if isinstance(kind, t.RowType):
-        parts = [inside(values, part) for values, part in zip(column.flatten(), kind.field_types())]
+    if family is Family.ROW:
+        parts = [inside(values, part) for values, part in zip(column.flatten(), parts_of(kind))]
         return pc.if_else(column.is_valid(), pc.binary_join_element_wise(*parts, separator), None)
-    return column.cast(pa.string())
+    write = _WRITERS.get(family)
+    return column.cast(pa.string()) if write is None else write(column)
+
+
+_WRITERS: ByFamily = {
+    Family.APPROXIMATE: float_texts,
+    Family.TIME: times.clock_texts,
+    Family.TIMESTAMP: lambda column: times.timestamp_texts(column, SQL),
+    Family.INSTANT: lambda column: times.timestamp_texts(column, SQL, "Z"),
+    Family.SPAN: millisecond_texts,
+    Family.BYTES: base64_texts,
+}

@@ -21,30 +21,15 @@ from millrace.formats.tables.text_columns import values_of_texts, whole_numbers
 from millrace.formats.tables.times import Doubtful, TimeForm
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 _NUMBER = "#millrace.number"
 """name of a member that is put in front of each message: the number of the message"""
 _SAMPLES = 5
 """messages that tell which numbers are in quotes"""
-_AS_TEXT = (
-    t.CharType,
-    t.VarCharType,
-    t.BinaryType,
-    t.VarBinaryType,
-    t.DateType,
-    t.TimeType,
-    t.TimestampType,
-    t.LocalZonedTimestampType,
-)
-_MAYBE_QUOTED = (
-    t.BooleanType,
-    t.IntegralType,
-    t.FloatType,
-    t.DoubleType,
-    t.YearMonthIntervalType,
-    t.DayTimeIntervalType,
-)
+_AS_TEXT = {Family.TEXT, Family.BYTES, Family.DATE, Family.TIME, Family.TIMESTAMP, Family.INSTANT}
+_MAYBE_QUOTED = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.MONTHS, Family.SPAN}
 
 Path = tuple[str, ...]
 """from the message to a value; an element of an array is ``""``"""
@@ -118,28 +103,30 @@ class JsonColumns:
         """What pyarrow read, in the form of the type."""
         if self._strict and column.null_count:
             raise Doubtful
-        if isinstance(kind, t.ArrayType):
-            return relisted(column, self._finished(column.flatten(), kind.element_type))
-        if isinstance(kind, t.RowType):
-            parts = [self._finished(part, each) for part, each in zip(column.flatten(), kind.field_types())]
+        family = family_of(kind)
+        if family is Family.ARRAY:
+            return relisted(column, self._finished(column.flatten(), *parts_of(kind)))
+        if family is Family.ROW:
+            parts = [self._finished(part, each) for part, each in zip(column.flatten(), parts_of(kind))]
             mask = column.is_null() if column.null_count else None
             return pa.StructArray.from_arrays(parts, fields=list(arrow_type(kind)), mask=mask)
         if pa.types.is_string(column.type):
-            texts = column if isinstance(kind, _AS_TEXT) else pc.utf8_trim_whitespace(column)
+            texts = column if family in _AS_TEXT else pc.utf8_trim_whitespace(column)
             return values_of_texts(texts, kind, self._form)
-        return whole_numbers(column, kind) if isinstance(kind, t.DayTimeIntervalType) else column
+        return whole_numbers(column, kind) if family is Family.SPAN else column
 
 
 def _read_type(kind: DataType, path: Path, quoted: frozenset[Path]) -> pa.DataType | None:
     """What pyarrow is to read; None if it cannot."""
-    if isinstance(kind, _AS_TEXT) or path in quoted:
+    family = family_of(kind)
+    if family in _AS_TEXT or path in quoted:
         return pa.string()
-    if isinstance(kind, t.DayTimeIntervalType):
+    if family is Family.SPAN:
         return pa.int64()
-    if isinstance(kind, (*_MAYBE_QUOTED, t.DecimalType)):
+    if family in _MAYBE_QUOTED or family is Family.DECIMAL:
         return arrow_type(kind)  # pyarrow reads a DECIMAL in quotes, too
-    if isinstance(kind, t.ArrayType):
-        element = _read_type(kind.element_type, (*path, ""), quoted)
+    if family is Family.ARRAY:
+        element = _read_type(parts_of(kind)[0], (*path, ""), quoted)
         return None if element is None else pa.list_(element)
     if isinstance(kind, t.RowType) and len(set(kind.names)) == len(kind) > 0:
         parts = [(field.name, _read_type(field.data_type, (*path, field.name), quoted)) for field in kind]
@@ -149,14 +136,14 @@ def _read_type(kind: DataType, path: Path, quoted: frozenset[Path]) -> pa.DataTy
 
 def _quoted_paths(value: Any, kind: DataType, path: Path) -> Iterator[Path]:
     """Where a message has text for what is no text in the table."""
-    if isinstance(kind, _MAYBE_QUOTED) and isinstance(value, str):
+    if isinstance(value, str) and family_of(kind) in _MAYBE_QUOTED:
         yield path
-    elif isinstance(kind, t.RowType) and isinstance(value, dict):
+    elif isinstance(value, dict) and isinstance(kind, t.RowType):
         for field in kind:
             yield from _quoted_paths(value.get(field.name), field.data_type, (*path, field.name))
-    elif isinstance(kind, t.ArrayType) and isinstance(value, list):
+    elif isinstance(value, list) and family_of(kind) is Family.ARRAY:
         for each in value[:_SAMPLES]:
-            yield from _quoted_paths(each, kind.element_type, (*path, ""))
+            yield from _quoted_paths(each, parts_of(kind)[0], (*path, ""))
 
 
 def _numbers(count: int) -> pa.Array:

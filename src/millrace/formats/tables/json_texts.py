@@ -17,10 +17,11 @@ from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.times import TimeForm
 from millrace.relational import types as t
 from millrace.relational.functions.json_text import quoted
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
-_AS_IS = (t.BooleanType, t.IntegralType, t.YearMonthIntervalType, t.NullType)
+_AS_IS = (Family.BOOLEAN, Family.INTEGER, Family.MONTHS, Family.NULL)
 
 
 @dataclass(frozen=True)
@@ -58,46 +59,22 @@ class JsonTexts:
 
     def _valid(self, column: pa.Array, kind: DataType) -> pa.Array:
         """Values as JSON; NULL stays NULL."""
-        if isinstance(kind, _AS_IS):
-            return column.cast(pa.string())
-        if isinstance(kind, (t.FloatType, t.DoubleType)):
-            # JSON has no numbers for NaN and the infinite: they are strings, as Java's libraries write them.
-            texts = float_texts(column, kind)
-            return pc.if_else(pc.is_finite(column), texts, _in_quotes(texts))
-        if isinstance(kind, t.DecimalType):
-            return decimal_texts(column, not self.plain_decimals)
-        if isinstance(kind, t.DayTimeIntervalType):
-            return pc.divide(column.cast(pa.int64()), 1000).cast(pa.string())
-        if isinstance(kind, (t.ArrayType, t.MapType, t.MultisetType)):
-            return self._containers(column, kind)
-        if isinstance(kind, t.RowType):
-            parts = zip(kind.names, column.flatten(), kind.field_types())
-            texts = self.objects(list(parts), len(column))
-            return texts if not column.null_count else pc.if_else(column.is_valid(), texts, None)
-        return self._strings(column, kind)
+        write = _WRITERS.get(family_of(kind))
+        if write is None:
+            raise NoForm(f"values of {kind} have no form in JSON")
+        return write(self, column, kind)
 
-    def _strings(self, column: pa.Array, kind: DataType) -> pa.Array:
-        if isinstance(kind, (t.CharType, t.VarCharType)):
-            texts = _in_quotes(column)
-            return patched(texts, pc.match_substring_regex(column, _NEEDS_ESCAPE), column, quoted)
-        if isinstance(kind, t.DateType):
-            return _in_quotes(times.date_texts(column))
-        if isinstance(kind, t.TimeType):
-            return _in_quotes(times.clock_texts(column))
-        if isinstance(kind, t.TimestampType):
-            return _in_quotes(times.timestamp_texts(column, self.form))
-        if isinstance(kind, t.LocalZonedTimestampType):
-            return _in_quotes(times.timestamp_texts(column, self.form, "Z"))
-        if isinstance(kind, (t.BinaryType, t.VarBinaryType)):
-            return _in_quotes(base64_texts(column))
-        raise NoForm(f"values of {kind} have no form in JSON")
+    def _row(self, column: pa.Array, kind: t.RowType) -> pa.Array:
+        parts = zip(kind.names, column.flatten(), kind.field_types())
+        texts = self.objects(list(parts), len(column))
+        return texts if not column.null_count else pc.if_else(column.is_valid(), texts, None)
 
-    def _containers(self, column: pa.Array, kind: t.ArrayType | t.MapType | t.MultisetType) -> pa.Array:
-        if isinstance(kind, t.ArrayType):
-            return _lists(column, self.values(column.flatten(), kind.element_type), "[", "]")
-        key = kind.element_type if isinstance(kind, t.MultisetType) else kind.key_type
-        item = t.IntType() if isinstance(kind, t.MultisetType) else kind.value_type
-        if not isinstance(key, (t.CharType, t.VarCharType)):
+    def _array(self, column: pa.Array, kind: DataType) -> pa.Array:
+        return _lists(column, self.values(column.flatten(), *parts_of(kind)), "[", "]")
+
+    def _map(self, column: pa.Array, kind: DataType) -> pa.Array:
+        key, item = parts_of(kind)
+        if family_of(key) is not Family.TEXT:
             raise NoForm(f"keys in JSON are text, so that {kind} has no form in it")
         entries = column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
         keys, items = entries.flatten().flatten()
@@ -107,6 +84,22 @@ class JsonTexts:
 
 def base64_texts(column: pa.Array) -> pa.Array:
     return pa.array([each and base64.b64encode(each).decode("ascii") for each in column.to_pylist()], pa.string())
+
+
+def millisecond_texts(column: pa.Array) -> pa.Array:
+    """Spans of time as their milliseconds."""
+    return pc.divide(column.cast(pa.int64()), 1000).cast(pa.string())
+
+
+def _strings(texts: pa.Array) -> pa.Array:
+    quotes = pc.match_substring_regex(texts, _NEEDS_ESCAPE)
+    return patched(_in_quotes(texts), quotes, texts, quoted)
+
+
+def _floats(column: pa.Array) -> pa.Array:
+    # JSON has no numbers for NaN and the infinite: they are strings, as Java's libraries write them.
+    texts = float_texts(column)
+    return pc.if_else(pc.is_finite(column), texts, _in_quotes(texts))
 
 
 def _in_quotes(texts: pa.Array) -> pa.Array:
@@ -123,3 +116,20 @@ def _joined(pieces: list[Any], count: int) -> pa.Array:
 def _lists(column: pa.Array, texts: pa.Array, start: str, end: str) -> pa.Array:
     """The texts of the elements of a list column, joined row by row."""
     return pc.binary_join_element_wise(start, pc.binary_join(relisted(column, texts), ","), end, "")
+
+
+_WRITERS: ByFamily = {
+    **dict.fromkeys(_AS_IS, lambda json, column, kind: column.cast(pa.string())),
+    Family.APPROXIMATE: lambda json, column, kind: _floats(column),
+    Family.DECIMAL: lambda json, column, kind: decimal_texts(column, not json.plain_decimals),
+    Family.SPAN: lambda json, column, kind: millisecond_texts(column),
+    Family.ARRAY: JsonTexts._array,
+    Family.MAP: JsonTexts._map,
+    Family.ROW: JsonTexts._row,
+    Family.TEXT: lambda json, column, kind: _strings(column),
+    Family.DATE: lambda json, column, kind: _in_quotes(times.date_texts(column)),
+    Family.TIME: lambda json, column, kind: _in_quotes(times.clock_texts(column)),
+    Family.TIMESTAMP: lambda json, column, kind: _in_quotes(times.timestamp_texts(column, json.form)),
+    Family.INSTANT: lambda json, column, kind: _in_quotes(times.timestamp_texts(column, json.form, "Z")),
+    Family.BYTES: lambda json, column, kind: _in_quotes(base64_texts(column)),
+}

@@ -18,6 +18,7 @@ from millrace.formats.tables.times import Doubtful, TimeForm
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.json_text import quoted, storable
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 Parse = Callable[[Any], Any]
@@ -122,62 +123,71 @@ class JsonValues:
         return parse_leniently
 
     def _parser(self, kind: DataType) -> Parse:
-        if isinstance(kind, (t.CharType, t.VarCharType)):
-            return _text
-        if isinstance(kind, t.BooleanType):
-            return lambda value: value if isinstance(value, bool) else parse_boolean(_text(value))
-        if isinstance(kind, (t.IntegralType, t.YearMonthIntervalType)):
-            bits = kind.bits if isinstance(kind, t.IntegralType) else 32
-            return lambda value: _whole(value, bits)
-        if isinstance(kind, t.DayTimeIntervalType):
-            return lambda value: _whole(value, 64) * 1000
-        if isinstance(kind, (t.FloatType, t.DoubleType, t.DecimalType)):
-            read = number_parser(kind)
-            return lambda value: read(_scalar(value))
-        if isinstance(kind, t.ArrayType):
-            element = self._nullable(kind.element_type)
-            return lambda value: [element(part) for part in _checked(value, list)]
-        if isinstance(kind, (t.MapType, t.MultisetType)):
-            return self._map_parser(kind)
-        if isinstance(kind, t.RowType):
-            inner = JsonValues(list(zip(kind.names, kind.field_types())), self._form, self._strict, self._lenient)
-            names = kind.names
-            return lambda value: dict(zip(names, inner.row(value)))
-        return self._text_parser(kind)
+        make = _PARSERS.get(family_of(kind))
+        if make is None:
+            raise NoForm(f"values of {kind} have no form in JSON")
+        found: Parse = make(self, kind)
+        return found
 
-    def _map_parser(self, kind: t.MapType | t.MultisetType) -> Parse:
-        multiset = isinstance(kind, t.MultisetType)
-        key = kind.element_type if multiset else kind.key_type  # type: ignore[union-attr]
-        if not isinstance(key, (t.CharType, t.VarCharType)):
+    def _array_parser(self, kind: DataType) -> Parse:
+        element = self._nullable(*parts_of(kind))
+        return lambda value: [element(part) for part in _checked(value, list)]
+
+    def _row_parser(self, kind: t.RowType) -> Parse:
+        inner = JsonValues(list(zip(kind.names, kind.field_types())), self._form, self._strict, self._lenient)
+        names = kind.names
+        return lambda value: dict(zip(names, inner.row(value)))
+
+    def _map_parser(self, kind: DataType) -> Parse:
+        key, item_type = parts_of(kind)
+        if family_of(key) is not Family.TEXT:
             raise NoForm(f"keys in JSON are text, so that {kind} has no form in it")
-        item = self._nullable(t.IntType() if multiset else kind.value_type)  # type: ignore[union-attr]
+        item = self._nullable(item_type)
         return lambda value: [(storable(name), item(part)) for name, part in _checked(value, dict).items()]
 
-    def _text_parser(self, kind: DataType) -> Parse:
-        form = self._form
-        if isinstance(kind, t.DateType):
-            return lambda value: times.parse_date(_text(value))
-        if isinstance(kind, t.TimeType):
-            return lambda value: times.parse_clock(_text(value), kind.precision)
-        if isinstance(kind, t.TimestampType):
-            return lambda value: times.parse_timestamp(_text(value), form, kind.precision)
-        if isinstance(kind, t.LocalZonedTimestampType):
-            return lambda value: times.parse_instant(_text(value), form, kind.precision)
-        if isinstance(kind, (t.BinaryType, t.VarBinaryType)):
-            return lambda value: base64.b64decode(_text(value), validate=True)
-        if isinstance(kind, t.NullType):
-            return lambda value: None
-        raise NoForm(f"values of {kind} have no form in JSON")
+    def _timestamp_parser(self, kind: t.TimestampType) -> Parse:
+        return lambda value: times.parse_timestamp(_text(value), self._form, kind.precision)
+
+    def _instant_parser(self, kind: t.LocalZonedTimestampType) -> Parse:
+        return lambda value: times.parse_instant(_text(value), self._form, kind.precision)
+
+
+def _number_parser(json: JsonValues, kind: DataType) -> Parse:
+    read = number_parser(kind)
+    return lambda value: read(_scalar(value))
+
+
+_PARSERS: ByFamily = {
+    Family.TEXT: lambda json, kind: _text,
+    Family.BOOLEAN: lambda json, kind: lambda value: (
+        value if isinstance(value, bool) else parse_boolean(_text(value))
+    ),
+    Family.INTEGER: lambda json, kind: lambda value: _whole(value, kind.bits),
+    Family.MONTHS: lambda json, kind: lambda value: _whole(value, 32),
+    Family.SPAN: lambda json, kind: lambda value: _whole(value, 64) * 1000,
+    **dict.fromkeys((Family.APPROXIMATE, Family.DECIMAL), _number_parser),
+    Family.ARRAY: JsonValues._array_parser,
+    Family.MAP: JsonValues._map_parser,
+    Family.ROW: JsonValues._row_parser,
+    Family.DATE: lambda json, kind: lambda value: times.parse_date(_text(value)),
+    Family.TIME: lambda json, kind: lambda value: times.parse_clock(_text(value), kind.precision),
+    Family.TIMESTAMP: JsonValues._timestamp_parser,
+    Family.INSTANT: JsonValues._instant_parser,
+    Family.BYTES: lambda json, kind: lambda value: base64.b64decode(_text(value), validate=True),
+    Family.NULL: lambda json, kind: lambda value: None,
+}
+_NOT_AS_TEXT = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL}
 
 
 def _at_once(values: list[Any], kind: DataType, form: TimeForm) -> pa.Array:
     """Values of the kind of JSON that is usual for the type; raises for others."""
     found = set(map(type, values)) - {type(None)}
-    if isinstance(kind, (t.FloatType, t.DoubleType)) and found <= {int, Decimal}:
+    family = family_of(kind)
+    if family is Family.APPROXIMATE and found <= {int, Decimal}:
         return pa.array([None if value is None else float(value) for value in values], arrow_type(kind))
-    if (isinstance(kind, t.IntegralType) and found <= {int}) or (isinstance(kind, t.BooleanType) and found <= {bool}):
+    if (family is Family.INTEGER and found <= {int}) or (family is Family.BOOLEAN and found <= {bool}):
         return pa.array(values, arrow_type(kind))
-    if found <= {str} and not isinstance(kind, (t.NumericType, t.BooleanType)):
+    if found <= {str} and family not in _NOT_AS_TEXT:
         return values_of_texts(pa.array(values, pa.string()), kind, form)
     raise Doubtful
 

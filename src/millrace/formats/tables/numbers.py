@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational import types as t
 from millrace.relational.functions.cast_parse import parser
 from millrace.relational.functions.cast_text import double_text, float_text
 from millrace.relational.functions.decimals import EXACT
@@ -47,13 +46,13 @@ def parse_boolean(text: str) -> bool:
     return lowered == "true"
 
 
-def float_texts(column: pa.Array, data_type: DataType) -> pa.Array:
+def float_texts(column: pa.Array) -> pa.Array:
     """FLOAT and DOUBLE as Java writes them."""
     size = pc.abs(column)
     plain = pc.or_(pc.and_(pc.greater_equal(size, _PLAIN_FROM), pc.less(size, _PLAIN_BELOW)), pc.equal(size, 0.0))
     texts = column.cast(pa.string())
     texts = pc.if_else(pc.match_substring(texts, "."), texts, pc.binary_join_element_wise(texts, ".0", ""))
-    java = float_text if isinstance(data_type, t.FloatType) else double_text
+    java = float_text if column.type == pa.float32() else double_text
     return patched(texts, pc.invert(plain), column, java)
 
 

@@ -10,27 +10,18 @@ import pyarrow.compute as pc
 
 from millrace.formats.tables.options import Options
 from millrace.formats.tables.problems import malformed
-from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.functions.encodings import decoded_text, encoded_text
 from millrace.relational.rows import Rows, record_batch
+from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 
 CHARSET = "charset"
 ENDIANNESS = "endianness"
 BIG, LITTLE = "big-endian", "little-endian"
 
-_NUMBERS: dict[type[DataType], str] = {
-    t.BooleanType: "u1",
-    t.TinyIntType: "i1",
-    t.SmallIntType: "i2",
-    t.IntType: "i4",
-    t.BigIntType: "i8",
-    t.FloatType: "f4",
-    t.DoubleType: "f8",
-}
-_TEXT = (t.CharType, t.VarCharType)
-_BYTES = (t.BinaryType, t.VarBinaryType)
+_NUMBERS = (Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE)
 
 
 class RawFormatFactory(FormatFactory):
@@ -43,11 +34,11 @@ class RawFormatFactory(FormatFactory):
         kind, charset, number = _form(Options(self.identifier, table))
         if number is not None:
             return RawNumbers(table.table, kind, number)
-        return RawTexts(charset if isinstance(kind, _TEXT) else None)
+        return RawTexts(charset if family_of(kind) is Family.TEXT else None)
 
     def encoding(self, table: FormatContext) -> EncodingFormat:
         kind, charset, number = _form(Options(self.identifier, table))
-        return RawEncoding(charset if isinstance(kind, _TEXT) else None, number)
+        return RawEncoding(charset if family_of(kind) is Family.TEXT else None, number)
 
 
 def _form(options: Options) -> tuple[DataType, str, str | None]:
@@ -62,12 +53,15 @@ def _form(options: Options) -> tuple[DataType, str, str | None]:
         charset = codecs.lookup(charset).name
     except LookupError:
         raise options.wrong(CHARSET, charset, "a charset, e.g. UTF-8, UTF-16 or ISO-8859-1") from None
-    number = _NUMBERS.get(type(kind))
-    if number is None and not isinstance(kind, _TEXT + _BYTES):
+    family = family_of(kind)
+    if family not in (*_NUMBERS, Family.TEXT, Family.BYTES):
         raise options.problem(
             f"format 'raw', column '{columns[0].name}': values of {kind} have no bytes in it; use BYTES"
         )
-    return kind, charset, number and ("<" if endianness == LITTLE else ">") + number
+    if family not in _NUMBERS:
+        return kind, charset, None
+    number = "u1" if family is Family.BOOLEAN else np.dtype(arrow_type(kind).to_pandas_dtype()).str[1:]
+    return kind, charset, ("<" if endianness == LITTLE else ">") + number
 
 
 class RawTexts(DecodingFormat):
@@ -114,7 +108,7 @@ class RawNumbers(DecodingFormat):
         whole = messages.cast(pa.binary()).fill_null(bytes(width))
         data = b"".join(whole.to_pylist())
         values = np.frombuffer(data, self._number).astype(self._number.newbyteorder("="))
-        if isinstance(self._kind, t.BooleanType):
+        if family_of(self._kind) is Family.BOOLEAN:
             values = values != 0
         mask = np.asarray(messages.is_null()) if messages.null_count else None
         return Decoded(Rows(record_batch([pa.array(values, mask=mask)], len(messages))), None)

@@ -13,6 +13,7 @@ from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.functions import decimals
+from millrace.relational.type_table import ByFamily, Family, family_of
 from millrace.relational.types import DataType
 from millrace.relational.zones import zone_of
 
@@ -55,28 +56,14 @@ def parser(target: DataType, zone: str) -> Parse | None:
 
 
 def _reader(target: DataType, zone: str) -> Parse | None:
-    if isinstance(target, t.IntegralType):
-        return lambda text: _whole(text, target.bits)
-    if isinstance(target, t.DecimalType):
-        return lambda text: _decimal(text, target)
-    if isinstance(target, (t.FloatType, t.DoubleType)):
-        return _float
-    if isinstance(target, t.BooleanType):
-        return _boolean
-    if isinstance(target, t.DateType):
-        return _date
-    if isinstance(target, t.TimeType):
-        return lambda text: _time(text, target.precision)
-    if isinstance(target, t.TimestampType):
-        return lambda text: _timestamp(text, target.precision)
-    if isinstance(target, t.LocalZonedTimestampType):
-        local = zone_of(zone)
-        return lambda text: _timestamp(text, target.precision).replace(tzinfo=local).astimezone(dt.timezone.utc)
-    if isinstance(target, t.YearMonthIntervalType):
-        return _months
-    if isinstance(target, t.DayTimeIntervalType):
-        return _span
-    return None
+    make = _READERS.get(family_of(target))
+    found: Parse | None = make and make(target, zone)
+    return found
+
+
+def _instant(target: t.LocalZonedTimestampType, zone: str) -> Parse:
+    local = zone_of(zone)
+    return lambda text: _timestamp(text, target.precision).replace(tzinfo=local).astimezone(dt.timezone.utc)
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
@@ -148,3 +135,17 @@ def _span(text: str) -> dt.timedelta:
     sign, days, hours, minutes, seconds, digits = _matched(_SPAN, text).groups()
     total = dt.timedelta(int(days), int(seconds), _microseconds(digits, 9), minutes=int(minutes), hours=int(hours))
     return -total if sign == "-" else total
+
+
+_READERS: ByFamily = {
+    Family.INTEGER: lambda kind, zone: lambda text: _whole(text, kind.bits),
+    Family.DECIMAL: lambda kind, zone: lambda text: _decimal(text, kind),
+    Family.APPROXIMATE: lambda kind, zone: _float,
+    Family.BOOLEAN: lambda kind, zone: _boolean,
+    Family.DATE: lambda kind, zone: _date,
+    Family.TIME: lambda kind, zone: lambda text: _time(text, kind.precision),
+    Family.TIMESTAMP: lambda kind, zone: lambda text: _timestamp(text, kind.precision),
+    Family.INSTANT: _instant,
+    Family.MONTHS: lambda kind, zone: _months,
+    Family.SPAN: lambda kind, zone: _span,
+}

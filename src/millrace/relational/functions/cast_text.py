@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from millrace.relational import types as t
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 from millrace.relational.zones import zone_of
 
@@ -23,37 +24,34 @@ _PLAIN_NUMBERS = 10.0**_PLAIN_FROM, 10.0**_PLAIN_BELOW
 
 def formatter(source: DataType, zone: str) -> Format | None:
     """The function from a value (as Arrow gives it) to its text; None for a type without text form."""
-    simple = _SIMPLE.get(type(source))
-    if simple is not None:
-        return simple
-    if isinstance(source, t.TimeType):
-        return lambda value: time_text(value, source.precision)
-    if isinstance(source, t.TimestampType):
-        return lambda value: timestamp_text(value, source.precision)
-    if isinstance(source, t.LocalZonedTimestampType):
-        local = zone_of(zone)
-        return lambda value: timestamp_text(value.astimezone(local), source.precision)
-    if isinstance(source, (t.ArrayType, t.MapType, t.MultisetType, t.RowType)):
-        return _nested(source, zone)
-    return None
+    make = _FORMATS.get(family_of(source))
+    found: Format | None = make and make(source, zone)
+    return found
 
 
-def _nested(source: DataType, zone: str) -> Format | None:
-    if isinstance(source, t.ArrayType):
-        element = _inside(source.element_type, zone)
-        return element and (lambda value: f"[{', '.join(map(element, value))}]")
-    if isinstance(source, t.RowType):
-        parts = [_inside(each, zone) for each in source.field_types()]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        return lambda value: f"({', '.join(part(field) for part, field in zip(known, value.values()))})"
-    multiset = isinstance(source, t.MultisetType)
-    key = _inside(source.element_type if multiset else source.key_type, zone)  # type: ignore[attr-defined]
-    item = _inside(t.IntType() if multiset else source.value_type, zone)  # type: ignore[attr-defined]
+def _array(source: DataType, zone: str) -> Format | None:
+    element = _inside(parts_of(source)[0], zone)
+    return element and (lambda value: f"[{', '.join(map(element, value))}]")
+
+
+def _row(source: DataType, zone: str) -> Format | None:
+    parts = [_inside(each, zone) for each in parts_of(source)]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return lambda value: f"({', '.join(part(field) for part, field in zip(known, value.values()))})"
+
+
+def _map(source: DataType, zone: str) -> Format | None:
+    key, item = (_inside(each, zone) for each in parts_of(source))
     if key is None or item is None:
         return None
     return lambda value: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in value) + "}"
+
+
+def _instant(source: t.LocalZonedTimestampType, zone: str) -> Format:
+    local = zone_of(zone)
+    return lambda value: timestamp_text(value.astimezone(local), source.precision)
 
 
 def _inside(source: DataType, zone: str) -> Format | None:
@@ -129,22 +127,20 @@ def _span_text(value: dt.timedelta) -> str:
     return f"{sign}{days} {hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03}"
 
 
-_SIMPLE: dict[type[DataType], Format] = {
-    t.NullType: str,
-    t.BooleanType: lambda value: "TRUE" if value else "FALSE",
-    t.TinyIntType: str,
-    t.SmallIntType: str,
-    t.IntType: str,
-    t.BigIntType: str,
-    t.FloatType: float_text,
-    t.DoubleType: double_text,
-    t.DecimalType: lambda value: format(value, "f"),
-    t.CharType: str,
-    t.VarCharType: str,
-    t.BinaryType: lambda value: value.decode("utf-8", "replace"),
-    t.VarBinaryType: lambda value: value.decode("utf-8", "replace"),
-    t.DateType: lambda value: f"{value.year:04}-{value.month:02}-{value.day:02}",
-    t.YearMonthIntervalType: _months_text,
-    t.DayTimeIntervalType: _span_text,
-    t.RawType: lambda value: str(pickle.loads(value)),
+_FORMATS: ByFamily = {
+    **dict.fromkeys((Family.NULL, Family.INTEGER, Family.TEXT), lambda kind, zone: str),
+    Family.BOOLEAN: lambda kind, zone: lambda value: "TRUE" if value else "FALSE",
+    Family.APPROXIMATE: lambda kind, zone: float_text if isinstance(kind, t.FloatType) else double_text,
+    Family.DECIMAL: lambda kind, zone: lambda value: format(value, "f"),
+    Family.BYTES: lambda kind, zone: lambda value: value.decode("utf-8", "replace"),
+    Family.DATE: lambda kind, zone: lambda value: f"{value.year:04}-{value.month:02}-{value.day:02}",
+    Family.TIME: lambda kind, zone: lambda value: time_text(value, kind.precision),
+    Family.TIMESTAMP: lambda kind, zone: lambda value: timestamp_text(value, kind.precision),
+    Family.INSTANT: _instant,
+    Family.MONTHS: lambda kind, zone: _months_text,
+    Family.SPAN: lambda kind, zone: _span_text,
+    Family.RAW: lambda kind, zone: lambda value: str(pickle.loads(value)),
+    Family.ARRAY: _array,
+    Family.MAP: _map,
+    Family.ROW: _row,
 }

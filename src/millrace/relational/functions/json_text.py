@@ -13,6 +13,7 @@ from typing import Any
 from millrace.relational import types as t
 from millrace.relational.functions.cast_text import double_text, float_text
 from millrace.relational.functions.signatures import Kind
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
 Write = Callable[[Any], str]
@@ -72,27 +73,31 @@ def write_json(value: Any) -> str:
 
 def writer(data_type: DataType) -> Write | None:
     """What writes values of a type as JSON; None for a type without JSON form."""
-    simple = _SIMPLE.get(type(data_type))
-    if simple is not None:
-        return simple
-    if isinstance(data_type, t.ArrayType):
-        each = _nullable(data_type.element_type)
-        return each and (lambda value: json_array(map(each, value)))
-    if isinstance(data_type, (t.MapType, t.MultisetType)):
-        multiset = isinstance(data_type, t.MultisetType)
-        keys = data_type.element_type if multiset else data_type.key_type  # type: ignore[union-attr]
-        item = str if multiset else _nullable(data_type.value_type)  # type: ignore[union-attr]
-        if item is None or not isinstance(keys, (t.CharType, t.VarCharType)):
-            return None
-        return lambda value: json_object((key, item(held)) for key, held in value)
-    if isinstance(data_type, t.RowType):
-        parts = [_nullable(each) for each in data_type.field_types()]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        names = data_type.names
-        return lambda value: json_object((name, part(value[name])) for name, part in zip(names, known))
-    return None
+    make = _WRITERS.get(family_of(data_type))
+    found: Write | None = make and make(data_type)
+    return found
+
+
+def _array(data_type: DataType) -> Write | None:
+    each = _nullable(parts_of(data_type)[0])
+    return each and (lambda value: json_array(map(each, value)))
+
+
+def _map(data_type: DataType) -> Write | None:
+    keys, items = parts_of(data_type)
+    item = _nullable(items)
+    if item is None or family_of(keys) is not Family.TEXT:
+        return None
+    return lambda value: json_object((key, item(held)) for key, held in value)
+
+
+def _row(data_type: t.RowType) -> Write | None:
+    parts = [_nullable(each) for each in data_type.field_types()]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    names = data_type.names
+    return lambda value: json_object((name, part(value[name])) for name, part in zip(names, known))
 
 
 IN_JSON = Kind(
@@ -130,21 +135,19 @@ def _instant(value: dt.datetime) -> str:
     return f'"{_clock(value.astimezone(dt.timezone.utc))}Z"'
 
 
-_SIMPLE: dict[type[DataType], Write] = {
-    t.NullType: lambda value: "null",
-    t.BooleanType: lambda value: "true" if value else "false",
-    t.FloatType: _number(float_text),
-    t.DoubleType: _number(double_text),
-    t.DecimalType: _decimal,
-    t.DateType: lambda value: f'"{value.isoformat()}"',
-    t.TimeType: lambda value: f'"{_clock(value)}"',
-    t.TimestampType: lambda value: f'"{_clock(value)}"',
-    t.LocalZonedTimestampType: _instant,
-    t.DayTimeIntervalType: lambda value: str(value // dt.timedelta(milliseconds=1)),
-    t.VariantType: str,
+_WRITERS: ByFamily = {
+    Family.NULL: lambda kind: lambda value: "null",
+    Family.BOOLEAN: lambda kind: lambda value: "true" if value else "false",
+    **dict.fromkeys((Family.INTEGER, Family.MONTHS, Family.VARIANT), lambda kind: str),
+    Family.APPROXIMATE: lambda kind: _number(float_text if isinstance(kind, t.FloatType) else double_text),
+    Family.DECIMAL: lambda kind: _decimal,
+    Family.TEXT: lambda kind: quoted,
+    Family.BYTES: lambda kind: lambda value: f'"{base64.b64encode(value).decode()}"',
+    Family.DATE: lambda kind: lambda value: f'"{value.isoformat()}"',
+    **dict.fromkeys((Family.TIME, Family.TIMESTAMP), lambda kind: lambda value: f'"{_clock(value)}"'),
+    Family.INSTANT: lambda kind: _instant,
+    Family.SPAN: lambda kind: lambda value: str(value // dt.timedelta(milliseconds=1)),
+    Family.ARRAY: _array,
+    Family.MAP: _map,
+    Family.ROW: _row,
 }
-_SIMPLE |= dict.fromkeys((t.CharType, t.VarCharType), quoted)
-_SIMPLE |= dict.fromkeys(
-    (t.TinyIntType, t.SmallIntType, t.IntType, t.BigIntType, t.YearMonthIntervalType), lambda value: str(value)
-)
-_SIMPLE |= dict.fromkeys((t.BinaryType, t.VarBinaryType), lambda value: f'"{base64.b64encode(value).decode()}"')

@@ -8,10 +8,11 @@ import math
 from typing import Any
 
 from millrace.relational import types as t
+from millrace.relational.type_table import ByFamily, Family, parts_of, row_of
 from millrace.relational.values import to_arrow_scalar, to_internal
 from millrace.spark.tables.types import ddl, quoted, spark_type
 
-_SUFFIX = {t.TinyIntType: "Y", t.SmallIntType: "S", t.IntType: "", t.BigIntType: "L"}
+_SUFFIX = {8: "Y", 16: "S", 32: "", 64: "L"}
 
 
 def literal_text(value: Any, data_type: t.DataType) -> str:
@@ -21,56 +22,38 @@ def literal_text(value: Any, data_type: t.DataType) -> str:
 
 def internal_text(value: Any, data_type: t.DataType) -> str:
     """The same for a value in the form that Arrow takes (fields of rows by name, maps as pairs)."""
-    if isinstance(data_type, t.UserDefinedType):
-        return internal_text(value, data_type.sql_type())
+    row = row_of(data_type)
+    if row.family is Family.USER:
+        return internal_text(value, *row.parts(data_type))
     if value is None:
-        return f"CAST(NULL AS {ddl(spark_type(data_type))})"
-    if isinstance(data_type, t.IntegralType):
-        return _signed(f"{value}{_SUFFIX[type(data_type)]}")
-    if isinstance(data_type, (t.ArrayType, t.MapType, t.MultisetType, t.RowType)):
-        return f"CAST({_nested(value, data_type)} AS {ddl(spark_type(data_type))})"
-    return _atomic(value, data_type)
+        return _cast("NULL", data_type)
+    return str(_TEXTS[row.family](value, data_type))
 
 
-def _atomic(value: Any, data_type: t.DataType) -> str:
-    if isinstance(data_type, t.BooleanType):
-        return "TRUE" if value else "FALSE"
-    if isinstance(data_type, t.DecimalType):
-        return f"CAST('{format(decimal.Decimal(value), 'f')}' AS {ddl(spark_type(data_type))})"
-    if isinstance(data_type, (t.FloatType, t.DoubleType)):
-        return f"CAST('{_java_number(float(value))}' AS {ddl(spark_type(data_type))})"
-    if isinstance(data_type, (t.CharType, t.VarCharType, t.VariantType)):
-        return string_text(str(value))
-    if isinstance(data_type, t.DateType):
-        return f"DATE '{value.isoformat()}'"
-    if isinstance(data_type, t.TimeType):
-        return f"CAST(TIME '{value.isoformat()}' AS TIME(6))"
-    if isinstance(data_type, t.TimestampType):
-        return f"TIMESTAMP_NTZ '{value.isoformat(sep=' ')}'"
-    if isinstance(data_type, t.LocalZonedTimestampType):
-        return f"timestamp_micros({_signed(f'{to_arrow_scalar(value, data_type).value}L')})"
-    if isinstance(data_type, t.YearMonthIntervalType):
-        return _signed(str(value))
-    if isinstance(data_type, t.DayTimeIntervalType):
-        return interval_text(value)
+def _cast(text: str, data_type: t.DataType) -> str:
+    return f"CAST({text} AS {ddl(spark_type(data_type))})"
+
+
+def _array(value: Any, data_type: t.DataType) -> str:
+    (element,) = parts_of(data_type)
+    return _cast(f"array({', '.join(internal_text(each, element) for each in value)})", data_type)
+
+
+def _row(value: Any, data_type: t.RowType) -> str:
+    parts = [
+        f"{string_text(field.name)}, {internal_text(value[field.name], field.data_type)}" for field in data_type.fields
+    ]
+    return _cast(f"named_struct({', '.join(parts)})", data_type)
+
+
+def _map(value: Any, data_type: t.DataType) -> str:
+    kinds = parts_of(data_type)
+    texts = (internal_text(part, kind) for pair in value for part, kind in zip(pair, kinds))
+    return _cast(f"map({', '.join(texts)})", data_type)
+
+
+def _bytes(value: Any, data_type: t.DataType) -> str:
     return f"X'{bytes(value).hex()}'"
-
-
-def _nested(value: Any, data_type: t.DataType) -> str:
-    if isinstance(data_type, t.ArrayType):
-        return f"array({', '.join(internal_text(each, data_type.element_type) for each in value)})"
-    if isinstance(data_type, t.RowType):
-        parts = [
-            f"{string_text(field.name)}, {internal_text(value[field.name], field.data_type)}"
-            for field in data_type.fields
-        ]
-        return f"named_struct({', '.join(parts)})"
-    if isinstance(data_type, t.MultisetType):
-        kinds: tuple[t.DataType, t.DataType] = (data_type.element_type, t.IntType())
-    else:
-        assert isinstance(data_type, t.MapType)
-        kinds = (data_type.key_type, data_type.value_type)
-    return f"map({', '.join(internal_text(part, kind) for pair in value for part, kind in zip(pair, kinds))})"
 
 
 def string_text(value: str) -> str:
@@ -104,3 +87,22 @@ def interval_text(value: datetime.timedelta) -> str:
     minutes, last = divmod(rest, 60)
     sign = "-" if value < datetime.timedelta(0) else ""
     return f"INTERVAL '{sign}{days} {hours:02d}:{minutes:02d}:{last:02d}.{micros:06d}' DAY TO SECOND"
+
+
+_TEXTS: ByFamily = {
+    Family.BOOLEAN: lambda value, kind: "TRUE" if value else "FALSE",
+    Family.INTEGER: lambda value, kind: _signed(f"{value}{_SUFFIX[kind.bits]}"),
+    Family.DECIMAL: lambda value, kind: _cast(f"'{format(decimal.Decimal(value), 'f')}'", kind),
+    Family.APPROXIMATE: lambda value, kind: _cast(f"'{_java_number(float(value))}'", kind),
+    **dict.fromkeys((Family.TEXT, Family.VARIANT), lambda value, kind: string_text(str(value))),
+    Family.DATE: lambda value, kind: f"DATE '{value.isoformat()}'",
+    Family.TIME: lambda value, kind: f"CAST(TIME '{value.isoformat()}' AS TIME(6))",
+    Family.TIMESTAMP: lambda value, kind: f"TIMESTAMP_NTZ '{value.isoformat(sep=' ')}'",
+    Family.INSTANT: lambda value, kind: f"timestamp_micros({_signed(f'{to_arrow_scalar(value, kind).value}L')})",
+    Family.MONTHS: lambda value, kind: _signed(str(value)),
+    Family.SPAN: lambda value, kind: interval_text(value),
+    **dict.fromkeys((Family.BYTES, Family.RAW, Family.BITMAP), _bytes),
+    Family.ARRAY: _array,
+    Family.MAP: _map,
+    Family.ROW: _row,
+}

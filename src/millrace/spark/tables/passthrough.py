@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from millrace.common.source import Source
-from millrace.connectors.tables.filesystem.file_schema import type_parts
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource
+from millrace.relational.type_table import type_parts
 from millrace.relational.types import RawType
 from millrace.spark.families import session_of_program
 from millrace.spark.tables.adopting import adopted, checked

@@ -10,29 +10,23 @@ from pyspark.sql import types as s
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 
-_PLAIN: dict[type[t.DataType], s.DataType] = {
-    t.NullType: s.NullType(),
-    t.BooleanType: s.BooleanType(),
-    t.TinyIntType: s.ByteType(),
-    t.SmallIntType: s.ShortType(),
-    t.IntType: s.IntegerType(),
-    t.BigIntType: s.LongType(),
-    t.FloatType: s.FloatType(),
-    t.DoubleType: s.DoubleType(),
-    t.CharType: s.StringType(),
-    t.VarCharType: s.StringType(),
-    t.BinaryType: s.BinaryType(),
-    t.VarBinaryType: s.BinaryType(),
-    t.DateType: s.DateType(),
-    t.TimeType: s.TimeType(6),
-    t.TimestampType: s.TimestampNTZType(),
-    t.LocalZonedTimestampType: s.TimestampType(),
-    # Months. Spark's own type has no form in Arrow.
-    t.YearMonthIntervalType: s.IntegerType(),
-    t.DayTimeIntervalType: s.DayTimeIntervalType(),
-    t.RawType: s.BinaryType(),
-    t.VariantType: s.StringType(),
-    t.BitmapType: s.BinaryType(),
+# Months are whole numbers: Spark's own type has no form in Arrow.
+_PLAIN: dict[pa.DataType, s.DataType] = {
+    pa.null(): s.NullType(),
+    pa.bool_(): s.BooleanType(),
+    pa.int8(): s.ByteType(),
+    pa.int16(): s.ShortType(),
+    pa.int32(): s.IntegerType(),
+    pa.int64(): s.LongType(),
+    pa.float32(): s.FloatType(),
+    pa.float64(): s.DoubleType(),
+    pa.string(): s.StringType(),
+    pa.binary(): s.BinaryType(),
+    pa.date32(): s.DateType(),
+    pa.time64("us"): s.TimeType(6),
+    pa.timestamp("us"): s.TimestampNTZType(),
+    pa.timestamp("us", "UTC"): s.TimestampType(),
+    pa.duration("us"): s.DayTimeIntervalType(),
 }
 
 
@@ -41,22 +35,19 @@ def spark_type(data_type: t.DataType) -> s.DataType:
 
     :raises NotImplementedError: nothing can be computed with this type.
     """
-    if isinstance(data_type, t.DecimalType):
-        return s.DecimalType(data_type.precision, data_type.scale)
-    if isinstance(data_type, (t.ArrayType, t.ListViewType)):
-        return s.ArrayType(spark_type(data_type.element_type))
-    if isinstance(data_type, (t.MapType, t.MapViewType)):
-        return s.MapType(spark_type(data_type.key_type), spark_type(data_type.value_type))
-    if isinstance(data_type, t.MultisetType):
-        return s.MapType(spark_type(data_type.element_type), s.IntegerType())
-    if isinstance(data_type, t.RowType):
-        return s.StructType([s.StructField(field.name, spark_type(field.data_type)) for field in data_type.fields])
-    if isinstance(data_type, t.UserDefinedType):
-        return spark_type(data_type.sql_type())
-    found = _PLAIN.get(type(data_type))
-    if found is None:
-        raise NotImplementedError(f"{data_type} can be named, but not computed with: use TIMESTAMP or TIMESTAMP_LTZ")
-    return found
+    return _of_arrow(arrow_type(data_type))
+
+
+def _of_arrow(kind: pa.DataType) -> s.DataType:
+    if pa.types.is_decimal(kind):
+        return s.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_list(kind):
+        return s.ArrayType(_of_arrow(kind.value_type))
+    if pa.types.is_map(kind):
+        return s.MapType(_of_arrow(kind.key_type), _of_arrow(kind.item_type))
+    if pa.types.is_struct(kind):
+        return s.StructType([s.StructField(field.name, _of_arrow(field.type)) for field in kind])
+    return _PLAIN[kind]
 
 
 def spark_schema(types: Iterable[t.DataType]) -> s.StructType:

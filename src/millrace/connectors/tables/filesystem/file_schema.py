@@ -7,7 +7,10 @@ import pyarrow as pa
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
+from millrace.relational.type_table import type_parts
 from millrace.relational.types import DataType
+
+__all__ = ["file_schema", "type_parts"]
 
 _NONE = (t.DayTimeIntervalType, t.YearMonthIntervalType, t.RawType, t.NullType, t.VariantType, t.BitmapType)
 
@@ -24,17 +27,3 @@ def file_schema(columns: Schema, format: str, table: str, none: tuple[type[DataT
                 raise ValueError(f"table {table}: {format} files have no type {part} (column '{column.name}')")
     return pa.schema([pa.field(each.name, arrow_type(each.type), each.type.is_nullable) for each in columns])
 
-
-def type_parts(kind: DataType) -> list[DataType]:
-    """A type and the types inside it."""
-    if isinstance(kind, (t.ArrayType, t.MultisetType)):
-        inner = [kind.element_type]
-    elif isinstance(kind, t.MapType):
-        inner = [kind.key_type, kind.value_type]
-    elif isinstance(kind, t.RowType):
-        inner = kind.field_types()
-    elif isinstance(kind, t.UserDefinedType):
-        inner = [kind.sql_type()]
-    else:
-        inner = []
-    return [kind, *(part for each in inner for part in type_parts(each))]

@@ -13,6 +13,7 @@ from millrace.common.text import double_text
 from millrace.relational import types as t
 from millrace.relational.functions.cast_parse import CastError, parser
 from millrace.relational.nodes import Schema
+from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 from millrace.util.exceptions import TableException
 
@@ -97,11 +98,12 @@ def value_of(text: str, kind: DataType, default_name: str) -> Any:
     """
     if text == default_name:
         return None
-    if isinstance(kind, (t.CharType, t.VarCharType)):
+    family = family_of(kind)
+    if family is Family.TEXT:
         return text
     read = parser(kind, "UTC")
     assert read is not None, kind
-    if isinstance(kind, (t.TimestampType, t.LocalZonedTimestampType)):
+    if family in (Family.TIMESTAMP, Family.INSTANT):
         text = text.removesuffix("Z").replace("T", " ", 1)
         if text.count(":") == 1:
             text += ":00"

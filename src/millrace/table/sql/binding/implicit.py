@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from millrace.relational import types as t
 from millrace.relational.casting import is_bytes, is_number, is_text
+from millrace.relational.type_table import Family, family_of, parts_of
 from millrace.relational.types import DataType
 
-_TIMES = (t.DateType, t.TimestampType, t.LocalZonedTimestampType)
+_TIMES = (Family.DATE, Family.TIMESTAMP, Family.INSTANT)
+_OF_PARAMETERS = (Family.TIME, Family.MONTHS, Family.SPAN, Family.ARRAY, Family.MAP, Family.ROW)
+"""values of another length or precision are values of the same kind; parts are looked at one by one"""
 
 
 def fits(found: DataType, wanted: DataType) -> bool:
@@ -18,17 +21,12 @@ def fits(found: DataType, wanted: DataType) -> bool:
         return True
     if is_number(found) and is_number(wanted):
         return True
-    if isinstance(found, _TIMES) and isinstance(wanted, _TIMES):
+    if family_of(found) in _TIMES and family_of(wanted) in _TIMES:
         return True
     return type(found) is type(wanted) and _parts_fit(found, wanted)
 
 
 def _parts_fit(found: DataType, wanted: DataType) -> bool:
-    if isinstance(found, t.RowType) and isinstance(wanted, t.RowType):
-        pairs = list(zip(found.field_types(), wanted.field_types()))
-        return len(found) == len(wanted) and all(fits(a, b) for a, b in pairs)
-    if isinstance(found, (t.ArrayType, t.MultisetType)) and isinstance(wanted, (t.ArrayType, t.MultisetType)):
-        return fits(found.element_type, wanted.element_type)
-    if isinstance(found, t.MapType) and isinstance(wanted, t.MapType):
-        return fits(found.key_type, wanted.key_type) and fits(found.value_type, wanted.value_type)
-    return isinstance(found, (t.TimeType, t.YearMonthIntervalType, t.DayTimeIntervalType))
+    mine, others = parts_of(found), parts_of(wanted)
+    known = family_of(found) in _OF_PARAMETERS
+    return known and len(mine) == len(others) and all(map(fits, mine, others))

@@ -1,0 +1,153 @@
+"""The table of types: one row for each type root, with what the rest of Millrace must know of its values.
+
+Whoever treats types differently looks up the row once a column and goes by its ``family``, never by the class. So a
+new type whose values look like those of another is a row here and its class, nothing else.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.common.text import double_text, float_text
+from millrace.common.types import Row
+from millrace.relational import types as t
+from millrace.relational.types import DataType
+
+
+class Family(enum.Enum):
+    """What values look like: formats, generators, literals and texts have one way for each family."""
+
+    NULL = enum.auto()
+    BOOLEAN = enum.auto()
+    INTEGER = enum.auto()
+    APPROXIMATE = enum.auto()
+    DECIMAL = enum.auto()
+    TEXT = enum.auto()
+    BYTES = enum.auto()
+    DATE = enum.auto()
+    TIME = enum.auto()
+    TIMESTAMP = enum.auto()
+    INSTANT = enum.auto()
+    MONTHS = enum.auto()
+    SPAN = enum.auto()
+    ARRAY = enum.auto()
+    MAP = enum.auto()
+    ROW = enum.auto()
+    RAW = enum.auto()
+    VARIANT = enum.auto()
+    BITMAP = enum.auto()
+    USER = enum.auto()
+    NAMED = enum.auto()
+    """can be named, not computed with"""
+
+
+WHOLE = (Family.INTEGER, Family.MONTHS, Family.SPAN)
+"""what messages have as whole numbers; spans in milliseconds"""
+
+ByFamily = Mapping[Family, Callable[..., Any]]
+"""What one place does with each family; a family that it does not have is refused there."""
+
+
+@dataclass(frozen=True)
+class TypeRow:
+    """One type root.
+
+    :param family: what its values look like.
+    :param python: the class of its values in Python.
+    :param arrow: its Arrow type, or how to make it of the type and the Arrow types of its parts.
+    :param parts: the types inside it; of maps that of keys and that of values.
+    :param avro: its name in Avro, if it is as simple as that.
+    :param digits: of exact whole numbers: how many digits in the decimal system they may have.
+    """
+
+    family: Family
+    python: type
+    arrow: pa.DataType | Callable[..., pa.DataType]
+    parts: Callable[[Any], tuple[DataType, ...]] = lambda kind: ()
+    avro: str = ""
+    digits: int = 0
+
+
+def _refuse(kind: DataType) -> pa.DataType:
+    raise NotImplementedError(f"{kind} can be named, but not computed with: use TIMESTAMP or TIMESTAMP_LTZ")
+
+
+def _list(kind: DataType, element: pa.DataType) -> pa.DataType:
+    return pa.list_(element)
+
+
+def _map(kind: DataType, key: pa.DataType, value: pa.DataType) -> pa.DataType:
+    return pa.map_(key, value)
+
+
+_ELEMENT: Callable[[Any], tuple[DataType, ...]] = lambda kind: (kind.element_type,)
+_ENTRY: Callable[[Any], tuple[DataType, ...]] = lambda kind: (kind.key_type, kind.value_type)
+_F = Family
+
+# Times are microseconds for all precisions: what Spark has. A value is cut to its precision when it is made.
+ROWS: Mapping[type[DataType], TypeRow] = {
+    t.DataType: TypeRow(_F.NAMED, object, _refuse),
+    t.NullType: TypeRow(_F.NULL, type(None), pa.null()),
+    t.BooleanType: TypeRow(_F.BOOLEAN, bool, pa.bool_(), avro="boolean"),
+    t.TinyIntType: TypeRow(_F.INTEGER, int, pa.int8(), avro="int", digits=3),
+    t.SmallIntType: TypeRow(_F.INTEGER, int, pa.int16(), avro="int", digits=5),
+    t.IntType: TypeRow(_F.INTEGER, int, pa.int32(), avro="int", digits=10),
+    t.BigIntType: TypeRow(_F.INTEGER, int, pa.int64(), avro="long", digits=19),
+    t.FloatType: TypeRow(_F.APPROXIMATE, float, pa.float32(), avro="float"),
+    t.DoubleType: TypeRow(_F.APPROXIMATE, float, pa.float64(), avro="double"),
+    t.DecimalType: TypeRow(_F.DECIMAL, decimal.Decimal, lambda kind: pa.decimal128(kind.precision, kind.scale)),
+    t.CharType: TypeRow(_F.TEXT, str, pa.string(), avro="string"),
+    t.VarCharType: TypeRow(_F.TEXT, str, pa.string(), avro="string"),
+    t.BinaryType: TypeRow(_F.BYTES, bytes, pa.binary(), avro="bytes"),
+    t.VarBinaryType: TypeRow(_F.BYTES, bytes, pa.binary(), avro="bytes"),
+    t.DateType: TypeRow(_F.DATE, dt.date, pa.date32()),
+    t.TimeType: TypeRow(_F.TIME, dt.time, pa.time64("us")),
+    t.TimestampType: TypeRow(_F.TIMESTAMP, dt.datetime, pa.timestamp("us")),
+    t.LocalZonedTimestampType: TypeRow(_F.INSTANT, dt.datetime, pa.timestamp("us", "UTC")),
+    t.YearMonthIntervalType: TypeRow(_F.MONTHS, int, pa.int32()),
+    t.DayTimeIntervalType: TypeRow(_F.SPAN, dt.timedelta, pa.duration("us")),
+    t.ArrayType: TypeRow(_F.ARRAY, list, _list, _ELEMENT),
+    t.ListViewType: TypeRow(_F.ARRAY, list, _list, _ELEMENT),
+    t.MapType: TypeRow(_F.MAP, dict, _map, _ENTRY),
+    t.MapViewType: TypeRow(_F.MAP, dict, _map, _ENTRY),
+    # Values and how often each occurs.
+    t.MultisetType: TypeRow(_F.MAP, dict, _map, lambda kind: (kind.element_type, t.IntType())),
+    t.RowType: TypeRow(
+        _F.ROW, Row, lambda kind, *parts: pa.struct(list(zip(kind.names, parts))), lambda kind: (*kind.field_types(),)
+    ),
+    t.RawType: TypeRow(_F.RAW, object, pa.binary()),
+    t.VariantType: TypeRow(_F.VARIANT, str, pa.string()),
+    t.BitmapType: TypeRow(_F.BITMAP, bytes, pa.binary()),
+    t.UserDefinedType: TypeRow(_F.USER, object, lambda kind, inner: inner, lambda kind: (kind.sql_type(),)),
+}
+
+
+def row_of(data_type: DataType) -> TypeRow:
+    """The row of a type: that of its class, else of the nearest class above it."""
+    return ROWS.get(type(data_type)) or next(ROWS[each] for each in type(data_type).__mro__ if each in ROWS)
+
+
+def family_of(data_type: DataType) -> Family:
+    return row_of(data_type).family
+
+
+def parts_of(data_type: DataType) -> tuple[DataType, ...]:
+    """The types right inside a type; of a map that of keys and that of values."""
+    return row_of(data_type).parts(data_type)
+
+
+def java_number(data_type: DataType) -> Callable[[Any], str]:
+    """How Java shows the numbers of an approximate type: a FLOAT with as few digits as tell it from other FLOATs."""
+    return float_text if row_of(data_type).arrow == pa.float32() else double_text
+
+
+def type_parts(data_type: DataType) -> list[DataType]:
+    """A type and the types inside it, however deep."""
+    return [data_type, *(part for each in parts_of(data_type) for part in type_parts(each))]
