@@ -139,6 +139,11 @@ FROM_TEXT = [
     cast("1 02:00:00.5", SPAN, dt.timedelta(days=1, hours=2, milliseconds=500)),
 ]
 NUMBERS = [
+    cast(1.5, BOOL, True),
+    cast(of(FLOAT, 0.0), BOOL, False),
+    cast(math.nan, BOOL, True, JAVA),
+    cast(Decimal("0.0"), BOOL, False),
+    cast("0x1.8p3", DOUBLE, 12.0, JAVA),
     cast(300, TINY, 44, JAVA),
     cast(of(BIG, 2**31), INT, -(2**31), JAVA),
     cast(-1, BIG, -1),
