@@ -93,7 +93,8 @@ def relation(cursor: Cursor) -> nodes.Node:
 def table(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Table:
     if len(parts) > 3:
         cursor.fail("a table has three names at most: catalog, database, table", begin)
-    return cursor.put(nodes.Table(*reversed(parts)), begin)
+    db, catalog = [*parts[-2::-1], None, None][:2]
+    return cursor.put(nodes.Table(parts[-1], db, catalog), begin)
 
 
 def _relation(cursor: Cursor, begin: int) -> nodes.Node:

@@ -79,7 +79,7 @@ def _base(cursor: Cursor) -> DataType:
     return cursor.fail_expecting("a data type")
 
 
-def _numbers(cursor: Cursor, most: int = 1) -> list[int]:
+def _numbers(cursor: Cursor, most: int = 1) -> tuple[int, ...]:
     """The numbers in brackets after a type: none, or up to ``most``."""
     if not cursor.at("("):
         return ()
