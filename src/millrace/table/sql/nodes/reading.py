@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from millrace.table.sql.nodes.base import Node
-from millrace.table.sql.nodes.calls import Call
 from millrace.table.sql.nodes.clauses import HintCall, PropertyEQ
 from millrace.table.sql.nodes.names import Column, Dot, Identifier, Star
 from millrace.table.sql.nodes.relations import Table
