@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from millrace.relational import types
 from millrace.table.sql import nodes
 from millrace.table.sql.parser import parse_expression, parse_query
+from millrace.table.sql.writing import written
 
 
 def name(text: str, quoted: bool = False) -> nodes.Identifier:
@@ -14,7 +17,7 @@ def name(text: str, quoted: bool = False) -> nodes.Identifier:
 
 
 def col(text: str, table: str | None = None) -> nodes.Column:
-    return nodes.Column(this=name(text), table=table and name(table))
+    return nodes.Column(this=name(text), table=name(table) if table else None)
 
 
 def call(function: str, *arguments: nodes.Node) -> nodes.Call:
@@ -155,7 +158,7 @@ def test_an_interval_has_its_type_and_value() -> None:
     assert (found.value, found.in_months, found.unit) == (-26 * 3_600_000_000, False, "DAY TO MINUTE")
 
 
-def table(text: str, **args: object) -> nodes.Table:
+def table(text: str, **args: Any) -> nodes.Table:
     return nodes.Table(this=name(text), **args)
 
 
@@ -233,7 +236,7 @@ RELATIONS: dict[str, nodes.Node] = {
             )
         ),
         anchors="^",
-        within=parse_expression("INTERVAL '1' MONTH"),
+        within=next(parse_expression("INTERVAL '1' MONTH").find_all(nodes.IntervalLiteral)),
         subsets=(nodes.Alias(this=nodes.Tuple(expressions=(name("X"), name("Y"))), alias=name("S")),),
         define=(nodes.Alias(this=C, alias=name("X")),),
         alias=alias("m"),
@@ -247,7 +250,7 @@ def test_relations_become_their_nodes(written: str) -> None:
     assert parse_query(f"SELECT * FROM {written}") == expected
 
 
-def select(**args: object) -> nodes.Select:
+def select(**args: Any) -> nodes.Select:
     return nodes.Select(expressions=(A,), from_=nodes.From(this=table("t")), **args)
 
 
@@ -365,3 +368,15 @@ def test_helpers_read_names_and_hints() -> None:
     assert isinstance(field, nodes.Dot)
     with pytest.raises(ValueError, match="is not a name"):
         nodes.column_parts(field)
+
+
+@pytest.mark.parametrize("expected", EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
+def test_expressions_say_the_same_when_written(expected: nodes.Node) -> None:
+    assert parse_expression(written(expected)) == expected
+
+
+@pytest.mark.parametrize("keyword", ["select", "from", "order", "a b", "1st", "a`b", "ä"])
+def test_names_are_quoted_where_they_have_to_be(keyword: str) -> None:
+    tree = nodes.Column(nodes.Identifier(keyword), nodes.Identifier("t"))
+    assert parse_expression(written(tree)) == tree
+    assert parse_expression(written(nodes.Call(keyword))) == nodes.Call(keyword)
