@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
-from sqlglot import exp
 
+from millrace.table.sql import nodes
 from millrace.table.sql.errors import SqlParseError, SqlValidationError, did_you_mean, position_of
 from millrace.table.sql.parser import parse_query, parse_script, parse_statement
 
@@ -230,23 +231,23 @@ def test_what_is_not_supported_says_so_by_name(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("find", "expected"),
     [
-        (exp.Window, "SUM(a + 1) OVER (ORDER BY b)"),
-        (exp.Anonymous, "SUM(a + 1)"),
-        (exp.Add, "a + 1"),
-        (exp.Literal, "1"),
-        (exp.Between, "c NOT BETWEEN 'x' AND 'y'"),
-        (exp.Not, "c NOT BETWEEN 'x' AND 'y'"),
-        (exp.Join, "JOIN u ON t.id = u.id"),
-        (exp.Cast, "CAST(d AS INT)"),
-        (exp.Group, "GROUP BY a"),
+        (nodes.Window, "SUM(a + 1) OVER (ORDER BY b)"),
+        (nodes.Call, "SUM(a + 1)"),
+        (nodes.Add, "a + 1"),
+        (nodes.Literal, "1"),
+        (nodes.Between, "c NOT BETWEEN 'x' AND 'y'"),
+        (nodes.Not, "c NOT BETWEEN 'x' AND 'y'"),
+        (nodes.Join, "JOIN u ON t.id = u.id"),
+        (nodes.Cast, "CAST(d AS INT)"),
+        (nodes.Group, "GROUP BY a"),
     ],
 )
-def test_nodes_know_their_text(find: type[exp.Expression], expected: str) -> None:
+def test_nodes_know_their_text(find: type[nodes.Node], expected: str) -> None:
     text = (
         "SELECT CAST(d AS INT), SUM(a + 1) OVER (ORDER BY b) FROM t JOIN u ON t.id = u.id "
         "WHERE c NOT BETWEEN 'x' AND 'y' GROUP BY a"
     )
-    position = position_of(parse_query(text).find(find))
+    position = position_of(next(parse_query(text).find_all(find)))
     assert position is not None
     assert position.text == expected
     assert position.column == text.index(expected) + 1
@@ -262,14 +263,14 @@ def test_long_conditions_are_no_nesting() -> None:
 
 
 def test_copies_of_trees_know_their_place() -> None:
-    column = parse_query("SELECT\n  missing FROM t").copy().expressions[0]
+    column = parse_query("SELECT\n  missing FROM t").rebuilt(replace).expressions[0]
     error = SqlValidationError.at(column, "unknown column 'missing'")
     assert str(error) == "unknown column 'missing'\nat line 2, column 3:\n    missing FROM t\n    ^^^^^^^"
 
 
 def test_trees_of_programs_have_no_place() -> None:
-    assert position_of(exp.column("a")) is None
-    assert str(SqlValidationError.at(exp.column("a"), "unknown")) == "unknown"
+    assert position_of(nodes.Column(nodes.Identifier("a"))) is None
+    assert str(SqlValidationError.at(nodes.Column(nodes.Identifier("a")), "unknown")) == "unknown"
     assert position_of(None) is None
 
 

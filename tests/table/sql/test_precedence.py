@@ -8,9 +8,10 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlglot import exp
 
+from millrace.table.sql import nodes
 from millrace.table.sql.parser import parse_expression
+from millrace.table.sql.writing import written
 
 NUMBERS = st.sampled_from(["1", "2", "3", "7", "(2 - 5)", "- 4"])
 OPERATORS = st.sampled_from(["+", "-", "*", "%"])
@@ -72,25 +73,19 @@ def test_operators_bind_as_in_flink(text: str, same: str) -> None:
     assert _without_brackets(parse_expression(text)) == _without_brackets(parse_expression(same))
 
 
-def _without_brackets(tree: exp.Expression) -> exp.Expr:
-    return _replaced(tree, lambda node: node.this if isinstance(node, exp.Paren) else node)
+def _without_brackets(tree: nodes.Node) -> nodes.Node:
+    return _replaced(tree, lambda node: node.this if isinstance(node, nodes.Paren) else node)
 
 
-def _in_brackets(tree: exp.Expr) -> str:
+def _in_brackets(tree: nodes.Node) -> str:
     """The expression with brackets round each of its parts."""
-    operators = (exp.Binary, exp.Between, exp.In, exp.Not, exp.Neg)
-    return _replaced(tree, lambda node: exp.Paren(this=node) if isinstance(node, operators) else node).sql("flink")
+    operators = (nodes.Binary, nodes.Between, nodes.In, nodes.Not, nodes.Neg)
+    return written(_replaced(tree, lambda node: nodes.Paren(this=node) if isinstance(node, operators) else node))
 
 
-def _replaced(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def _replaced(tree: nodes.Node, change: Callable[[nodes.Node], nodes.Node]) -> nodes.Node:
     """The tree with every node changed, the parts of a node before it."""
-    root = exp.Paren(this=tree.copy())
-    for node in reversed(list(root.this.walk())):
-        changed = change(node.copy())
-        if type(changed) is not type(node) or changed != node:
-            node.replace(changed)
-    found: exp.Expr = root.this
-    return found
+    return change(tree.rebuilt(lambda part: _replaced(part, change)))
 
 
 def _computed(text: str) -> object:

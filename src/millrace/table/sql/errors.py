@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.source import Source
 from millrace.util.similar import did_you_mean as did_you_mean
-
-PLACE = "place"
-"""Key in the ``meta`` of a tree's node."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +34,11 @@ class Position:
         return self
 
 
-def position_of(tree: exp.Expr | None) -> Position | None:
+def position_of(tree: nodes.Node | None) -> Position | None:
     """The place of a node: its own, else that of the first of its parts that has one. None: a program made it."""
     if tree is None:
         return None
-    places = (node.meta[PLACE] for node in tree.walk() if PLACE in node.meta)
-    found = next(places, None)
-    return found if isinstance(found, Position) else None
+    return next((node.position for node in tree.walk() if node.position is not None), None)
 
 
 class SqlError(ValueError):
@@ -69,7 +63,7 @@ class SqlValidationError(SqlError):
     """A statement that reads well and means nothing: an unknown column, types that do not fit."""
 
     @classmethod
-    def at(cls, tree: exp.Expr | None, message: str) -> SqlValidationError:
+    def at(cls, tree: nodes.Node | None, message: str) -> SqlValidationError:
         """An error at the place of a node."""
         return cls(message, position_of(tree))
 

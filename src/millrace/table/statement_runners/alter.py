@@ -13,6 +13,7 @@ from millrace.table.problems import did_you_mean, problem
 from millrace.table.schema import Declared, DeclaredDistribution, Schema
 from millrace.table.sql import statements as s
 from millrace.table.sql.names import Name
+from millrace.table.sql.writing import written
 from millrace.table.statement_runners.column_uses import refuse_used
 from millrace.table.statement_runners.create import plain_options, qualified
 from millrace.table.statement_runners.schemas import (
@@ -69,7 +70,7 @@ def _changed(
         made._comment = change.comment
     elif isinstance(change, s.SetQuery):
         made._original_query = change.query.text
-        made._expanded_query = qualified(change.query.tree, environment).sql("flink")
+        made._expanded_query = written(qualified(change.query.tree, environment))
     else:
         made._distribution = _distribution(table, change)
         made._schema = checked(_edited(table, change))

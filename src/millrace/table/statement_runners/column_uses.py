@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlglot import exp
-
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.problems import problem
+from millrace.table.sql import nodes
 from millrace.table.sql.parser import parse_expression
 
 
@@ -36,5 +35,5 @@ def _users(table: CatalogBaseTable, name: str, gone: frozenset[str]) -> Iterator
 def _reads(expression: object, name: str) -> bool:
     if not isinstance(expression, str):
         return False
-    columns = parse_expression(expression).find_all(exp.Column)
-    return any(column.parts[0].name == name for column in columns)
+    columns = parse_expression(expression).find_all(nodes.Column)
+    return any(nodes.column_parts(column)[0].name == name for column in columns)

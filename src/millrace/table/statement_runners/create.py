@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-from sqlglot import exp
 
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDatabase, CatalogFunction, CatalogModel
 from millrace.table.created_catalogs import create_catalog
 from millrace.table.functions_by_name import load_function
 from millrace.table.problems import problem
 from millrace.table.schema import Schema
+from millrace.table.sql import nodes
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
+from millrace.table.sql.writing import written
 from millrace.table.statement_runners.like import with_like
 from millrace.table.statement_runners.schemas import (
     check_names,
@@ -81,27 +82,28 @@ def view(statement: s.CreateView, environment: TableEnvironment) -> TableResult:
     if len(names) != len(plan.schema):
         raise problem(f"view {statement.path} names {len(names)} columns, and its query gives {len(plan.schema)}")
     schema = Schema.new_builder().from_fields(names, [column.type for column in plan.schema]).build()
-    expanded = qualified(statement.query.tree, environment).sql("flink")
+    expanded = written(qualified(statement.query.tree, environment))
     made = CatalogBaseTable(schema, {}, (), statement.comment, statement.query.text, expanded)
     identifier = environment._catalogs.qualify(statement.path)
     environment._catalogs.create_table(identifier, made, statement.if_not_exists, statement.temporary)
     return done()
 
 
-def qualified(tree: exp.Expr, environment: TableEnvironment) -> exp.Expr:
+def qualified(tree: nodes.Node, environment: TableEnvironment) -> nodes.Node:
     """The query with full names of tables: it means the same wherever it is used."""
-    from millrace.table.sql.nodes import table_path
+    ctes = {cte.alias.name for cte in tree.find_all(nodes.CTE)}
 
-    tree = tree.copy()
-    ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
-    for table_ in tree.find_all(exp.Table):
-        path = table_path(table_)
+    def qualify(part: nodes.Node) -> nodes.Node:
+        part = part.rebuilt(qualify)
+        if not isinstance(part, nodes.Table):
+            return part
+        path = nodes.table_path(part)
         if len(path) == 1 and path[0] in ctes:
-            continue
+            return part
         catalog, database, _ = environment._catalogs.qualify(path).to_list()
-        table_.set("db", exp.to_identifier(database, quoted=True))
-        table_.set("catalog", exp.to_identifier(catalog, quoted=True))
-    return tree
+        return replace(part, catalog=nodes.Identifier(catalog, True), db=nodes.Identifier(database, True))
+
+    return qualify(tree)
 
 
 def function(statement: s.CreateFunction, environment: TableEnvironment) -> TableResult:

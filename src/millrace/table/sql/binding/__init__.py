@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Field, Rel, Schema
 from millrace.relational.rex import Rex
+from millrace.table.sql import nodes
 from millrace.table.sql.binding import (  # noqa: F401
     calls,
     expressions,
@@ -46,7 +45,7 @@ __all__ = [
 ]
 
 
-def bind_query(tree: exp.Expr, resolver: Resolver) -> Rel:
+def bind_query(tree: nodes.Node, resolver: Resolver) -> Rel:
     """The plan of a query. Columns with the same name get a number: ``a``, ``a0``.
 
     :raises SqlValidationError: names or types are wrong, or it needs what is not supported.
@@ -56,13 +55,13 @@ def bind_query(tree: exp.Expr, resolver: Resolver) -> Rel:
     return renamed(plan, unique_names(plan.names))
 
 
-def bind_expression(tree: exp.Expr, columns: Schema, resolver: Resolver) -> Rex:
+def bind_expression(tree: nodes.Node, columns: Schema, resolver: Resolver) -> Rex:
     """An expression over the columns of a table."""
     with reported(tree):
         return bind(tree, Block(Environment(resolver), scope_of(None, columns)))
 
 
-def computed_field(name: str, tree: exp.Expr, columns: Schema, resolver: Resolver) -> Field:
+def computed_field(name: str, tree: nodes.Node, columns: Schema, resolver: Resolver) -> Field:
     """The type of a computed column, for DDL: checks its expression against the columns of the table."""
     with reported(tree):
         return tables.computed_field(name, tree, columns, Environment(resolver))

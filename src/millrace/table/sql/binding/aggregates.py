@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlglot import exp
-
 from millrace.relational.functions.aggregates import aggregate_call
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import AggCall, Literal, Rex, SortKey
@@ -35,34 +33,34 @@ _COUNTED = {
 class AggregateSyntax:
     """An aggregate as it is written."""
 
-    call: exp.Expr
+    call: nodes.Node
     nulls: str | None = None
     """IGNORE or RESPECT"""
-    order: Sequence[exp.Ordered] = ()
-    filter: exp.Expr | None = None
+    order: Sequence[nodes.Ordered] = ()
+    filter: nodes.Node | None = None
 
 
-def take_apart(tree: exp.Expr) -> AggregateSyntax:
+def take_apart(tree: nodes.Node) -> AggregateSyntax:
     """A call and the clauses round it."""
     found = AggregateSyntax(tree)
     while True:
         call = found.call
-        if isinstance(call, exp.Filter):
+        if isinstance(call, nodes.Filter):
             found = replace(found, call=call.this, filter=call.expression.this)
-        elif isinstance(call, exp.WithinGroup):
+        elif isinstance(call, nodes.WithinGroup):
             found = replace(found, call=call.this, order=call.expression.expressions)
-        elif isinstance(call, (exp.IgnoreNulls, exp.RespectNulls)):
-            found = replace(found, call=call.this, nulls="IGNORE" if isinstance(call, exp.IgnoreNulls) else "RESPECT")
+        elif isinstance(call, (nodes.IgnoreNulls, nodes.RespectNulls)):
+            found = replace(found, call=call.this, nulls="IGNORE" if isinstance(call, nodes.IgnoreNulls) else "RESPECT")
         else:
             return found
 
 
-def is_aggregate_call(tree: exp.Expr, block: Block) -> bool:
+def is_aggregate_call(tree: nodes.Node, block: Block) -> bool:
     """Whether this is a call of an aggregate, built in or the user's."""
     call = take_apart(tree).call
     if isinstance(call, JSON_AGGREGATES):
         return True
-    if not isinstance(call, (exp.Anonymous, exp.Dot)) or not isinstance(_plain(call), exp.Anonymous):
+    if not isinstance(call, (nodes.Call, nodes.Dot)) or not isinstance(_plain(call), nodes.Call):
         return False
     path = path_of(call)
     user = find_user_function(path, block)
@@ -71,11 +69,11 @@ def is_aggregate_call(tree: exp.Expr, block: Block) -> bool:
     return len(path) == 1 and is_aggregate(path[0])
 
 
-def _plain(call: exp.Expr) -> exp.Expr:
-    return call.expression if isinstance(call, exp.Dot) else call
+def _plain(call: nodes.Node) -> nodes.Node:
+    return call.expression if isinstance(call, nodes.Dot) else call
 
 
-def bind_aggregate(tree: exp.Expr, block: Block, may_be_empty: bool = False) -> AggCall:
+def bind_aggregate(tree: nodes.Node, block: Block, may_be_empty: bool = False) -> AggCall:
     """An aggregate over the columns of ``block``.
 
     :param may_be_empty: groups may have no rows: the result may be NULL.
@@ -99,7 +97,7 @@ def bind_aggregate(tree: exp.Expr, block: Block, may_be_empty: bool = False) -> 
 
 
 def _built_in(
-    tree: exp.Expr,
+    tree: nodes.Node,
     name: str,
     args: Sequence[Rex],
     options: dict[str, Any],
@@ -119,43 +117,43 @@ def _built_in(
 
 def _json(syntax: AggregateSyntax, block: Block, filter_: Rex | None, order: tuple[SortKey, ...]) -> AggCall:
     call = syntax.call
-    options = {"on_null": call.args["on_null"]}
+    options = {"on_null": call.on_null}
     if isinstance(call, nodes.JsonObjectAgg):
         args = bind_all([call.this.this, call.this.expression], block)
         return _built_in(call, "JSON_OBJECTAGG", args, options, False, filter_, order, False)
     return _built_in(call, "JSON_ARRAYAGG", [bind(call.this, block)], options, False, filter_, order, False)
 
 
-def _distinct(arguments: Sequence[exp.Expr]) -> tuple[list[exp.Expr], bool]:
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+def _distinct(arguments: Sequence[nodes.Node]) -> tuple[list[nodes.Node], bool]:
+    if len(arguments) == 1 and isinstance(arguments[0], nodes.Distinct):
         return list(arguments[0].expressions), True
     return list(arguments), False
 
 
-def _counts_rows(name: str, arguments: Sequence[exp.Expr]) -> bool:
+def _counts_rows(name: str, arguments: Sequence[nodes.Node]) -> bool:
     """COUNT(*), and COUNT of a constant that is not NULL."""
     if name != "COUNT" or len(arguments) != 1:
         return False
-    return isinstance(arguments[0], (exp.Star, exp.Literal))
+    return isinstance(arguments[0], (nodes.Star, nodes.Literal))
 
 
-def sort_keys(items: Sequence[exp.Ordered], block: Block) -> tuple[SortKey, ...]:
+def sort_keys(items: Sequence[nodes.Ordered], block: Block) -> tuple[SortKey, ...]:
     """The keys of an ORDER BY inside of an aggregate or an OVER clause."""
     return tuple(sort_key(item, bind(item.this, block)) for item in items)
 
 
-def sort_key(item: exp.Ordered, expression: Rex) -> SortKey:
+def sort_key(item: nodes.Ordered, expression: Rex) -> SortKey:
     """A key with its direction: without NULLS FIRST or LAST, NULL is the smallest value."""
-    descending = bool(item.args.get("desc"))
-    nulls_first = item.args.get("nulls_first")
+    descending = bool(item.desc)
+    nulls_first = item.nulls_first
     return SortKey(expression, descending, not descending if nulls_first is None else bool(nulls_first))
 
 
-def bind_over_function(tree: exp.Expr, block: Block) -> AggCall:
+def bind_over_function(tree: nodes.Node, block: Block) -> AggCall:
     """What stands in front of OVER: an aggregate or a ranking function."""
     syntax = take_apart(tree)
     call = syntax.call
-    name = path_of(call)[-1].upper() if isinstance(_plain(call), exp.Anonymous) else ""
+    name = path_of(call)[-1].upper() if isinstance(_plain(call), nodes.Call) else ""
     if is_ranking(name) and find_user_function((name,), block) is None:
         return _ranking(call, name, syntax, block)
     if not is_aggregate_call(tree, block):
@@ -163,13 +161,13 @@ def bind_over_function(tree: exp.Expr, block: Block) -> AggCall:
     return bind_aggregate(tree, block, may_be_empty=False)
 
 
-def _ranking(tree: exp.Expr, name: str, syntax: AggregateSyntax, block: Block) -> AggCall:
+def _ranking(tree: nodes.Node, name: str, syntax: AggregateSyntax, block: Block) -> AggCall:
     args = tuple(bind_all(call_arguments(tree), block.named(f"an argument of {name}")))
     options = () if syntax.nulls is None else (("nulls", syntax.nulls),)
     return AggCall(name, args, _ranking_type(tree, name, args), options=options)
 
 
-def _ranking_type(tree: exp.Expr, name: str, args: Sequence[Rex]) -> DataType:
+def _ranking_type(tree: nodes.Node, name: str, args: Sequence[Rex]) -> DataType:
     if name in ("LAG", "LEAD"):
         return _shifted_type(tree, name, args)
     wanted = 1 if name == "NTILE" else 0
@@ -178,7 +176,7 @@ def _ranking_type(tree: exp.Expr, name: str, args: Sequence[Rex]) -> DataType:
     return _COUNTED[name]
 
 
-def _shifted_type(tree: exp.Expr, name: str, args: Sequence[Rex]) -> DataType:
+def _shifted_type(tree: nodes.Node, name: str, args: Sequence[Rex]) -> DataType:
     if not 1 <= len(args) <= 3:
         fail(tree, f"{name} takes 1 to 3 arguments: {name}(expression [, offset] [, default])")
     if len(args) > 1 and not (isinstance(args[1], Literal) and isinstance(args[1].value, int)):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Rex
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.resolver import Resolver
 from millrace.table.sql.binding.scopes import Scope
 
-Intercept = Callable[[exp.Expr], "Rex | None"]
+Intercept = Callable[[nodes.Node], "Rex | None"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Block:
     """the clause, for errors"""
     intercept: Intercept | None = None
     """looks at every part first and may bind it in its own way: aggregates, OVER"""
-    expose: Callable[[Rex, exp.Expr], Rex] | None = None
+    expose: Callable[[Rex, nodes.Node], Rex] | None = None
     """of a grouped query: its columns as they are after grouping, for the subqueries in it"""
 
     def at(self, place: str) -> Block:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
 from millrace.relational.rex import Rex, UdfCall
@@ -29,7 +27,7 @@ _WORD_OPTIONS = {"TRIM": "side"}
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION", "UNNEST")
 
 
-def built_in(tree: exp.Expr, name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Rex:
+def built_in(tree: nodes.Node, name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Rex:
     """A typed call of a built-in function or operator.
 
     :raises QueryProblem: it does not take these arguments.
@@ -43,8 +41,8 @@ def built_in(tree: exp.Expr, name: str, args: Sequence[Rex], options: dict[str, 
         fail(tree, f"{name} is not supported")
 
 
-@binds(exp.Anonymous)
-def bind_call(tree: exp.Expr, block: Block) -> Rex:
+@binds(nodes.Call)
+def bind_call(tree: nodes.Node, block: Block) -> Rex:
     """``f(a, b)`` or ``db.f(a, b)``."""
     path, arguments = path_of(tree), call_arguments(tree)
     name = path[-1].upper()
@@ -60,15 +58,15 @@ def bind_call(tree: exp.Expr, block: Block) -> Rex:
     return built_in(tree, name, args, options)
 
 
-def path_of(tree: exp.Expr) -> tuple[str, ...]:
+def path_of(tree: nodes.Node) -> tuple[str, ...]:
     """The names in front of the brackets of a call."""
-    assert isinstance(tree, (exp.Anonymous, exp.Dot))
+    assert isinstance(tree, (nodes.Call, nodes.Dot))
     return nodes.call_path(tree)
 
 
-def call_arguments(tree: exp.Expr) -> list[exp.Expr]:
+def call_arguments(tree: nodes.Node) -> list[nodes.Node]:
     """The arguments of a call, with or without names in front of the function's."""
-    call_ = tree.expression if isinstance(tree, exp.Dot) else tree
+    call_ = tree.expression if isinstance(tree, nodes.Dot) else tree
     return list(call_.expressions)
 
 
@@ -82,23 +80,23 @@ def find_user_function(path: Sequence[str], block: Block) -> UserFunction | None
     return None if find_scalar(name) is not None or is_aggregate(name) or is_ranking(name) else user
 
 
-def _arguments(name: str, arguments: Sequence[exp.Expr], block: Block) -> tuple[list[Rex], dict[str, Any]]:
+def _arguments(name: str, arguments: Sequence[nodes.Node], block: Block) -> tuple[list[Rex], dict[str, Any]]:
     args: list[Rex] = []
     options: dict[str, Any] = {}
     for each in arguments:
-        if isinstance(each, exp.Var):
+        if isinstance(each, nodes.Var):
             options[_WORD_OPTIONS.get(name, "unit")] = each.name.upper()
-        elif isinstance(each, exp.Kwarg):
+        elif isinstance(each, nodes.Kwarg):
             fail(each, f"{name} takes its arguments by position, not by name")
-        elif isinstance(each, (exp.Star, exp.Distinct)):
-            fail(each, f"{'*' if isinstance(each, exp.Star) else 'DISTINCT'} can only stand in an aggregate function")
+        elif isinstance(each, (nodes.Star, nodes.Distinct)):
+            fail(each, f"{'*' if isinstance(each, nodes.Star) else 'DISTINCT'} can only stand in an aggregate function")
         else:
             args.append(bind(each, block))
     # TRIM(BOTH 'x' FROM s) has the string last, all other forms of TRIM have it first.
     return (args[::-1] if name == "TRIM" and options else args), options
 
 
-def _user_call(tree: exp.Expr, user: UserFunction, arguments: Sequence[exp.Expr], block: Block) -> Rex:
+def _user_call(tree: nodes.Node, user: UserFunction, arguments: Sequence[nodes.Node], block: Block) -> Rex:
     if user.kind == TABLE:
         fail(tree, f"{user.name} is a table function: call it as LATERAL TABLE({user.name}(...)) in FROM")
     if user.kind != SCALAR:
@@ -118,7 +116,7 @@ def _user_call(tree: exp.Expr, user: UserFunction, arguments: Sequence[exp.Expr]
     )
 
 
-def cast_arguments(tree: exp.Expr, user: UserFunction, args: Sequence[Rex]) -> list[Rex]:
+def cast_arguments(tree: nodes.Node, user: UserFunction, args: Sequence[Rex]) -> list[Rex]:
     """The arguments of a user's function in the types that it declares."""
     if user.arguments is None:
         return list(args)
@@ -128,7 +126,7 @@ def cast_arguments(tree: exp.Expr, user: UserFunction, args: Sequence[Rex]) -> l
     return [cast_to(arg, wanted) for arg, wanted in zip(args, user.arguments)]
 
 
-def _refuse_misplaced(tree: exp.Expr, name: str, block: Block) -> None:
+def _refuse_misplaced(tree: nodes.Node, name: str, block: Block) -> None:
     if find_scalar(name) is not None:
         return
     if is_ranking(name):
@@ -158,14 +156,14 @@ def bind_json(tree: Any, block: Block) -> Rex:
         return built_in(tree, "JSON_OBJECT", [bind(each, block) for each in entries], _given(tree, "on_null"))
     if isinstance(tree, nodes.JsonArray):
         return built_in(tree, "JSON_ARRAY", [bind(each, block) for each in tree.expressions], _given(tree, "on_null"))
-    args = [bind(tree.this, block), bind(tree.args["path"], block)]
+    args = [bind(tree.this, block), bind(tree.path, block)]
     if isinstance(tree, nodes.JsonExists):
         return built_in(tree, "JSON_EXISTS", args, _given(tree, "on_error"))
     if isinstance(tree, nodes.JsonQuery):
         return built_in(tree, "JSON_QUERY", args, _given(tree, "returning", "wrapper", "on_empty", "on_error"))
     options = _given(tree, "returning", "on_empty", "on_error")
     for clause in ("empty", "error"):
-        default = tree.args.get(f"{clause}_default")
+        default = getattr(tree, f"{clause}_default")
         if default is not None:
             options[f"default_on_{clause}"] = len(args)
             args.append(bind(default, block))
@@ -173,7 +171,7 @@ def bind_json(tree: Any, block: Block) -> Rex:
 
 
 def _given(tree: Any, *names: str) -> dict[str, Any]:
-    given = {name: tree.args[name] for name in names if tree.args.get(name) is not None}
+    given = {name: value for name in names if (value := getattr(tree, name)) is not None}
     if "returning" in given:
         given["returning"] = given["returning"].data_type
     return given

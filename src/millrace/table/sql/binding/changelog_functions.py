@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millrace.relational.changelogs import OP, from_changelog, to_changelog
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Literal
@@ -19,7 +17,7 @@ CHANGELOGS = ("TO_CHANGELOG", "FROM_CHANGELOG")
 _PARAMETERS = ("INPUT", "OP", "OP_MAPPING", "INVALID_OP_HANDLING")
 
 
-def changelog_plan(call: exp.Anonymous, at: From) -> Rel:
+def changelog_plan(call: nodes.Call, at: From) -> Rel:
     """The plan of a call in FROM."""
     name = call.name.upper()
     names = _PARAMETERS if name == "FROM_CHANGELOG" else _PARAMETERS[:3]
@@ -41,20 +39,20 @@ def changelog_plan(call: exp.Anonymous, at: From) -> Rel:
         return fail(call, str(error))
 
 
-def _column(tree: exp.Expr, name: str) -> str:
+def _column(tree: nodes.Node, name: str) -> str:
     if not isinstance(tree, nodes.Descriptor) or len(tree.expressions) != 1:
         fail(tree, f"the column with the codes of {name} is given as DESCRIPTOR(column)")
     return str(tree.expressions[0].name)
 
 
-def _mapping(tree: exp.Expr, at: From) -> list[tuple[str, str]]:
+def _mapping(tree: nodes.Node, at: From) -> list[tuple[str, str]]:
     if not isinstance(tree, nodes.MapConstructor):
         fail(tree, "op_mapping is given as MAP['from', 'to', ...]")
     texts = [_text(each, at) for each in tree.expressions]
     return list(zip(texts[::2], texts[1::2]))
 
 
-def _text(tree: exp.Expr, at: From) -> str:
+def _text(tree: nodes.Node, at: From) -> str:
     value = fold(bind(tree, at.block(Scope(), "an argument")))
     if not isinstance(value, Literal) or not isinstance(value.value, str):
         fail(tree, "this must be a text that is constant")

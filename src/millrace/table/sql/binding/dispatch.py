@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Literal, Rex
 from millrace.relational.types import BooleanType, NullType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.problems import fail
 
 ExpressionBinder: TypeAlias = "Callable[[Any, Block], Rex]"
 QueryBinder: TypeAlias = "Callable[[Any, Environment, Block | None], Rel]"
 
-_expressions: dict[type[exp.Expr], ExpressionBinder] = {}
-_queries: dict[type[exp.Expr], QueryBinder] = {}
+_expressions: dict[type[nodes.Node], ExpressionBinder] = {}
+_queries: dict[type[nodes.Node], QueryBinder] = {}
 
 
-def binds(*kinds: type[exp.Expr]) -> Callable[[ExpressionBinder], ExpressionBinder]:
+def binds(*kinds: type[nodes.Node]) -> Callable[[ExpressionBinder], ExpressionBinder]:
     """Register the decorated function for these nodes inside of expressions."""
 
     def register(function: ExpressionBinder) -> ExpressionBinder:
@@ -30,7 +29,7 @@ def binds(*kinds: type[exp.Expr]) -> Callable[[ExpressionBinder], ExpressionBind
     return register
 
 
-def binds_query(*kinds: type[exp.Expr]) -> Callable[[QueryBinder], QueryBinder]:
+def binds_query(*kinds: type[nodes.Node]) -> Callable[[QueryBinder], QueryBinder]:
     """Register the decorated function for these kinds of query."""
 
     def register(function: QueryBinder) -> QueryBinder:
@@ -40,7 +39,7 @@ def binds_query(*kinds: type[exp.Expr]) -> Callable[[QueryBinder], QueryBinder]:
     return register
 
 
-def bind(tree: exp.Expr, block: Block) -> Rex:
+def bind(tree: nodes.Node, block: Block) -> Rex:
     """An expression with its types.
 
     :raises SqlValidationError: a name is unknown or an argument has the wrong type.
@@ -55,11 +54,11 @@ def bind(tree: exp.Expr, block: Block) -> Rex:
     return handler(tree, block)
 
 
-def bind_all(trees: Sequence[exp.Expr], block: Block) -> list[Rex]:
+def bind_all(trees: Sequence[nodes.Node], block: Block) -> list[Rex]:
     return [bind(each, block) for each in trees]
 
 
-def bind_condition(tree: exp.Expr, block: Block) -> Rex:
+def bind_condition(tree: nodes.Node, block: Block) -> Rex:
     """An expression that must be a BOOLEAN."""
     found = bind(tree, block)
     if isinstance(found.type, NullType):
@@ -69,7 +68,7 @@ def bind_condition(tree: exp.Expr, block: Block) -> Rex:
     return found
 
 
-def bind_rel(tree: exp.Expr, environment: Environment, outer: Block | None = None) -> Rel:
+def bind_rel(tree: nodes.Node, environment: Environment, outer: Block | None = None) -> Rel:
     """The plan of a query.
 
     :param outer: the query that this one is a subquery of.

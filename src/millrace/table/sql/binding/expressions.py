@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to, common_type, explicit_cast
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import Literal, Rex
@@ -23,17 +21,17 @@ from millrace.table.sql.binding.subqueries import bind_exists, bind_in_query, bi
 
 
 def _operator(name: str) -> Handler:
-    def handle(tree: exp.Expr, block: Block) -> Rex:
+    def handle(tree: nodes.Node, block: Block) -> Rex:
         return built_in(tree, name, [bind(tree.this, block), bind(tree.expression, block)])
 
     return handle
 
 
-def _chain(name: str, kind: type[exp.Expr]) -> Handler:
+def _chain(name: str, kind: type[nodes.Node]) -> Handler:
     """``a AND b AND c`` as one call: conditions that programs write have hundreds of parts."""
 
-    def handle(tree: exp.Expr, block: Block) -> Rex:
-        parts: list[exp.Expr] = []
+    def handle(tree: nodes.Node, block: Block) -> Rex:
+        parts: list[nodes.Node] = []
         left = tree
         while isinstance(left, kind):
             parts.append(left.expression)
@@ -46,26 +44,26 @@ def _chain(name: str, kind: type[exp.Expr]) -> Handler:
 def _comparison(name: str) -> Handler:
     plain = _operator(name)
 
-    def handle(tree: exp.Expr, block: Block) -> Rex:
-        if isinstance(tree.expression, (exp.All, exp.Any)):
+    def handle(tree: nodes.Node, block: Block) -> Rex:
+        if isinstance(tree.expression, (nodes.All, nodes.Any)):
             return bind_quantified(tree, name, block, bind(tree.this, block))
         return plain(tree, block)
 
     return handle
 
 
-@binds(exp.Column)
-def _column(tree: exp.Column, block: Block) -> Rex:
-    if isinstance(tree.this, exp.Star):
+@binds(nodes.Column)
+def _column(tree: nodes.Column, block: Block) -> Rex:
+    if isinstance(tree.this, nodes.Star):
         fail(tree, "* can only stand alone in a SELECT list, or in COUNT(*)")
     return resolve(tree, [part.name for part in nodes.column_parts(tree)], block)
 
 
-@binds(exp.Dot)
-def _dot(tree: exp.Dot, block: Block) -> Rex:
-    if isinstance(tree.expression, exp.Anonymous):
+@binds(nodes.Dot)
+def _dot(tree: nodes.Dot, block: Block) -> Rex:
+    if isinstance(tree.expression, nodes.Call):
         return bind_call(tree, block)
-    if isinstance(tree.expression, exp.Star):
+    if isinstance(tree.expression, nodes.Star):
         fail(tree, ".* can only stand in a SELECT list")
     parts = _dotted(tree)
     if parts is not None:
@@ -73,24 +71,24 @@ def _dot(tree: exp.Dot, block: Block) -> Rex:
     return access(tree, bind(tree.this, block), [tree.expression.name])
 
 
-def _dotted(tree: exp.Expr) -> list[str] | None:
+def _dotted(tree: nodes.Node) -> list[str] | None:
     """The names of ``a.b.c.d.e``; None where the front is no name."""
-    if isinstance(tree, exp.Column):
+    if isinstance(tree, nodes.Column):
         return [part.name for part in nodes.column_parts(tree)]
-    if isinstance(tree, exp.Dot) and isinstance(tree.expression, exp.Identifier):
+    if isinstance(tree, nodes.Dot) and isinstance(tree.expression, nodes.Identifier):
         front = _dotted(tree.this)
         return None if front is None else [*front, tree.expression.name]
     return None
 
 
-@binds(exp.Literal)
-def _literal(tree: exp.Literal, block: Block) -> Rex:
+@binds(nodes.Literal)
+def _literal(tree: nodes.Literal, block: Block) -> Rex:
     return literals.text(tree.this) if tree.is_string else literals.number(tree, tree.this)
 
 
-@binds(exp.Neg)
-def _negate(tree: exp.Neg, block: Block) -> Rex:
-    if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+@binds(nodes.Neg)
+def _negate(tree: nodes.Neg, block: Block) -> Rex:
+    if isinstance(tree.this, nodes.Literal) and not tree.this.is_string:
         return literals.number(tree, "-" + tree.this.this)
     if isinstance(tree.this, nodes.IntervalLiteral):
         positive = bind(tree.this, block)
@@ -99,46 +97,46 @@ def _negate(tree: exp.Neg, block: Block) -> Rex:
     return built_in(tree, "-", [bind(tree.this, block)])
 
 
-@binds(exp.Not)
-def _not(tree: exp.Not, block: Block) -> Rex:
+@binds(nodes.Not)
+def _not(tree: nodes.Not, block: Block) -> Rex:
     inner = tree.this
-    while isinstance(inner, exp.Paren):
+    while isinstance(inner, nodes.Paren):
         inner = inner.this
-    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+    if isinstance(inner, nodes.In) and inner.query is not None:
         return bind_in_query(inner, _operands(inner, block), block, negated=True)
-    if isinstance(inner, exp.Exists):
+    if isinstance(inner, nodes.Exists):
         return bind_exists(inner, block, negated=True)
-    if isinstance(inner, exp.Is):
+    if isinstance(inner, nodes.Is):
         return built_in(inner, f"IS NOT {_is_what(inner)}", [bind(inner.this, block)])
     return built_in(tree, "NOT", [bind(tree.this, block)])
 
 
-def _is_what(tree: exp.Is) -> str:
+def _is_what(tree: nodes.Is) -> str:
     what = tree.expression
-    if isinstance(what, exp.Null):
+    if isinstance(what, nodes.Null):
         return "NULL"
-    if isinstance(what, exp.Boolean):
+    if isinstance(what, nodes.Boolean):
         return "TRUE" if what.this else "FALSE"
     return str(what.name).upper()
 
 
-@binds(exp.Between)
-def _between(tree: exp.Between, block: Block) -> Rex:
-    value, low, high = (bind(tree.args[name], block) for name in ("this", "low", "high"))
+@binds(nodes.Between)
+def _between(tree: nodes.Between, block: Block) -> Rex:
+    value, low, high = bind_all((tree.this, tree.low, tree.high), block)
 
     def within(a: Rex, b: Rex) -> Rex:
         return built_in(tree, "AND", [built_in(tree, ">=", [value, a]), built_in(tree, "<=", [value, b])])
 
-    if tree.args.get("symmetric"):
+    if tree.symmetric:
         return built_in(tree, "OR", [within(low, high), within(high, low)])
     return within(low, high)
 
 
-@binds(exp.In)
-def _in(tree: exp.In, block: Block) -> Rex:
-    if tree.args.get("query") is not None:
+@binds(nodes.In)
+def _in(tree: nodes.In, block: Block) -> Rex:
+    if tree.query is not None:
         return bind_in_query(tree, _operands(tree, block), block, negated=False)
-    if isinstance(tree.this, exp.Tuple):
+    if isinstance(tree.this, nodes.Tuple):
         return _rows_in(tree, block)
     value = bind(tree.this, block)
     items = bind_all(tree.expressions, block)
@@ -149,11 +147,11 @@ def _in(tree: exp.In, block: Block) -> Rex:
     return built_in(tree, "IN", [cast_to(each, wanted) for each in (value, *items)])
 
 
-def _rows_in(tree: exp.In, block: Block) -> Rex:
+def _rows_in(tree: nodes.In, block: Block) -> Rex:
     values = bind_all(tree.this.expressions, block)
     found: Rex | None = None
     for item in tree.expressions:
-        parts = bind_all(item.expressions, block) if isinstance(item, exp.Tuple) else [bind(item, block)]
+        parts = bind_all(item.expressions, block) if isinstance(item, nodes.Tuple) else [bind(item, block)]
         if len(parts) != len(values):
             fail(item, f"a row of {len(values)} values is compared with one of {len(parts)}")
         equal = _all_equal(tree, values, parts)
@@ -162,14 +160,14 @@ def _rows_in(tree: exp.In, block: Block) -> Rex:
     return found
 
 
-def _all_equal(tree: exp.Expr, left: Sequence[Rex], right: Sequence[Rex]) -> Rex:
+def _all_equal(tree: nodes.Node, left: Sequence[Rex], right: Sequence[Rex]) -> Rex:
     equal = [built_in(tree, "=", pair) for pair in zip(left, right)]
     return equal[0] if len(equal) == 1 else built_in(tree, "AND", equal)
 
 
-@binds(exp.EQ)
-def _equal(tree: exp.EQ, block: Block) -> Rex:
-    if isinstance(tree.this, exp.Tuple) and isinstance(tree.expression, exp.Tuple):
+@binds(nodes.EQ)
+def _equal(tree: nodes.EQ, block: Block) -> Rex:
+    if isinstance(tree.this, nodes.Tuple) and isinstance(tree.expression, nodes.Tuple):
         left, right = bind_all(tree.this.expressions, block), bind_all(tree.expression.expressions, block)
         if len(left) != len(right):
             fail(tree, f"a row of {len(left)} values is compared with one of {len(right)}")
@@ -177,79 +175,79 @@ def _equal(tree: exp.EQ, block: Block) -> Rex:
     return _comparison("=")(tree, block)
 
 
-def _operands(tree: exp.In, block: Block) -> list[Rex]:
+def _operands(tree: nodes.In, block: Block) -> list[Rex]:
     left = tree.this
-    return bind_all(left.expressions if isinstance(left, exp.Tuple) else [left], block)
+    return bind_all(left.expressions if isinstance(left, nodes.Tuple) else [left], block)
 
 
-@binds(exp.Escape)
-def _escape(tree: exp.Escape, block: Block) -> Rex:
+@binds(nodes.Escape)
+def _escape(tree: nodes.Escape, block: Block) -> Rex:
     inner = tree.this
-    name = "LIKE" if isinstance(inner, exp.Like) else "SIMILAR TO"
+    name = "LIKE" if isinstance(inner, nodes.Like) else "SIMILAR TO"
     return built_in(tree, name, bind_all([inner.this, inner.expression, tree.expression], block))
 
 
-@binds(exp.Case)
-def _case(tree: exp.Case, block: Block) -> Rex:
+@binds(nodes.Case)
+def _case(tree: nodes.Case, block: Block) -> Rex:
     subject = None if tree.this is None else bind(tree.this, block)
     args: list[Rex] = []
-    for branch in tree.args["ifs"]:
+    for branch in tree.ifs:
         if subject is None:
             args.append(bind_condition(branch.this, block.named("WHEN")))
         else:
             args.append(built_in(branch, "=", [subject, bind(branch.this, block)]))
-        args.append(bind(branch.args["true"], block))
-    default = tree.args.get("default")
+        args.append(bind(branch.true, block))
+    default = tree.default
     args.append(Literal(NullType(), None) if default is None else bind(default, block))
     return built_in(tree, "CASE", args)
 
 
-@binds(exp.Cast, exp.TryCast)
-def _cast(tree: exp.Cast, block: Block) -> Rex:
-    value, wanted = bind(tree.this, block), tree.args["to"].data_type
+@binds(nodes.Cast, nodes.TryCast)
+def _cast(tree: nodes.Cast, block: Block) -> Rex:
+    value, wanted = bind(tree.this, block), tree.to.data_type
     if isinstance(value, Literal) and value.value is None:
         return Literal(wanted.nullable(), None)
     try:
         # It stays also where the type is the same, since it ends a time attribute.
-        return explicit_cast(value, wanted, isinstance(tree, exp.TryCast))
+        return explicit_cast(value, wanted, isinstance(tree, nodes.TryCast))
     except SignatureError as error:
         fail(tree, str(error))
 
 
 @binds(nodes.IsJson)
 def _is_json(tree: Any, block: Block) -> Rex:
-    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"kind": tree.args.get("kind") or "VALUE"})
+    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"kind": tree.kind or "VALUE"})
 
 
-_PLAIN: dict[type[exp.Expr], Handler] = {
-    exp.HexString: lambda tree, block: literals.binary(tree, tree.this),
-    exp.Null: lambda tree, block: Literal(NullType(), None),
-    exp.Boolean: lambda tree, block: Literal(BooleanType(False), bool(tree.this)),
-    nodes.TypedLiteral: lambda tree, block: literals.typed(tree, tree.args["kind"], tree.this),
+_PLAIN: dict[type[nodes.Node], Handler] = {
+    nodes.HexString: lambda tree, block: literals.binary(tree, tree.this),
+    nodes.Null: lambda tree, block: Literal(NullType(), None),
+    nodes.Boolean: lambda tree, block: Literal(BooleanType(False), bool(tree.this)),
+    nodes.TypedLiteral: lambda tree, block: literals.typed(tree, tree.kind, tree.this),
     nodes.IntervalLiteral: lambda tree, block: literals.interval(tree.data_type, tree.value),
-    exp.Paren: lambda tree, block: bind(tree.this, block),
-    exp.Add: _operator("+"),
-    exp.Sub: _operator("-"),
-    exp.Mul: _operator("*"),
-    exp.Div: _operator("/"),
-    exp.Mod: _operator("%"),
-    exp.DPipe: _operator("||"),
-    exp.NEQ: _comparison("<>"),
-    exp.LT: _comparison("<"),
-    exp.LTE: _comparison("<="),
-    exp.GT: _comparison(">"),
-    exp.GTE: _comparison(">="),
-    exp.NullSafeEQ: _operator("IS NOT DISTINCT FROM"),
-    exp.NullSafeNEQ: _operator("IS DISTINCT FROM"),
-    exp.And: _chain("AND", exp.And),
-    exp.Or: _chain("OR", exp.Or),
-    exp.Is: lambda tree, block: built_in(tree, f"IS {_is_what(tree)}", [bind(tree.this, block)]),
-    exp.Like: _operator("LIKE"),
-    exp.SimilarTo: _operator("SIMILAR TO"),
-    exp.Tuple: lambda tree, block: built_in(tree, "ROW", bind_all(tree.expressions, block)),
-    exp.Array: lambda tree, block: built_in(tree, "ARRAY", bind_all(tree.expressions, block)),
+    nodes.Paren: lambda tree, block: bind(tree.this, block),
+    nodes.Add: _operator("+"),
+    nodes.Sub: _operator("-"),
+    nodes.Mul: _operator("*"),
+    nodes.Div: _operator("/"),
+    nodes.Mod: _operator("%"),
+    nodes.DPipe: _operator("||"),
+    nodes.NEQ: _comparison("<>"),
+    nodes.LT: _comparison("<"),
+    nodes.LTE: _comparison("<="),
+    nodes.GT: _comparison(">"),
+    nodes.GTE: _comparison(">="),
+    nodes.NullSafeEQ: _operator("IS NOT DISTINCT FROM"),
+    nodes.NullSafeNEQ: _operator("IS DISTINCT FROM"),
+    nodes.And: _chain("AND", nodes.And),
+    nodes.Or: _chain("OR", nodes.Or),
+    nodes.Is: lambda tree, block: built_in(tree, f"IS {_is_what(tree)}", [bind(tree.this, block)]),
+    nodes.Like: _operator("LIKE"),
+    nodes.SimilarTo: _operator("SIMILAR TO"),
+    nodes.Tuple: lambda tree, block: built_in(tree, "ROW", bind_all(tree.expressions, block)),
+    nodes.Array: lambda tree, block: built_in(tree, "ARRAY", bind_all(tree.expressions, block)),
     nodes.MapConstructor: lambda tree, block: built_in(tree, "MAP", bind_all(tree.expressions, block)),
-    exp.Bracket: lambda tree, block: built_in(tree, "ITEM", bind_all([tree.this, tree.expressions[0]], block)),
+    nodes.Bracket: lambda tree, block: built_in(tree, "ITEM", bind_all([tree.this, tree.expressions[0]], block)),
 }
 for _kind, _handler in _PLAIN.items():
     binds(_kind)(_handler)

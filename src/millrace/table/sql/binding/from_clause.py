@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Field, Project, Rel, Values
 from millrace.relational.rex import Ref
 from millrace.table.sql import nodes
@@ -46,10 +44,10 @@ NOTHING = Source(Values((), ((),)), Scope())
 """One row without columns: what a query without FROM reads."""
 
 RelationBinder: TypeAlias = Callable[[Any, From], Source]
-_relations: dict[type[exp.Expr], RelationBinder] = {}
+_relations: dict[type[nodes.Node], RelationBinder] = {}
 
 
-def binds_relation(*kinds: type[exp.Expr]) -> Callable[[RelationBinder], RelationBinder]:
+def binds_relation(*kinds: type[nodes.Node]) -> Callable[[RelationBinder], RelationBinder]:
     """Register the decorated function for these items of FROM."""
 
     def register(function: RelationBinder) -> RelationBinder:
@@ -59,7 +57,7 @@ def binds_relation(*kinds: type[exp.Expr]) -> Callable[[RelationBinder], Relatio
     return register
 
 
-def bind_relation(tree: exp.Expr, at: From) -> Source:
+def bind_relation(tree: nodes.Node, at: From) -> Source:
     """One item of FROM."""
     handler = _relations.get(type(tree))
     if handler is None:
@@ -67,10 +65,10 @@ def bind_relation(tree: exp.Expr, at: From) -> Source:
     return handler(tree, at)
 
 
-@binds_relation(exp.Table)
-def _table(tree: exp.Table, at: From) -> Source:
+@binds_relation(nodes.Table)
+def _table(tree: nodes.Table, at: From) -> Source:
     path = nodes.table_path(tree)
-    if tree.args.get("version") is not None:
+    if tree.version is not None:
         fail(
             tree,
             "FOR SYSTEM_TIME AS OF stands on the right side of a JOIN; reading a table as of a constant time is not "
@@ -83,8 +81,8 @@ def _table(tree: exp.Table, at: From) -> Source:
     return aliased(tree, Source(plan, scope_of(info.path[-1], plan.schema, info.path)))
 
 
-@binds_relation(exp.Subquery)
-def _subquery(tree: exp.Subquery, at: From) -> Source:
+@binds_relation(nodes.Subquery)
+def _subquery(tree: nodes.Subquery, at: From) -> Source:
     plan = bind_rel(tree, at.environment, at.outer)
     return aliased(tree, Source(plan, scope_of(None, plan.schema)))
 
@@ -94,13 +92,13 @@ def _match_recognize(tree: nodes.MatchRecognize, at: From) -> Source:
     fail(tree, "MATCH_RECOGNIZE is not supported yet: use LAG and LEAD over a window, or a KeyedProcessFunction")
 
 
-def aliased(tree: exp.Expr, source: Source) -> Source:
+def aliased(tree: nodes.Node, source: Source) -> Source:
     """With the alias of this item and its names for the columns."""
-    alias = tree.args.get("alias")
+    alias = tree.alias
     if alias is None:
         return source
     columns = source.plan.schema
-    names = [each.name for each in alias.args.get("columns") or []]
+    names = [each.name for each in alias.columns or []]
     if names and len(names) != len(columns):
         fail(alias, f"{len(names)} names for {len(columns)} columns ({', '.join(each.name for each in columns)})")
     if names:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millrace.relational.functions.aggregates import aggregate_names as _registered
 from millrace.relational.functions.aggregates import find_aggregate
 from millrace.table.sql import nodes
@@ -35,13 +33,13 @@ def window_property(name: str) -> tuple[str, str] | None:
     return (kind, what) if kind in GROUP_WINDOWS and what in WINDOW_PROPERTIES else None
 
 
-def core(tree: exp.Expr) -> exp.Expr:
+def core(tree: nodes.Node) -> nodes.Node:
     """The call inside of FILTER, WITHIN GROUP and IGNORE NULLS."""
-    while isinstance(tree, (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
+    while isinstance(tree, (nodes.Filter, nodes.WithinGroup, nodes.IgnoreNulls, nodes.RespectNulls)):
         tree = tree.this
     return tree
 
 
-def call_name(tree: exp.Expr) -> str:
+def call_name(tree: nodes.Node) -> str:
     """The name of a plain call in upper case, empty for anything else."""
-    return tree.name.upper() if isinstance(tree, exp.Anonymous) else ""
+    return tree.name.upper() if isinstance(tree, nodes.Call) else ""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from millrace.relational.nodes import PROCTIME, Field, Schema, WindowSpec
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.types import DataType, LocalZonedTimestampType, TimestampType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.function_names import GROUP_WINDOWS, call_name
@@ -30,11 +29,11 @@ class GroupWindow:
     time: Ref
 
 
-def is_group_window(tree: exp.Expr) -> bool:
+def is_group_window(tree: nodes.Node) -> bool:
     return call_name(tree) in GROUP_WINDOWS
 
 
-def bind_group_window(tree: exp.Expr, block: Block) -> GroupWindow:
+def bind_group_window(tree: nodes.Node, block: Block) -> GroupWindow:
     """``TUMBLE(ts, INTERVAL '10' MINUTE)`` and its like."""
     kind = call_name(tree)
     arguments = tree.expressions
@@ -52,7 +51,7 @@ def bind_group_window(tree: exp.Expr, block: Block) -> GroupWindow:
     return GroupWindow(WindowSpec(kind, times[0]), time)
 
 
-def _check_time(tree: exp.Expr, kind: str, time: Rex, block: Block) -> None:
+def _check_time(tree: nodes.Node, kind: str, time: Rex, block: Block) -> None:
     attribute = isinstance(time, Ref) and block.scope.fields[time.index].time is not None
     if block.environment.resolver.streaming and not attribute:
         fail(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Aggregate, Field, Project, Rel, Schema, WindowAggregate
 from millrace.relational.rex import AggCall, Literal, Ref, Rex, rewrite
 from millrace.relational.rules.subqueries import unnest
 from millrace.relational.rules.window_aggregate import window_aggregate
 from millrace.relational.types import BigIntType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.aggregates import bind_aggregate, is_aggregate_call
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import call_arguments
@@ -43,12 +42,12 @@ class Grouped:
         """what is computed after it, of keys"""
         self.block = replace(base, intercept=self._intercept, expose=self._key, place="a grouped query")
 
-    def column(self, expression: Rex, tree: exp.Expr) -> Rex:
+    def column(self, expression: Rex, tree: nodes.Node) -> Rex:
         """A column of FROM (of ``*``) as it is after grouping."""
         return self._key(expression, tree)
 
-    def _intercept(self, tree: exp.Expr) -> Rex | None:
-        if isinstance(tree, exp.Window):
+    def _intercept(self, tree: nodes.Node) -> Rex | None:
+        if isinstance(tree, nodes.Window):
             return self._overs.add(tree, self.block)
         name = call_name(tree)
         if name in GROUPINGS:
@@ -68,13 +67,13 @@ class Grouped:
             return len(self._calls) - 1
         return self._calls.index(call)
 
-    def _key(self, expression: Rex, tree: exp.Expr) -> Rex:
+    def _key(self, expression: Rex, tree: nodes.Node) -> Rex:
         def part(each: Rex) -> Rex | None:
             if each in self._keys.expressions:
                 return self._ref(self._keys.expressions.index(each))
             if isinstance(each, Ref):
                 name = self._rows.scope.fields[each.index].name
-                where = next((part for part in tree.find_all(exp.Column) if part.name == name), tree)
+                where = next((part for part in tree.find_all(nodes.Column) if part.name == name), tree)
                 hint = "; GROUP BY takes expressions, no positions" if self._by_position() else ""
                 fail(where, f"column '{name}' is neither in GROUP BY nor in an aggregate function{hint}")
             return None
@@ -88,7 +87,7 @@ class Grouped:
         key = self._keys.expressions[position]
         return Ref(key.type if self._keys.always(position) else key.type.nullable(), position)
 
-    def _grouping(self, tree: exp.Expr, name: str) -> Rex:
+    def _grouping(self, tree: nodes.Node, name: str) -> Rex:
         keys = bind_all(call_arguments(tree), self._rows.at(name))
         for key, written in zip(keys, call_arguments(tree)):
             if key not in self._keys.expressions:
@@ -100,11 +99,11 @@ class Grouped:
         call = AggCall("GROUP_ID" if name == "GROUP_ID" else "GROUPING", tuple(keys), BigIntType(False))
         return Ref(call.type, _AGGREGATES + self._place(call))
 
-    def _property(self, tree: exp.Expr, name: str) -> Rex:
+    def _property(self, tree: nodes.Node, name: str) -> Rex:
         window = self._keys.window
         assert window is not None
         kind, what = name.split("_")
-        same = exp.Anonymous(this=kind, expressions=[each.copy() for each in tree.expressions])
+        same = nodes.Call(this=kind, expressions=tree.expressions)
         if kind != window.spec.kind or bind_group_window(same, self._rows) != window:
             fail(tree, f"{name} must repeat the arguments of the window in GROUP BY")
         if what not in self._properties:
@@ -179,35 +178,35 @@ def _names(expressions: list[Rex], columns: Schema) -> Schema:
     )
 
 
-def has_aggregate(tree: exp.Expr | None, block: Block) -> bool:
+def has_aggregate(tree: nodes.Node | None, block: Block) -> bool:
     """Whether there are aggregates in this part of a query, subqueries and OVER calls themselves aside."""
     return tree is not None and _search(tree, block, windows=False)
 
 
-def _has_aggregate(tree: exp.Expr, block: Block) -> bool:
+def _has_aggregate(tree: nodes.Node, block: Block) -> bool:
     return _search(tree, block, windows=True)
 
 
-def _search(tree: exp.Expr, block: Block, windows: bool) -> bool:
+def _search(tree: nodes.Node, block: Block, windows: bool) -> bool:
     """``windows``: whether an OVER call counts, too."""
-    waiting = [tree]
+    waiting: list[nodes.Node] = [tree]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, exp.Query):
+        if isinstance(part, nodes.Query):
             continue
-        if isinstance(part, exp.Window):
+        if isinstance(part, nodes.Window):
             if windows:
                 return True
-            inside = [*_arguments(part.this), *(part.args.get("partition_by") or []), part.args.get("order")]
+            inside = [*_arguments(part.this), *(part.partition_by or []), part.order]
             waiting += [each for each in inside if each is not None]
             continue
         name = call_name(part)
         if name in GROUPINGS or window_property(name) is not None or is_aggregate_call(part, block):
             return True
-        waiting += part.iter_expressions()
+        waiting += part.children()
     return False
 
 
-def _arguments(tree: exp.Expr) -> list[exp.Expr]:
+def _arguments(tree: nodes.Node) -> list[nodes.Node]:
     """What the call in front of OVER contains."""
-    return list(core(tree).iter_expressions())
+    return list(core(tree).children())

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from sqlglot import exp
-
 from millrace.relational.rex import Rex
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.group_windows import GroupWindow, bind_group_window, is_group_window
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.errors import SqlValidationError
 
-_Set = tuple[exp.Expr, ...]
+_Set = tuple[nodes.Node, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Keys:
         return (not self.expressions and self.window is None) or (self.sets is not None and () in self.sets)
 
 
-def bind_keys(group: exp.Group | None, block: Block, aliases: Sequence[str]) -> Keys:
+def bind_keys(group: nodes.Group | None, block: Block, aliases: Sequence[str]) -> Keys:
     """The keys of a GROUP BY.
 
     :param aliases: names that the SELECT list gives, for the error of those who group by one.
@@ -54,15 +53,15 @@ def bind_keys(group: exp.Group | None, block: Block, aliases: Sequence[str]) -> 
         tuple(dict.fromkeys(_position(each, block, keys, aliases) for part in combination for each in part))
         for combination in product(*choices)
     ]
-    plain = not any(isinstance(item, (exp.GroupingSets, exp.Rollup, exp.Cube)) for item in items)
+    plain = not any(isinstance(item, (nodes.GroupingSets, nodes.Rollup, nodes.Cube)) for item in items)
     return Keys(tuple(keys), None if plain else tuple(tuple(sorted(each)) for each in sets), window)
 
 
-def _position(tree: exp.Expr, block: Block, keys: list[Rex], aliases: Sequence[str]) -> int:
+def _position(tree: nodes.Node, block: Block, keys: list[Rex], aliases: Sequence[str]) -> int:
     try:
         key = bind(tree, block)
     except SqlValidationError as error:
-        unknown = isinstance(tree, exp.Column) and not tree.table and not block.scope.find(tree.name)
+        unknown = isinstance(tree, nodes.Column) and not tree.table and not block.scope.find(tree.name)
         if unknown and tree.name in aliases:
             fail(tree, f"'{tree.name}' is a name of the SELECT list: GROUP BY must repeat the expression")
         raise error
@@ -71,20 +70,20 @@ def _position(tree: exp.Expr, block: Block, keys: list[Rex], aliases: Sequence[s
     return keys.index(key)
 
 
-def _sets_of(item: exp.Expr) -> list[_Set]:
-    if isinstance(item, exp.GroupingSets):
+def _sets_of(item: nodes.Node) -> list[_Set]:
+    if isinstance(item, nodes.GroupingSets):
         return [each for part in item.expressions for each in _sets_of(part)]
-    if isinstance(item, exp.Rollup):
+    if isinstance(item, nodes.Rollup):
         parts = [_columns(part) for part in item.expressions]
         return [_joined(parts[:length]) for length in range(len(parts), -1, -1)]
-    if isinstance(item, exp.Cube):
+    if isinstance(item, nodes.Cube):
         parts = [_columns(part) for part in item.expressions]
         return [_joined(each) for size in range(len(parts), -1, -1) for each in combinations(parts, size)]
     return [_columns(item)]
 
 
-def _columns(item: exp.Expr) -> _Set:
-    return tuple(item.expressions) if isinstance(item, exp.Tuple) else (item,)
+def _columns(item: nodes.Node) -> _Set:
+    return tuple(item.expressions) if isinstance(item, nodes.Tuple) else (item,)
 
 
 def _joined(parts: Iterable[_Set]) -> _Set:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from millrace.common.config_values import to_duration
 from millrace.relational.nodes import Hinted, Rel
 from millrace.table.sql import nodes
@@ -25,10 +23,10 @@ _LOOKUP = ("table", "async", "output-mode", "capacity", "timeout", "retry-predic
 _NAMED = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "MULTI_JOIN")
 
 
-def table_options(tree: exp.Table) -> dict[str, str]:
+def table_options(tree: nodes.Table) -> dict[str, str]:
     """What ``t /*+ OPTIONS('key' = 'value') */`` overrides."""
     options: dict[str, str] = {}
-    for hint in tree.args.get("hints") or []:
+    for hint in tree.hints or []:
         for call in hint.expressions:
             if call.name != "OPTIONS":
                 fail(call, f"a table takes the hint OPTIONS only; {call.name} belongs behind SELECT")
@@ -48,9 +46,9 @@ QueryHints = tuple[tuple[str, tuple[Any, ...]], ...]
 """Names with their arguments: ``(key, value)`` pairs, or names of tables."""
 
 
-def query_hints(tree: exp.Select) -> QueryHints:
+def query_hints(tree: nodes.Select) -> QueryHints:
     """The hints behind SELECT."""
-    hint = tree.args.get("hint")
+    hint = tree.hint
     return () if hint is None else tuple(_hint(call) for call in hint.expressions)
 
 
@@ -89,7 +87,7 @@ def _check_lookup(call: nodes.HintCall, pairs: dict[str, str]) -> None:
         fail(call, f"the hint LOOKUP names its table: LOOKUP({_USAGE['LOOKUP']})")
 
 
-def check_names(tree: exp.Select, names: Sequence[str]) -> None:
+def check_names(tree: nodes.Select, names: Sequence[str]) -> None:
     """Refuse hints that name no table of the query."""
     for name, args in query_hints(tree):
         if name == "LOOKUP":
@@ -98,7 +96,7 @@ def check_names(tree: exp.Select, names: Sequence[str]) -> None:
             wanted = [arg[0] if isinstance(arg, tuple) else arg for arg in args]
         for each in wanted:
             if each not in names:
-                fail(tree.args["hint"], f"hint {name}: there is no table '{each}' in FROM{did_you_mean(each, names)}")
+                fail(tree.hint, f"hint {name}: there is no table '{each}' in FROM{did_you_mean(each, names)}")
 
 
 def input_hinted(plan: Rel, hints: QueryHints, name: str | None) -> Rel:
@@ -113,10 +111,9 @@ def input_hinted(plan: Rel, hints: QueryHints, name: str | None) -> Rel:
     return Hinted(plan, tuple(about)) if about else plan
 
 
-def lookup_options(tree: exp.Expr, table: str) -> tuple[tuple[str, str], ...]:
+def lookup_options(hints: QueryHints, table: str) -> tuple[tuple[str, str], ...]:
     """The LOOKUP hint of the query around a join for this table, given by name or alias."""
-    select = tree.find_ancestor(exp.Select)
-    for name, pairs in () if select is None else query_hints(select):
+    for name, pairs in hints:
         options = dict(pairs) if name == "LOOKUP" else {}
         if options.get("table") == table:
             return tuple((key, value) for key, value in options.items() if key != "table")

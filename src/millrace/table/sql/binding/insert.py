@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Project, Rel, Sink
 from millrace.relational.rex import Literal, Ref, Rex
 from millrace.relational.types import DataType, NullType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.constants import fold
 from millrace.table.sql.binding.dispatch import bind, bind_rel
@@ -44,7 +43,7 @@ def insert_plan(
     columns: Sequence[str] | None = None,
     static: Mapping[str, Literal] | None = None,
     overwrite: bool = False,
-    tree: exp.Expr | None = None,
+    tree: nodes.Node | None = None,
 ) -> Sink:
     """The rows of a plan written to a table, cast to its types; columns that are not named are NULL."""
     static = static or {}
@@ -74,7 +73,11 @@ def insert_plan(
 
 
 def _check_column(
-    where: exp.Expr | Name | None, name: str, table: Mapping[str, Field], sink: SinkInfo, static: Mapping[str, Literal]
+    where: nodes.Node | Name | None,
+    name: str,
+    table: Mapping[str, Field],
+    sink: SinkInfo,
+    static: Mapping[str, Literal],
 ) -> None:
     if name in sink.not_written:
         fail(where, f"column '{name}' of '{sink.path[-1]}' is computed or virtual: it cannot be written")
@@ -84,7 +87,7 @@ def _check_column(
         fail(where, f"column '{name}' has its value from PARTITION already")
 
 
-def _cast(tree: exp.Expr | None, expression: Rex, column: Field, sink: SinkInfo) -> Rex:
+def _cast(tree: nodes.Node | None, expression: Rex, column: Field, sink: SinkInfo) -> Rex:
     if isinstance(expression, Literal) and expression.value is None and not column.type.is_nullable:
         fail(tree, f"column '{column.name}' of '{sink.path[-1]}' is NOT NULL and must get a value")
     if not fits(expression.type, column.type):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import datetime
 
-from sqlglot import exp
-
 from millrace.relational.rex import Literal, Rex
 from millrace.relational.types import DayTimeIntervalType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.problems import fail
 
 
-def milliseconds(tree: exp.Expr, block: Block) -> int:
+def milliseconds(tree: nodes.Node, block: Block) -> int:
     """The length of ``INTERVAL '10' MINUTE``."""
     found = span_of(bind(tree, block))
     if found is None:

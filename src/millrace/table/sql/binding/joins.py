@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Filter, Join, Rel
 from millrace.relational.rex import TRUE, Ref, Rex, Subquery, conjunction, shift, walk
@@ -24,10 +22,10 @@ from millrace.table.sql.binding.scopes import Scope, beside
 from millrace.table.sql.binding.temporal import bind_temporal, is_temporal
 
 
-def bind_from(first: exp.Expr, joins: Sequence[exp.Join], at: From) -> Source:
+def bind_from(first: nodes.Node, joins: Sequence[nodes.Join], at: From) -> Source:
     """An item of FROM and all that is joined to it."""
     if is_lateral(first):
-        source = bind_lateral(exp.Join(this=first, kind="CROSS"), replace(at, left=NOTHING))
+        source = bind_lateral(nodes.Join(this=first, kind="CROSS"), replace(at, left=NOTHING))
     else:
         source = bind_relation(first, at)
     for join in joins:
@@ -37,15 +35,15 @@ def bind_from(first: exp.Expr, joins: Sequence[exp.Join], at: From) -> Source:
 
 @binds_relation(nodes.Joined)
 def _joined(tree: nodes.Joined, at: From) -> Source:
-    return bind_from(tree.this, tree.args["joins"], at)
+    return bind_from(tree.this, tree.joins, at)
 
 
-def join_kind(tree: exp.Join) -> str:
+def join_kind(tree: nodes.Join) -> str:
     """INNER, LEFT, RIGHT or FULL."""
-    return str(tree.args.get("side") or "INNER").upper()
+    return str(tree.side or "INNER").upper()
 
 
-def _join(tree: exp.Join, left: Source, at: From) -> Source:
+def _join(tree: nodes.Join, left: Source, at: From) -> Source:
     at = replace(at, left=left)
     if is_lateral(tree.this):
         return bind_lateral(tree, at)
@@ -58,7 +56,7 @@ def _join(tree: exp.Join, left: Source, at: From) -> Source:
     scope = beside(left.scope, right.scope)
     left, right = _hinted(left, at), _hinted(right, at)
     if names is None:
-        on = tree.args.get("on")
+        on = tree.on
         condition = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
         if on is None and kind != "INNER":
             fail(tree, f"a {kind} JOIN needs ON or USING")
@@ -76,12 +74,12 @@ def _hinted(source: Source, at: From) -> Source:
     return Source(input_hinted(source.plan, at.hints, relations[0].name), source.scope)
 
 
-def _joined_source(tree: exp.Join, left: Rel, right: Rel, kind: str, condition: Rex, scope: Scope) -> Source:
+def _joined_source(tree: nodes.Join, left: Rel, right: Rel, kind: str, condition: Rex, scope: Scope) -> Source:
     plan = make_join(tree, left, right, kind, condition)
     return Source(plan, scope.over(plan.schema))
 
 
-def make_join(tree: exp.Expr, left: Rel, right: Rel, kind: str, condition: Rex) -> Rel:
+def make_join(tree: nodes.Node, left: Rel, right: Rel, kind: str, condition: Rex) -> Rel:
     """A join of the kind that its condition makes it: of windows, of intervals of time, or a regular one."""
     if any(isinstance(part, Subquery) for part in walk(condition)):
         if kind != "INNER":
@@ -90,25 +88,25 @@ def make_join(tree: exp.Expr, left: Rel, right: Rel, kind: str, condition: Rex) 
     return interval_join(window_join(Join(left, right, kind, condition)))
 
 
-def _check_names(tree: exp.Join, left: Scope, right: Scope) -> None:
+def _check_names(tree: nodes.Join, left: Scope, right: Scope) -> None:
     taken = {each.name for each in left.relations if each.name}
     for each in right.relations:
         if each.name in taken:
             fail(tree.this, f"two items of FROM are called '{each.name}': give one an alias with AS")
 
 
-def _common_names(tree: exp.Join, left: Scope, right: Scope) -> list[str] | None:
+def _common_names(tree: nodes.Join, left: Scope, right: Scope) -> list[str] | None:
     """The columns of USING or NATURAL; None without these."""
-    if tree.args.get("using"):
-        return [each.name for each in tree.args["using"]]
-    if tree.args.get("method") != "NATURAL":
+    if tree.using:
+        return [each.name for each in tree.using]
+    if tree.method != "NATURAL":
         return None
     there = {column.name for column in right.fields}
     return [name for name in dict.fromkeys(name for name, _ in left.star()) if name in there]
 
 
 def _merge(
-    tree: exp.Join, names: Sequence[str], left: Source, right: Source, kind: str
+    tree: nodes.Join, names: Sequence[str], left: Source, right: Source, kind: str
 ) -> tuple[Rex, tuple[tuple[str, Rex], ...]]:
     width = len(left.plan.schema)
     parts: list[Rex] = []
@@ -121,7 +119,7 @@ def _merge(
     return conjunction(parts), tuple(merged)
 
 
-def _side(tree: exp.Join, scope: Scope, name: str, side: str) -> Rex:
+def _side(tree: nodes.Join, scope: Scope, name: str, side: str) -> Rex:
     found = scope.find(name)
     if len(found) != 1:
         what = "no column" if not found else f"{len(found)} columns"
@@ -129,7 +127,7 @@ def _side(tree: exp.Join, scope: Scope, name: str, side: str) -> Rex:
     return found[0]
 
 
-def _merged(tree: exp.Join, name: str, left: Rex, right: Rex, kind: str) -> Rex:
+def _merged(tree: nodes.Join, name: str, left: Rex, right: Rex, kind: str) -> Rex:
     if kind == "RIGHT":
         return right
     if kind != "FULL":

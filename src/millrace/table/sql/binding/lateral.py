@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Correlate, Field, Schema
 from millrace.relational.rex import TRUE, Rex
 from millrace.relational.rules.subqueries import join_lateral
@@ -27,45 +25,46 @@ _MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
 """table functions of Flink that ask a model or an index"""
 
 
-def is_lateral(tree: exp.Expr) -> bool:
+def is_lateral(tree: nodes.Node) -> bool:
     """Whether an item of FROM may read what stands to its left."""
     if isinstance(tree, nodes.TableFunction):
         return nodes.call_path(tree.this)[-1].upper() not in (*WINDOWING, *CHANGELOGS)
-    return isinstance(tree, (exp.Lateral, exp.Unnest))
+    return isinstance(tree, (nodes.Lateral, nodes.Unnest))
 
 
-def bind_lateral(tree: exp.Join, at: From) -> Source:
+def bind_lateral(tree: nodes.Join, at: From) -> Source:
     """``left JOIN LATERAL ... ON ...`` and ``left CROSS JOIN UNNEST(...)``."""
     assert at.left is not None
-    side = str(tree.args.get("side") or "INNER").upper()
+    side = str(tree.side or "INNER").upper()
     if side not in ("INNER", "LEFT"):
         fail(tree, f"a {side} JOIN cannot have LATERAL or UNNEST on its right: only INNER, LEFT and CROSS can")
     right = tree.this
-    if isinstance(right, exp.Lateral):
+    if isinstance(right, nodes.Lateral):
         return _subquery(tree, right, side, at)
     block = at.block(at.left.scope, "a table function")
-    if isinstance(right, exp.Unnest):
+    if isinstance(right, nodes.Unnest):
         correlate = _unnest(right, block, at)
     else:
+        assert isinstance(right, nodes.TableFunction)
         correlate = _table_function(right, block, at)
     correlate = replace(correlate, left=side == "LEFT")
     scope = beside(at.left.scope, _named(right, correlate.produced))
     return _with_condition(tree, correlate, scope, at)
 
 
-def _with_condition(tree: exp.Join, correlate: Correlate, scope: Scope, at: From) -> Source:
-    on = tree.args.get("on")
+def _with_condition(tree: nodes.Join, correlate: Correlate, scope: Scope, at: From) -> Source:
+    on = tree.on
     condition: Rex = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
     if condition != TRUE:
         correlate = replace(correlate, condition=condition)
     return Source(correlate, scope.over(correlate.schema))
 
 
-def _named(tree: exp.Expr, produced: Schema) -> Scope:
-    alias = tree.args.get("alias")
+def _named(tree: nodes.Node, produced: Schema) -> Scope:
+    alias = tree.alias
     if alias is None:
         return scope_of(None, produced)
-    names = [each.name for each in alias.args.get("columns") or []]
+    names = [each.name for each in alias.columns or []]
     if names and len(names) != len(produced):
         fail(alias, f"{len(names)} names for {len(produced)} columns ({', '.join(each.name for each in produced)})")
     columns = tuple(replace(column, name=name) for column, name in zip(produced, names)) if names else produced
@@ -87,11 +86,11 @@ def _table_function(tree: nodes.TableFunction, block: Block, at: From) -> Correl
     return Correlate(at.left.plan, "UDTF", tuple(args), user.columns, udf=user.wrapper)
 
 
-def _unnest(tree: exp.Unnest, block: Block, at: From) -> Correlate:
+def _unnest(tree: nodes.Unnest, block: Block, at: From) -> Correlate:
     assert at.left is not None
     collection = bind(tree.expressions[0], block)
     produced = _elements(tree, collection.type)
-    if tree.args.get("offset"):
+    if tree.offset:
         ordinality = Field("ORDINALITY", IntType(False))
         return Correlate(
             at.left.plan, "UNNEST", (collection,), (*produced, ordinality), options=(("ordinality", True),)
@@ -99,7 +98,7 @@ def _unnest(tree: exp.Unnest, block: Block, at: From) -> Correlate:
     return Correlate(at.left.plan, "UNNEST", (collection,), produced)
 
 
-def _elements(tree: exp.Unnest, collection: DataType) -> Schema:
+def _elements(tree: nodes.Unnest, collection: DataType) -> Schema:
     """The columns that the elements become: fields of rows, keys and values of maps."""
     if isinstance(collection, MapType):
         return Field("KEY", collection.key_type), Field("VALUE", collection.value_type)
@@ -112,12 +111,12 @@ def _elements(tree: exp.Unnest, collection: DataType) -> Schema:
     return (Field("EXPR$0", element),)
 
 
-def _subquery(tree: exp.Join, right: exp.Lateral, side: str, at: From) -> Source:
+def _subquery(tree: nodes.Join, right: nodes.Lateral, side: str, at: From) -> Source:
     assert at.left is not None
     around = at.block(at.left.scope, "LATERAL")
     plan = bind_rel(right.this, at.environment, around)
     scope = beside(at.left.scope, _named(right, plan.schema))
-    on = tree.args.get("on")
+    on = tree.on
     condition: Rex = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
     joined = join_lateral(at.left.plan, plan, side, condition)
     return Source(joined, scope.over(joined.schema))

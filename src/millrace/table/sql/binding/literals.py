@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 
-from sqlglot import exp
-
 from millrace.relational import types as t
 from millrace.relational.rex import Literal
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
 
 _INT, _BIGINT = 2**31, 2**63
 
 
-def number(tree: exp.Expr, text: str) -> Literal:
+def number(tree: nodes.Node, text: str) -> Literal:
     """A number as written: INT, or BIGINT, or DECIMAL if it is too large; DECIMAL with a point, DOUBLE with an E."""
     if "e" in text.lower():
         return Literal(t.DoubleType(False), float(text))
@@ -41,7 +40,7 @@ def text(value: str) -> Literal:
     return Literal(t.CharType(len(value), False), value)
 
 
-def binary(tree: exp.Expr, digits: str) -> Literal:
+def binary(tree: nodes.Node, digits: str) -> Literal:
     """``x'1F'``: BINARY of its length."""
     try:
         value = bytes.fromhex(digits)
@@ -50,7 +49,7 @@ def binary(tree: exp.Expr, digits: str) -> Literal:
     return Literal(t.BinaryType(len(value), False), value)
 
 
-def typed(tree: exp.Expr, kind: str, written: str) -> Literal:
+def typed(tree: nodes.Node, kind: str, written: str) -> Literal:
     """``DATE '2024-05-06'``, ``TIME '10:20:30'``, ``TIMESTAMP '2024-05-06 10:20:30.123'``; the last two have as many
     digits after the second as are written."""
     try:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Hinted, LookupJoin, Project, Rel, Scan, Watermark
 from millrace.relational.rex import Call, Literal, Ref, Rex, conjunction, conjuncts, refs, rewrite, shift, substitute
-from millrace.table.sql.binding.hints import lookup_options
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.hints import QueryHints, lookup_options
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.resolver import TableInfo
 from millrace.table.sql.binding.scopes import field_of
 
 
-def lookup_join(tree: exp.Join, left: Rel, info: TableInfo, right: Rel, kind: str, condition: Rex) -> Rel:
+def lookup_join(
+    tree: nodes.Join, hints: QueryHints, left: Rel, info: TableInfo, right: Rel, kind: str, condition: Rex
+) -> Rel:
     """Each row of ``left`` with the rows of the table that have its key.
 
     :param right: the table with all its columns; those that are computed are computed after the lookup.
@@ -44,7 +45,7 @@ def lookup_join(tree: exp.Join, left: Rel, info: TableInfo, right: Rel, kind: st
         kind,
         tuple((each, lookup[each]) for each in keys),
         conjunction(rest) if rest else None,
-        lookup_options(tree, tree.this.alias or name),
+        lookup_options(hints, tree.this.alias.name if tree.this.alias else name),
     )
     return joined if right is scan else _with_columns(joined, right, columns, width)
 

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from sqlglot import exp
-
 from millrace.relational.rex import FieldAccess, OuterRef, Ref, Rex, rewrite
 from millrace.relational.types import RowType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import Scope
 from millrace.table.sql.errors import did_you_mean
 
 
-def resolve(tree: exp.Expr, parts: Sequence[str], block: Block) -> Rex:
+def resolve(tree: nodes.Node, parts: Sequence[str], block: Block) -> Rex:
     """What ``a``, ``t.a``, ``db.t.a`` or ``a.field`` means: a column of this query, or else of one around it."""
     depth = 0
     at: Block | None = block
@@ -31,7 +30,7 @@ def resolve(tree: exp.Expr, parts: Sequence[str], block: Block) -> Rex:
     return _unknown(tree, parts, block)
 
 
-def access(tree: exp.Expr, row: Rex, names: Sequence[str]) -> Rex:
+def access(tree: nodes.Node, row: Rex, names: Sequence[str]) -> Rex:
     """Fields inside of a row value."""
     for name in names:
         if not isinstance(row.type, RowType):
@@ -45,7 +44,7 @@ def access(tree: exp.Expr, row: Rex, names: Sequence[str]) -> Rex:
     return row
 
 
-def _find(tree: exp.Expr, parts: Sequence[str], scope: Scope) -> tuple[Rex, Sequence[str]] | None:
+def _find(tree: nodes.Node, parts: Sequence[str], scope: Scope) -> tuple[Rex, Sequence[str]] | None:
     for length in range(min(3, len(parts) - 1), 0, -1):
         for relation in scope.relations_named(tuple(parts[:length])):
             found = relation.find(parts[length])
@@ -55,7 +54,7 @@ def _find(tree: exp.Expr, parts: Sequence[str], scope: Scope) -> tuple[Rex, Sequ
     return (_only(tree, parts[:1], found), parts[1:]) if found else None
 
 
-def _only(tree: exp.Expr, parts: Sequence[str], found: list[Rex]) -> Rex:
+def _only(tree: nodes.Node, parts: Sequence[str], found: list[Rex]) -> Rex:
     if len(found) > 1:
         name = ".".join(parts)
         fail(tree, f"column '{name}' is ambiguous: {len(found)} columns have this name; put the table's name in front")
@@ -71,7 +70,7 @@ def _from_outside(column: Rex, depth: int) -> Rex:
     return rewrite(column, outside)
 
 
-def _unknown(tree: exp.Expr, parts: Sequence[str], block: Block) -> NoReturn:
+def _unknown(tree: nodes.Node, parts: Sequence[str], block: Block) -> NoReturn:
     name = ".".join(parts)
     relations = [each.name for each in block.scope.relations if each.name]
     if len(parts) > 1 and block.scope.relations_named((parts[0],)):

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Over, Project, Rel
 from millrace.relational.rex import AggCall, Frame, Literal, Ref, Rex, SortKey, rewrite
 from millrace.relational.rules.subqueries import unnest
 from millrace.relational.types import DayTimeIntervalType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.aggregates import bind_over_function, sort_keys
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind, bind_all, binds
@@ -35,20 +34,20 @@ class _Call:
     frame: Frame
 
 
-@binds(exp.Window)
-def _misplaced(tree: exp.Window, block: Block) -> Rex:
+@binds(nodes.Window)
+def _misplaced(tree: nodes.Window, block: Block) -> Rex:
     fail(tree, f"OVER is not allowed in {block.place}: compute it in a subquery, or filter with QUALIFY")
 
 
 class Overs:
     """Collects the OVER calls of a query while its expressions are bound, and then makes nodes of them."""
 
-    def __init__(self, windows: Sequence[exp.Window]) -> None:
+    def __init__(self, windows: Sequence[nodes.Window]) -> None:
         self._windows = {window.this.name: window for window in windows}
         self._calls: list[_Call] = []
         self._places: dict[int, int] = {}
 
-    def add(self, tree: exp.Window, block: Block) -> Rex:
+    def add(self, tree: nodes.Window, block: Block) -> Rex:
         """An OVER call in an expression of ``block``."""
         inside = replace(block, intercept=self._no_nesting(block), place="an OVER clause")
         partition, order, spec = self._window(tree)
@@ -93,20 +92,20 @@ class Overs:
 
         return rewrite(expression, part)
 
-    def _no_nesting(self, block: Block) -> Callable[[exp.Expr], Rex | None]:
-        def intercept(tree: exp.Expr) -> Rex | None:
-            if isinstance(tree, exp.Window):
+    def _no_nesting(self, block: Block) -> Callable[[nodes.Node], Rex | None]:
+        def intercept(tree: nodes.Node) -> Rex | None:
+            if isinstance(tree, nodes.Window):
                 fail(tree, "OVER calls cannot be nested: compute the inner one in a subquery")
             return None if block.intercept is None else block.intercept(tree)
 
         return intercept
 
-    def _window(self, tree: exp.Window) -> tuple[list[exp.Expr], list[exp.Ordered], exp.Expr | None]:
+    def _window(self, tree: nodes.Window) -> tuple[list[nodes.Node], list[nodes.Ordered], nodes.Node | None]:
         """What an OVER clause says, with what the window that it names says."""
-        partition = list(tree.args.get("partition_by") or [])
-        order = list(tree.args["order"].expressions) if tree.args.get("order") is not None else []
-        spec = tree.args.get("spec")
-        alias = tree.args.get("alias")
+        partition = list(tree.partition_by or [])
+        order = list(tree.order.expressions) if tree.order is not None else []
+        spec = tree.spec
+        alias = tree.alias
         if alias is None:
             return partition, order, spec
         base = self._windows.get(alias.name)
@@ -146,7 +145,7 @@ def _place(column: Rex) -> int:
     return column.index
 
 
-def _frame(tree: exp.Window, function: str, order: Sequence[SortKey], spec: Any, block: Block) -> Frame:
+def _frame(tree: nodes.Window, function: str, order: Sequence[SortKey], spec: Any, block: Block) -> Frame:
     if function in _ROWS_ONLY:
         if spec is not None:
             fail(tree, f"{function} has no frame: leave ROWS or RANGE away")
@@ -155,7 +154,7 @@ def _frame(tree: exp.Window, function: str, order: Sequence[SortKey], spec: Any,
         return _ALL
     if spec is None:
         return Frame(False, None, 0 if order else None)
-    rows = spec.args["kind"] == "ROWS"
+    rows = spec.kind == "ROWS"
     if not order and not rows:
         fail(tree, "a RANGE needs an ORDER BY in the OVER clause")
     preceding = _bound(spec, "start", rows, block)
@@ -169,13 +168,13 @@ def _back(value: int | None) -> int | None:
 
 def _bound(spec: Any, side: str, rows: bool, block: Block) -> int | None:
     """How far a bound lies behind (positive) or before the current row; None for UNBOUNDED."""
-    value = spec.args.get(side)
+    value = getattr(spec, side)
     if value == "UNBOUNDED":
         return None
     if value is None or value == "CURRENT ROW":
         return 0
     constant = bind(value, block)
-    sign = -1 if spec.args.get(f"{side}_side") == "PRECEDING" else 1
+    sign = -1 if getattr(spec, f"{side}_side") == "PRECEDING" else 1
     if not isinstance(constant, Literal):
         fail(value, "the bound of a frame must be a constant")
     if rows:

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.errors import SqlValidationError
 from millrace.table.sql.names import Name, Path
 
 
-def fail(where: exp.Expr | Name | Path | None, message: str) -> NoReturn:
+def fail(where: nodes.Node | Name | Path | None, message: str) -> NoReturn:
     """Refuse a query because of this part of it: the error shows where it stands."""
     if isinstance(where, (Name, Path)):
         raise SqlValidationError(message, where.position)
@@ -20,7 +19,7 @@ def fail(where: exp.Expr | Name | Path | None, message: str) -> NoReturn:
 
 
 @contextmanager
-def reported(tree: exp.Expr) -> Iterator[None]:
+def reported(tree: nodes.Node) -> Iterator[None]:
     """What a rule refuses (it knows of no text) is reported at this part of a query."""
     try:
         yield

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Rel, Schema
 from millrace.relational.types import DataType
+from millrace.table.sql import nodes
 
 SCALAR, TABLE, AGGREGATE, TABLE_AGGREGATE = "SCALAR", "TABLE", "AGGREGATE", "TABLE_AGGREGATE"
 """Kinds of a user's function."""
@@ -24,9 +23,9 @@ class TableInfo:
     """a ``Scan`` of physical and metadata columns, a ``StreamScan``, or the plan of a view"""
     columns: tuple[str, ...] = ()
     """all columns in the order of the DDL, computed ones included; empty: those of ``plan``"""
-    computed: Mapping[str, exp.Expr] = field(default_factory=dict)
+    computed: Mapping[str, nodes.Node] = field(default_factory=dict)
     """computed columns: expressions over the columns of ``plan``"""
-    watermark: tuple[str, exp.Expr] | None = None
+    watermark: tuple[str, nodes.Node] | None = None
     """WATERMARK FOR column AS expression, over all columns"""
     primary_key: tuple[str, ...] = ()
     lookup: Callable[[Sequence[int]], Any] | None = None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Aggregate, Field, Filter, Project, Rel, Schema
 from millrace.relational.rex import Ref, Rex, SortKey, Subquery, substitute, walk
 from millrace.relational.rules.join_conditions import join_conditions
@@ -33,25 +31,25 @@ class _Stage:
     """How the expressions of a SELECT list are bound, and what they are computed over."""
 
     block: Block
-    column: Callable[[Rex, exp.Expr], Rex]
+    column: Callable[[Rex, nodes.Node], Rex]
     """a column of * as the list sees it"""
     settle: Callable[[Rex], Rex]
     """final places, after ``plan``"""
     plan: Callable[[], Rel]
 
 
-@binds_query(exp.Select)
-def bind_select(tree: exp.Select, environment: Environment, outer: Block | None) -> Rel:
+@binds_query(nodes.Select)
+def bind_select(tree: nodes.Select, environment: Environment, outer: Block | None) -> Rel:
     """A SELECT with all its clauses."""
     environment = with_ctes(tree, environment, outer)
     source = _where(tree, _from(tree, environment, outer), environment, outer)
     block = Block(environment, source.scope, outer, "the SELECT list")
     items = select_items(tree, block)
-    overs = Overs(tree.args.get("windows") or [])
+    overs = Overs(tree.windows or [])
     stage = _grouped(tree, source, block, items, overs) or _plain(source, block, overs)
     outputs = [_output(item, stage) for item in items]
-    having = _clause(tree, "having", "HAVING", stage)
-    qualify = _clause(tree, "qualify", "QUALIFY", stage)
+    having = _clause(tree.having, "HAVING", stage)
+    qualify = _clause(tree.qualify, "QUALIFY", stage)
     order = [_order_key(tree, item, items, outputs, stage) for item in _order_items(tree)]
     plan = stage.plan()
     if having is not None:
@@ -64,17 +62,17 @@ def bind_select(tree: exp.Select, environment: Environment, outer: Block | None)
     return _result(tree, plan, names, [settled(each) for each in outputs], _settled(order, settled))
 
 
-def _from(tree: exp.Select, environment: Environment, outer: Block | None) -> Source:
-    clause = tree.args.get("from_")
+def _from(tree: nodes.Select, environment: Environment, outer: Block | None) -> Source:
+    clause = tree.from_
     if clause is None:
         return NOTHING
-    source = bind_from(clause.this, tree.args.get("joins") or [], From(environment, outer, hints=query_hints(tree)))
+    source = bind_from(clause.this, tree.joins or [], From(environment, outer, hints=query_hints(tree)))
     check_names(tree, [relation.name for relation in source.scope.relations if relation.name])
     return source
 
 
-def _where(tree: exp.Select, source: Source, environment: Environment, outer: Block | None) -> Source:
-    clause = tree.args.get("where")
+def _where(tree: nodes.Select, source: Source, environment: Environment, outer: Block | None) -> Source:
+    clause = tree.where
     if clause is None:
         return source
     condition = bind_condition(clause.this, Block(environment, source.scope, outer, "WHERE"))
@@ -83,13 +81,13 @@ def _where(tree: exp.Select, source: Source, environment: Environment, outer: Bl
     return Source(plan, source.scope.over(plan.schema))
 
 
-def _grouped(tree: exp.Select, source: Source, block: Block, items: Sequence[Item], overs: Overs) -> _Stage | None:
-    group = tree.args.get("group")
-    parts: list[exp.Expr | None] = [item.tree for item in items if item.expression is None]
-    parts += [tree.args.get("having"), tree.args.get("qualify"), *_order_items(tree)]
+def _grouped(tree: nodes.Select, source: Source, block: Block, items: Sequence[Item], overs: Overs) -> _Stage | None:
+    group = tree.group
+    parts: list[nodes.Node | None] = [item.tree for item in items if item.expression is None]
+    parts += [tree.having, tree.qualify, *_order_items(tree)]
     if group is None and not any(has_aggregate(each, block) for each in parts):
-        if tree.args.get("having") is not None:
-            fail(tree.args["having"], "HAVING needs GROUP BY or an aggregate function: use WHERE")
+        if tree.having is not None:
+            fail(tree.having, "HAVING needs GROUP BY or an aggregate function: use WHERE")
         return None
     keys = bind_keys(group, block.at("GROUP BY"), [item.name for item in items])
     grouped = Grouped(source.plan, block, keys, overs, query_hints(tree))
@@ -97,8 +95,8 @@ def _grouped(tree: exp.Select, source: Source, block: Block, items: Sequence[Ite
 
 
 def _plain(source: Source, block: Block, overs: Overs) -> _Stage:
-    def intercept(tree: exp.Expr) -> Rex | None:
-        return overs.add(tree, stage.block) if isinstance(tree, exp.Window) else None
+    def intercept(tree: nodes.Node) -> Rex | None:
+        return overs.add(tree, stage.block) if isinstance(tree, nodes.Window) else None
 
     stage = _Stage(
         replace(block, intercept=intercept), lambda column, _: column, lambda each: each, lambda: source.plan
@@ -112,43 +110,44 @@ def _output(item: Item, stage: _Stage) -> Rex:
     return bind(item.tree, stage.block)
 
 
-def _clause(tree: exp.Select, name: str, title: str, stage: _Stage) -> Rex | None:
-    clause = tree.args.get(name)
+def _clause(clause: nodes.Having | nodes.Qualify | None, title: str, stage: _Stage) -> Rex | None:
     return None if clause is None else bind_condition(clause.this, stage.block.named(title))
 
 
-def _order_items(tree: exp.Select) -> list[exp.Ordered]:
-    order = tree.args.get("order")
+def _order_items(tree: nodes.Select) -> list[nodes.Ordered]:
+    order = tree.order
     return [] if order is None else list(order.expressions)
 
 
 def _order_key(
-    tree: exp.Select, ordered: exp.Ordered, items: Sequence[Item], outputs: Sequence[Rex], stage: _Stage
+    tree: nodes.Select, ordered: nodes.Ordered, items: Sequence[Item], outputs: Sequence[Rex], stage: _Stage
 ) -> SortKey:
     """An item of ORDER BY: a position, a name of the SELECT list, or an expression over what that is computed of."""
     written = ordered.this
     position = ordinal(written, len(items))
-    if position is None and isinstance(written, exp.Column) and len(nodes.column_parts(written)) == 1:
+    if position is None and isinstance(written, nodes.Column) and len(nodes.column_parts(written)) == 1:
         position = next((at for at, item in enumerate(items) if item.name == written.name), None)
     if position is None:
         found = bind(_spelled_out(written, items), stage.block.named("ORDER BY"))
     else:
         found = outputs[position]
-    if tree.args.get("distinct") is not None and found not in outputs:
+    if tree.distinct is not None and found not in outputs:
         fail(written, "with SELECT DISTINCT, ORDER BY can only have expressions of the SELECT list")
     return sort_key(ordered, found)
 
 
-def _spelled_out(written: exp.Expr, items: Sequence[Item]) -> exp.Expr:
+def _spelled_out(written: nodes.Node, items: Sequence[Item]) -> nodes.Node:
     """An expression of ORDER BY with what the names of the SELECT list stand for."""
     named = {item.name: item.tree for item in items if item.expression is None}
 
-    def spell(part: exp.Expr) -> exp.Expr:
-        is_name = isinstance(part, exp.Column) and len(nodes.column_parts(part)) == 1
-        found = named.get(part.name) if is_name and part.find_ancestor(exp.Query) is None else None
-        return part if found is None else found.copy()
+    def spell(part: nodes.Node) -> nodes.Node:
+        is_name = isinstance(part, nodes.Column) and len(nodes.column_parts(part)) == 1
+        found = named.get(part.name) if is_name else None
+        if found is not None:
+            return found
+        return part if isinstance(part, nodes.Query) else part.rebuilt(spell)
 
-    return written.copy().transform(spell, copy=False)
+    return spell(written)
 
 
 def _settler(stage: _Stage, overs: Overs) -> Callable[[Rex], Rex]:
@@ -159,12 +158,14 @@ def _settled(keys: Sequence[SortKey], settle: Callable[[Rex], Rex]) -> list[Sort
     return [replace(key, expression=settle(key.expression)) for key in keys]
 
 
-def _result(tree: exp.Select, plan: Rel, names: Sequence[str], outputs: Sequence[Rex], order: Sequence[SortKey]) -> Rel:
+def _result(
+    tree: nodes.Select, plan: Rel, names: Sequence[str], outputs: Sequence[Rex], order: Sequence[SortKey]
+) -> Rel:
     """The projection of the SELECT list, DISTINCT, and the order, which may need columns that are not shown."""
     hidden = [key.expression for key in order if key.expression not in outputs]
     expressions = [*outputs, *dict.fromkeys(hidden)]
     plan = projected(plan, expressions, [*names, *(f"$o{at}" for at in range(len(expressions) - len(names)))])
-    if tree.args.get("distinct") is not None:
+    if tree.distinct is not None:
         columns = tuple(Field(column.name, column.type) for column in plan.schema)
         plan = window_aggregate(Aggregate(plan, tuple(range(len(columns))), (), columns))
     keys = [replace(key, expression=_column_of(expressions.index(key.expression), plan.schema)) for key in order]

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Field, Project, Rel, Schema, SetOp
 from millrace.relational.rex import Ref
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.dispatch import bind_rel, binds_query
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import field_of
 from millrace.table.sql.binding.tail import ordered_and_limited, with_ctes
 
-_KINDS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
+_KINDS: dict[type[nodes.Node], str] = {nodes.Union: "UNION", nodes.Intersect: "INTERSECT", nodes.Except: "EXCEPT"}
 
 
-@binds_query(exp.Subquery)
-def bind_brackets(tree: exp.Subquery, environment: Environment, outer: Block | None) -> Rel:
+@binds_query(nodes.Subquery)
+def bind_brackets(tree: nodes.Subquery, environment: Environment, outer: Block | None) -> Rel:
     """A query in brackets."""
     environment = with_ctes(tree, environment, outer)
     return ordered_and_limited(tree, bind_rel(tree.this, environment, outer), environment, outer)
 
 
-@binds_query(exp.Union, exp.Intersect, exp.Except)
-def bind_set_operation(tree: exp.SetOperation, environment: Environment, outer: Block | None) -> Rel:
+@binds_query(nodes.Union, nodes.Intersect, nodes.Except)
+def bind_set_operation(tree: nodes.SetOperation, environment: Environment, outer: Block | None) -> Rel:
     """A set operation: branches are cast to common types, names are those of the first."""
     environment = with_ctes(tree, environment, outer)
-    kind, keep = _KINDS[type(tree)], not tree.args.get("distinct")
+    kind, keep = _KINDS[type(tree)], not tree.distinct
     branches: list[Rel] = []
     for part in (tree.this, tree.expression):
         branch = bind_rel(part, environment, outer)
@@ -38,7 +37,7 @@ def bind_set_operation(tree: exp.SetOperation, environment: Environment, outer: 
     return ordered_and_limited(tree, plan, environment, outer)
 
 
-def _columns(tree: exp.Expr, kind: str, keep: bool, branches: list[Rel]) -> Schema:
+def _columns(tree: nodes.Node, kind: str, keep: bool, branches: list[Rel]) -> Schema:
     first = branches[0].schema
     for branch in branches[1:]:
         if len(branch.schema) != len(first):
@@ -49,7 +48,7 @@ def _columns(tree: exp.Expr, kind: str, keep: bool, branches: list[Rel]) -> Sche
     return tuple(_column(tree, kind, keep, at, branches) for at in range(len(first)))
 
 
-def _column(tree: exp.Expr, kind: str, keep: bool, at: int, branches: list[Rel]) -> Field:
+def _column(tree: nodes.Node, kind: str, keep: bool, at: int, branches: list[Rel]) -> Field:
     columns = [branch.schema[at] for branch in branches]
     common = common_type([column.type for column in columns])
     if common is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from millrace.relational.rex import Rex
 from millrace.relational.types import RowType
 from millrace.table.sql import nodes
@@ -21,12 +19,12 @@ class Item:
     """A column of the result."""
 
     name: str
-    tree: exp.Expr
+    tree: nodes.Node
     expression: Rex | None = None
     """bound already, over the columns of FROM: a column of a *"""
 
 
-def select_items(tree: exp.Select, block: Block) -> list[Item]:
+def select_items(tree: nodes.Select, block: Block) -> list[Item]:
     """The columns of a SELECT list in their order."""
     items: list[Item] = []
     for written in tree.expressions:
@@ -34,28 +32,28 @@ def select_items(tree: exp.Select, block: Block) -> list[Item]:
     return items
 
 
-def _items(written: exp.Expr, position: int, block: Block) -> Iterator[Item]:
-    if isinstance(written, exp.Star):
+def _items(written: nodes.Node, position: int, block: Block) -> Iterator[Item]:
+    if isinstance(written, nodes.Star):
         columns = block.scope.star()
         if not columns:
             fail(written, "SELECT * needs a FROM")
         yield from (Item(name, written, column) for name, column in columns)
-    elif isinstance(written, (exp.Column, exp.Dot)) and _ends_with_star(written):
+    elif isinstance(written, (nodes.Column, nodes.Dot)) and _ends_with_star(written):
         yield from _qualified(written, block)
-    elif isinstance(written, exp.Alias):
-        yield Item(written.alias, written.this)
+    elif isinstance(written, nodes.Alias):
+        yield Item(written.alias.name, written.this)
     else:
         yield Item(_name(written) or f"EXPR${position}", written)
 
 
-def _ends_with_star(written: exp.Column | exp.Dot) -> bool:
-    last = written.this if isinstance(written, exp.Column) else written.expression
-    return isinstance(last, exp.Star)
+def _ends_with_star(written: nodes.Column | nodes.Dot) -> bool:
+    last = written.this if isinstance(written, nodes.Column) else written.expression
+    return isinstance(last, nodes.Star)
 
 
-def _qualified(written: exp.Column | exp.Dot, block: Block) -> Iterator[Item]:
+def _qualified(written: nodes.Column | nodes.Dot, block: Block) -> Iterator[Item]:
     """``t.*``, or ``row.*`` for the fields of a row."""
-    if isinstance(written, exp.Dot):
+    if isinstance(written, nodes.Dot):
         yield from _fields(written, bind(written.this, block))
         return
     names = tuple(part.name for part in nodes.column_parts(written))[:-1]
@@ -66,16 +64,16 @@ def _qualified(written: exp.Column | exp.Dot, block: Block) -> Iterator[Item]:
     yield from _fields(written, resolve(written, names, block))
 
 
-def _fields(written: exp.Expr, row: Rex) -> Iterator[Item]:
+def _fields(written: nodes.Node, row: Rex) -> Iterator[Item]:
     if not isinstance(row.type, RowType):
         fail(written, f".* needs a table or a ROW, and this is {row.type}")
     for name in row.type.names:
         yield Item(name, written, access(written, row, [name]))
 
 
-def _name(written: exp.Expr) -> str:
-    if isinstance(written, exp.Column):
+def _name(written: nodes.Node) -> str:
+    if isinstance(written, nodes.Column):
         return written.name
-    if isinstance(written, exp.Dot) and isinstance(written.expression, exp.Identifier):
+    if isinstance(written, nodes.Dot) and isinstance(written.expression, nodes.Identifier):
         return written.expression.name
     return ""

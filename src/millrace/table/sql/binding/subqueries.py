@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Field, Project, Rel
 from millrace.relational.rex import Ref, Rex, Subquery
 from millrace.relational.types import BooleanType
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind_rel, binds
 from millrace.table.sql.binding.problems import fail
 
 
-@binds(exp.Exists)
-def _exists(tree: exp.Exists, block: Block) -> Rex:
+@binds(nodes.Exists)
+def _exists(tree: nodes.Exists, block: Block) -> Rex:
     return bind_exists(tree, block, negated=False)
 
 
-def bind_exists(tree: exp.Exists, block: Block, negated: bool) -> Rex:
+def bind_exists(tree: nodes.Exists, block: Block, negated: bool) -> Rex:
     """``[NOT] EXISTS (SELECT ...)``."""
     plan = bind_rel(tree.this, block.environment, block)
     return Subquery(BooleanType(False), "EXISTS", plan, negated=negated)
 
 
-@binds(exp.Subquery)
-def bind_scalar(tree: exp.Subquery, block: Block) -> Rex:
+@binds(nodes.Subquery)
+def bind_scalar(tree: nodes.Subquery, block: Block) -> Rex:
     """A query that gives one value: one column, at most one row; NULL of no row."""
     plan = bind_rel(tree, block.environment, block)
     if len(plan.schema) != 1:
@@ -36,15 +35,16 @@ def bind_scalar(tree: exp.Subquery, block: Block) -> Rex:
     return Subquery(plan.schema[0].type.nullable(), "SCALAR", plan)
 
 
-def bind_in_query(tree: exp.In, operands: Sequence[Rex], block: Block, negated: bool) -> Rex:
+def bind_in_query(tree: nodes.In, operands: Sequence[Rex], block: Block, negated: bool) -> Rex:
     """``x [NOT] IN (SELECT ...)``, ``(x, y) IN (SELECT ...)``."""
-    plan = bind_rel(tree.args["query"], block.environment, block)
+    assert tree.query is not None
+    plan = bind_rel(tree.query, block.environment, block)
     if len(plan.schema) != len(operands):
         fail(tree, f"IN compares {len(operands)} values with a query of {len(plan.schema)} columns")
     return _in(tree, operands, plan, negated)
 
 
-def _in(tree: exp.Expr, operands: Sequence[Rex], plan: Rel, negated: bool) -> Rex:
+def _in(tree: nodes.Node, operands: Sequence[Rex], plan: Rel, negated: bool) -> Rex:
     wanted = [common_type([each.type, column.type]) for each, column in zip(operands, plan.schema)]
     for found, each, column in zip(wanted, operands, plan.schema):
         if found is None:
@@ -62,7 +62,7 @@ def _in(tree: exp.Expr, operands: Sequence[Rex], plan: Rel, negated: bool) -> Re
 def bind_quantified(tree: Any, sign: str, block: Block, operand: Rex) -> Rex:
     """``x = ANY (SELECT ...)`` and ``x <> ALL (SELECT ...)``, which are IN and NOT IN."""
     quantified = tree.expression
-    is_all = isinstance(quantified, exp.All)
+    is_all = isinstance(quantified, nodes.All)
     if (sign, is_all) not in (("=", False), ("<>", True)):
         name = "ALL" if is_all else "ANY"
         fail(tree, f"{sign} {name} (subquery) is not supported: compare with its MIN or MAX, in a scalar subquery")

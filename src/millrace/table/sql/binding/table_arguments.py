@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Rel
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
@@ -13,12 +11,12 @@ from millrace.table.sql.errors import did_you_mean
 
 
 def named_arguments(
-    call: exp.Anonymous, function: str, names: Sequence[str], optional: Sequence[str], syntax: str
-) -> dict[str, exp.Expr]:
+    call: nodes.Call, function: str, names: Sequence[str], optional: Sequence[str], syntax: str
+) -> dict[str, nodes.Node]:
     """The arguments by their names, also where they are given by position."""
-    given: dict[str, exp.Expr] = {}
+    given: dict[str, nodes.Node] = {}
     for position, argument in enumerate(call.expressions):
-        if isinstance(argument, exp.Kwarg):
+        if isinstance(argument, nodes.Kwarg):
             name, value = argument.this.name.upper(), argument.expression
             if name not in names:
                 fail(argument, f"{function} has no parameter {name} (usage: {syntax}){did_you_mean(name, names)}")
@@ -37,7 +35,7 @@ def named_arguments(
 
 def partition_columns(data: nodes.TableArgument, source: Rel) -> tuple[int, ...]:
     """The columns of PARTITION BY."""
-    names = [each.name for each in data.args.get("partition_by") or []]
+    names = [each.name for each in data.partition_by or []]
     for name in names:
         if name not in source.names:
             fail(data, f"PARTITION BY: there is no column '{name}'{did_you_mean(name, source.names)}")

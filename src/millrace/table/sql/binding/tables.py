@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Field, Project, Rel, Watermark
 from millrace.relational.rex import Ref
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
@@ -18,7 +16,7 @@ from millrace.table.sql.binding.scopes import field_of, scope_of
 from millrace.table.sql.errors import did_you_mean
 
 
-def find_table(tree: exp.Table, environment: Environment, options: Mapping[str, str]) -> TableInfo:
+def find_table(tree: nodes.Table, environment: Environment, options: Mapping[str, str]) -> TableInfo:
     """The table or view that a name means."""
     path = nodes.table_path(tree)
     info = environment.resolver.table(path, options)
@@ -57,7 +55,7 @@ def _with_computed(info: TableInfo, environment: Environment) -> Rel:
     return Project(info.plan, expressions, fields)
 
 
-def computed_field(name: str, tree: exp.Expr, columns: tuple[Field, ...], environment: Environment) -> Field:
+def computed_field(name: str, tree: nodes.Node, columns: tuple[Field, ...], environment: Environment) -> Field:
     """The type of a computed column, for DDL: checks its expression against the columns."""
     block = Block(environment, scope_of(None, columns), place="a computed column")
     return field_of(name, bind(tree, block), columns)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Rel, Sort
 from millrace.relational.rex import Ref, Rex, SortKey
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.aggregates import sort_key
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.dispatch import bind, bind_rel
@@ -16,39 +15,39 @@ from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import scope_of
 
 
-def with_ctes(tree: exp.Expr, environment: Environment, outer: Block | None) -> Environment:
+def with_ctes(tree: nodes.Node, environment: Environment, outer: Block | None) -> Environment:
     """The environment with the queries that a WITH names; each sees those before it."""
-    clause = tree.args.get("with_")
+    clause = tree.with_
     if clause is None:
         return environment
-    if clause.args.get("recursive"):
+    if clause.recursive:
         fail(clause, "WITH RECURSIVE is not supported: Flink SQL has no recursive queries either")
     for cte in clause.expressions:
-        alias = cte.args["alias"]
+        alias = cte.alias
         plan = bind_rel(cte.this, environment, outer)
-        names = [each.name for each in alias.args.get("columns") or []]
+        names = [each.name for each in alias.columns or []]
         if names and len(names) != len(plan.schema):
             fail(alias, f"WITH {alias.name}: {len(names)} names for {len(plan.schema)} columns")
         environment = environment.with_cte(alias.name, renamed(plan, names or plan.names))
     return environment
 
 
-def ordered_and_limited(tree: exp.Expr, plan: Rel, environment: Environment, outer: Block | None) -> Rel:
+def ordered_and_limited(tree: nodes.Node, plan: Rel, environment: Environment, outer: Block | None) -> Rel:
     """A query with its ORDER BY over the columns of its result."""
-    order = tree.args.get("order")
+    order = tree.order
     items = [] if order is None else order.expressions
     block = Block(environment, scope_of(None, plan.schema), outer, "ORDER BY")
     return sort(tree, plan, [sort_key(item, _key(item.this, plan, block)) for item in items])
 
 
-def _key(tree: exp.Expr, plan: Rel, block: Block) -> Rex:
+def _key(tree: nodes.Node, plan: Rel, block: Block) -> Rex:
     position = ordinal(tree, len(plan.schema))
     return bind(tree, block) if position is None else Ref(plan.schema[position].type, position)
 
 
-def ordinal(tree: exp.Expr, columns: int) -> int | None:
+def ordinal(tree: nodes.Node, columns: int) -> int | None:
     """The column that ORDER BY 2 means, counted from 0; None for anything but a whole number."""
-    if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdigit():
+    if not isinstance(tree, nodes.Literal) or tree.is_string or not tree.this.isdigit():
         return None
     position = int(tree.this)
     if not 1 <= position <= columns:
@@ -56,19 +55,19 @@ def ordinal(tree: exp.Expr, columns: int) -> int | None:
     return position - 1
 
 
-def sort(tree: exp.Expr, plan: Rel, keys: Sequence[SortKey]) -> Rel:
+def sort(tree: nodes.Node, plan: Rel, keys: Sequence[SortKey]) -> Rel:
     """The plan sorted and cut, if the query says so."""
-    offset = _number(tree.args.get("offset"), "OFFSET")
-    fetch = _number(tree.args.get("limit"), "LIMIT")
+    offset = _number(tree.offset, "OFFSET")
+    fetch = _number(tree.limit, "LIMIT")
     if not keys and not offset and fetch is None:
         return plan
     return Sort(plan, tuple(keys), offset or 0, fetch)
 
 
-def _number(clause: exp.Expr | None, name: str) -> int | None:
+def _number(clause: nodes.Node | None, name: str) -> int | None:
     if clause is None:
         return None
     value = clause.expression
-    if not isinstance(value, exp.Literal) or value.is_string or not value.this.isdigit():
+    if not isinstance(value, nodes.Literal) or value.is_string or not value.this.isdigit():
         fail(clause, f"{name} takes a whole number that is written in the query")
     return int(value.this)

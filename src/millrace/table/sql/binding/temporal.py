@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Rel, TemporalJoin
 from millrace.relational.rex import TRUE, Call, Ref, Rex, conjuncts, refs
 from millrace.relational.rules.keys import row_key
@@ -18,17 +16,18 @@ from millrace.table.sql.binding.scopes import beside, scope_of
 from millrace.table.sql.binding.tables import find_table, table_plan
 
 
-def is_temporal(tree: exp.Expr) -> bool:
-    return isinstance(tree, exp.Table) and tree.args.get("version") is not None
+def is_temporal(tree: nodes.Node) -> bool:
+    return isinstance(tree, nodes.Table) and tree.version is not None
 
 
-def bind_temporal(tree: exp.Join, at: From) -> Source:
+def bind_temporal(tree: nodes.Join, at: From) -> Source:
     """``left JOIN t FOR SYSTEM_TIME AS OF left.time ON ...``."""
     assert at.left is not None
-    kind = str(tree.args.get("side") or "INNER").upper()
+    kind = str(tree.side or "INNER").upper()
     if kind not in ("INNER", "LEFT"):
         fail(tree, f"FOR SYSTEM_TIME AS OF can be in an INNER or LEFT JOIN, not in a {kind} JOIN")
     table = tree.this
+    assert isinstance(table, nodes.Table)
     time = _left_time(table, at)
     if len(nodes.table_path(table)) == 1 and table.name in at.environment.ctes:
         plan: Rel = at.environment.ctes[table.name]
@@ -38,19 +37,20 @@ def bind_temporal(tree: exp.Join, at: From) -> Source:
         plan = table_plan(info, at.environment)
     right = aliased(table, Source(plan, scope_of(info.path[-1], plan.schema, info.path)))
     scope = beside(at.left.scope, right.scope)
-    on = tree.args.get("on")
+    on = tree.on
     condition = TRUE if on is None else bind_condition(on, at.block(scope, "ON"))
     joined: Rel
     if time.time == PROCTIME and info.lookup is not None:
-        joined = lookup_join(tree, at.left.plan, info, plan, kind, condition)
+        joined = lookup_join(tree, at.hints, at.left.plan, info, plan, kind, condition)
     else:
         joined = _version(tree, at.left.plan, info, plan, kind, condition, time)
     return Source(joined, scope.over(joined.schema))
 
 
-def _left_time(table: exp.Table, at: From) -> Field:
+def _left_time(table: nodes.Table, at: From) -> Field:
     assert at.left is not None
-    moment = table.args["version"].expression
+    assert table.version is not None
+    moment = table.version.expression
     found = bind(moment, at.block(at.left.scope, "FOR SYSTEM_TIME AS OF"))
     if isinstance(found, Call) and found.function == "PROCTIME":
         fail(moment, "FOR SYSTEM_TIME AS OF needs a column: add PROCTIME() AS a column to the left table and name that")
@@ -65,7 +65,7 @@ def _left_time(table: exp.Table, at: From) -> Field:
 
 
 def _version(
-    tree: exp.Join, left: Rel, info: TableInfo, right: Rel, kind: str, condition: Rex, time: Field
+    tree: nodes.Join, left: Rel, info: TableInfo, right: Rel, kind: str, condition: Rex, time: Field
 ) -> TemporalJoin:
     left_time = left.schema.index(time)
     names = right.names

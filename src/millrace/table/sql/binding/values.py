@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Field, Project, Rel, Schema, SetOp, Values
 from millrace.relational.rex import Literal, Rex
+from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.constants import fold
 from millrace.table.sql.binding.dispatch import bind_all, binds_query
@@ -18,8 +17,8 @@ from millrace.table.sql.binding.scopes import Scope
 from millrace.table.sql.binding.tail import ordered_and_limited, with_ctes
 
 
-@binds_query(exp.Values)
-def bind_values(tree: exp.Values, environment: Environment, outer: Block | None) -> Rel:
+@binds_query(nodes.Values)
+def bind_values(tree: nodes.Values, environment: Environment, outer: Block | None) -> Rel:
     """Rows of constants; where one is computed, a projection for each row."""
     environment = with_ctes(tree, environment, outer)
     block = Block(environment, Scope(), outer, "VALUES")
@@ -27,11 +26,11 @@ def bind_values(tree: exp.Values, environment: Environment, outer: Block | None)
     return ordered_and_limited(tree, values_plan(tree, rows), environment, outer)
 
 
-def _items(row: exp.Expr) -> Sequence[exp.Expr]:
-    return row.expressions if isinstance(row, exp.Tuple) else [row]
+def _items(row: nodes.Node) -> Sequence[nodes.Node]:
+    return row.expressions if isinstance(row, nodes.Tuple) else [row]
 
 
-def values_plan(tree: exp.Values, rows: Sequence[Sequence[Rex]]) -> Rel:
+def values_plan(tree: nodes.Values, rows: Sequence[Sequence[Rex]]) -> Rel:
     """Bound rows in their common types."""
     width = len(rows[0])
     for written, row in zip(tree.expressions, rows):
@@ -45,7 +44,7 @@ def values_plan(tree: exp.Values, rows: Sequence[Sequence[Rex]]) -> Rel:
     return branches[0] if len(branches) == 1 else SetOp("UNION", True, branches, columns)
 
 
-def _column(tree: exp.Values, at: int, items: Sequence[Rex]) -> Field:
+def _column(tree: nodes.Values, at: int, items: Sequence[Rex]) -> Field:
     common = common_type([each.type for each in items])
     if common is None:
         types = ", ".join(dict.fromkeys(str(each.type) for each in items))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from millrace.relational.nodes import Field, Rel, Schema, WindowSpec, WindowTable
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.sql import nodes
@@ -32,12 +30,13 @@ _SYNTAX = {
 
 @binds_relation(nodes.TableFunction)
 def _table_function(tree: nodes.TableFunction, at: From) -> Source:
+    assert isinstance(tree.this, nodes.Call)
     changes = tree.this.name.upper() in CHANGELOGS
     plan = changelog_plan(tree.this, at) if changes else _window_table(tree.this, at)
     return aliased(tree, Source(plan, scope_of(None, plan.schema)))
 
 
-def _window_table(call: exp.Anonymous, at: From) -> WindowTable:
+def _window_table(call: nodes.Call, at: From) -> WindowTable:
     kind = call.name.upper()
     given = named_arguments(call, kind, _PARAMETERS[kind], _OPTIONAL, _SYNTAX[kind])
     data = given["DATA"]
@@ -50,7 +49,7 @@ def _window_table(call: exp.Anonymous, at: From) -> WindowTable:
     return WindowTable(source.plan, _spec(call, kind, given, at), time, partition, columns)
 
 
-def _time_column(tree: exp.Expr, kind: str, source: Rel, at: From) -> int:
+def _time_column(tree: nodes.Node, kind: str, source: Rel, at: From) -> int:
     if not isinstance(tree, nodes.Descriptor) or len(tree.expressions) != 1:
         fail(tree, f"the time column of {kind} is given as DESCRIPTOR(column)")
     name = tree.expressions[0].name
@@ -69,12 +68,12 @@ def _time_column(tree: exp.Expr, kind: str, source: Rel, at: From) -> int:
 
 
 def _partition(data: nodes.TableArgument, kind: str, source: Source) -> tuple[int, ...]:
-    if data.args.get("partition_by") and kind != "SESSION":
+    if data.partition_by and kind != "SESSION":
         fail(data, f"{kind} takes no PARTITION BY: group by the columns instead; only SESSION does")
     return partition_columns(data, source.plan)
 
 
-def _spec(call: exp.Anonymous, kind: str, given: dict[str, exp.Expr], at: From) -> WindowSpec:
+def _spec(call: nodes.Call, kind: str, given: dict[str, nodes.Node], at: From) -> WindowSpec:
     block = at.block(Scope(), f"an argument of {kind}")
     times = {name: milliseconds(given[name], block) for name in given if name not in ("DATA", "TIMECOL")}
     size = times["GAP"] if kind == "SESSION" else times["SIZE"]
@@ -83,7 +82,7 @@ def _spec(call: exp.Anonymous, kind: str, given: dict[str, exp.Expr], at: From) 
     return WindowSpec(kind, size, slide, times.get("OFFSET", 0))
 
 
-def _check_lengths(call: exp.Anonymous, kind: str, size: int, slide: int | None) -> None:
+def _check_lengths(call: nodes.Call, kind: str, size: int, slide: int | None) -> None:
     if size <= 0 or (slide is not None and slide <= 0):
         fail(call, f"the lengths of {kind} must be positive")
     if slide is not None and size % slide:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.json_calls import JSON_CALLS
@@ -32,7 +31,7 @@ def starts(cursor: Cursor) -> bool:
     return named and cursor.peek().word == "("
 
 
-def call(cursor: Cursor) -> exp.Expression:
+def call(cursor: Cursor) -> nodes.Node:
     """A call, with all that follows it."""
     begin, token = cursor.index, cursor.token
     if token.word in ("FINAL", "RUNNING") and cursor.peek().word != "(":
@@ -40,7 +39,7 @@ def call(cursor: Cursor) -> exp.Expression:
         return cursor.put(wrapper(this=call(cursor)), begin)
     cursor.advance()
     if token.word in _BARE and not cursor.at("("):
-        return cursor.put(exp.Anonymous(this=token.text, expressions=[]), begin)
+        return cursor.put(nodes.Call(this=token.text, expressions=()), begin)
     special = SPECIAL_CALLS.get(token.word) or JSON_CALLS.get(token.word)
     if special is None:
         return _followed(cursor, _plain(cursor, begin), begin)
@@ -50,20 +49,20 @@ def call(cursor: Cursor) -> exp.Expression:
     return _followed(cursor, cursor.put(found, begin), begin)
 
 
-def qualified(cursor: Cursor, parts: Sequence[exp.Identifier], begin: int) -> exp.Expression:
+def qualified(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Node:
     """A call of ``cat.db.f``, of which the names before the last have been read."""
     at = cursor.index
     cursor.advance()
-    path: exp.Expression = parts[0]
+    path: nodes.Node = parts[0]
     for part in parts[1:]:
-        path = exp.Dot(this=path, expression=part)
-    return _followed(cursor, cursor.put(exp.Dot(this=path, expression=_plain(cursor, at)), begin), begin)
+        path = nodes.Dot(this=path, expression=part)
+    return _followed(cursor, cursor.put(nodes.Dot(this=path, expression=_plain(cursor, at)), begin), begin)
 
 
-def _plain(cursor: Cursor, begin: int) -> exp.Expression:
+def _plain(cursor: Cursor, begin: int) -> nodes.Node:
     """A call whose name, token ``begin``, has been read."""
     name = cursor.peek(begin - cursor.index).text
-    arguments: list[exp.Expression] = []
+    arguments: tuple[nodes.Node, ...] = ()
     nulls = ""
     cursor.expect("(")
     if not cursor.at(")"):
@@ -71,25 +70,25 @@ def _plain(cursor: Cursor, begin: int) -> exp.Expression:
         distinct = cursor.take_any("DISTINCT", "ALL") == "DISTINCT"
         arguments = cursor.listed(lambda: argument(cursor))
         if distinct:
-            arguments = [cursor.put(exp.Distinct(expressions=arguments), at)]
+            arguments = (cursor.put(nodes.Distinct(expressions=arguments), at),)
         nulls = _nulls(cursor)
     cursor.expect(")")
-    return _with_nulls(cursor, cursor.put(exp.Anonymous(this=name, expressions=arguments), begin), begin, nulls)
+    return _with_nulls(cursor, cursor.put(nodes.Call(this=name, expressions=arguments), begin), begin, nulls)
 
 
-def argument(cursor: Cursor) -> exp.Expression:
+def argument(cursor: Cursor) -> nodes.Node:
     """One argument: an expression, or what only calls may have."""
     begin = cursor.index
     if cursor.take("*"):
-        return cursor.put(exp.Star(), begin)
+        return cursor.put(nodes.Star(), begin)
     if cursor.token.kind in (Kind.WORD, Kind.QUOTED) and cursor.peek().word == "=>":
         quoted = cursor.token.kind is Kind.QUOTED
-        name = cursor.put(exp.Identifier(this=cursor.advance().text, quoted=quoted), begin)
+        name = cursor.put(nodes.Identifier(this=cursor.advance().text, quoted=quoted), begin)
         cursor.expect("=>")
-        return cursor.put(exp.Kwarg(this=name, expression=argument(cursor)), begin)
+        return cursor.put(nodes.Kwarg(this=name, expression=argument(cursor)), begin)
     if cursor.at("DEFAULT") and cursor.peek().word in (",", ")"):
         cursor.advance()
-        return cursor.put(exp.Var(this="DEFAULT"), begin)
+        return cursor.put(nodes.Var(this="DEFAULT"), begin)
     if cursor.take("TABLE"):
         return _table(cursor, begin)
     if cursor.at("DESCRIPTOR") and cursor.peek().word == "(":
@@ -104,20 +103,20 @@ def argument(cursor: Cursor) -> exp.Expression:
     return expressions.expression(cursor)
 
 
-def _table(cursor: Cursor, begin: int) -> exp.Expression:
+def _table(cursor: Cursor, begin: int) -> nodes.Node:
     table = queries.in_brackets(cursor) if cursor.at("(") else queries.table_name(cursor)
-    partition_by: list[exp.Expression] = []
+    partition_by: tuple[nodes.Node, ...] = ()
     if cursor.take("PARTITION", "BY"):
         partition_by = _one_or_more(cursor)
     order = order_by(cursor, one=True) if cursor.at("ORDER", "BY") else None
     return cursor.put(TableArgument(this=table, partition_by=partition_by, order=order), begin)
 
 
-def _one_or_more(cursor: Cursor) -> list[exp.Expression]:
+def _one_or_more(cursor: Cursor) -> tuple[nodes.Node, ...]:
     """A column, or several in brackets: a comma without them begins the next argument."""
     if cursor.at("("):
         return cursor.in_brackets(lambda: expressions.expression(cursor))
-    return [expressions.operand(cursor)]
+    return (expressions.operand(cursor),)
 
 
 def _nulls(cursor: Cursor) -> str:
@@ -128,26 +127,26 @@ def _nulls(cursor: Cursor) -> str:
     return ""
 
 
-def _with_nulls(cursor: Cursor, found: exp.Expression, begin: int, nulls: str) -> exp.Expression:
+def _with_nulls(cursor: Cursor, found: nodes.Node, begin: int, nulls: str) -> nodes.Node:
     if not nulls:
         return found
-    return cursor.put(exp.IgnoreNulls(this=found) if nulls == "IGNORE" else exp.RespectNulls(this=found), begin)
+    return cursor.put(nodes.IgnoreNulls(this=found) if nulls == "IGNORE" else nodes.RespectNulls(this=found), begin)
 
 
-def _followed(cursor: Cursor, found: exp.Expression, begin: int) -> exp.Expression:
+def _followed(cursor: Cursor, found: nodes.Node, begin: int) -> nodes.Node:
     found = _with_nulls(cursor, found, begin, _nulls(cursor))
     if cursor.take("WITHIN", "GROUP"):
         cursor.expect("(")
         order = order_by(cursor)
         cursor.expect(")")
-        found = cursor.put(exp.WithinGroup(this=found, expression=order), begin)
+        found = cursor.put(nodes.WithinGroup(this=found, expression=order), begin)
     if cursor.at("FILTER", "("):
         cursor.expect("FILTER", "(")
         at = cursor.index
         cursor.expect("WHERE")
-        condition = cursor.put(exp.Where(this=expressions.expression(cursor)), at)
+        condition = cursor.put(nodes.Where(this=expressions.expression(cursor)), at)
         cursor.expect(")")
-        found = cursor.put(exp.Filter(this=found, expression=condition), begin)
+        found = cursor.put(nodes.Filter(this=found, expression=condition), begin)
     if cursor.at("OVER"):
         found = over(cursor, found, begin)
     return found

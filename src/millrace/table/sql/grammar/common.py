@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.hints import hints
@@ -60,7 +59,7 @@ def partition(cursor: Cursor) -> PartitionSpec:
     return tuple(cursor.in_brackets(lambda: _partition_column(cursor)))
 
 
-def _partition_column(cursor: Cursor) -> tuple[Name, exp.Expression | None]:
+def _partition_column(cursor: Cursor) -> tuple[Name, nodes.Node | None]:
     name = cursor.name("a name of a partition column")
     return name, expressions.operand(cursor) if cursor.take("=") else None
 

@@ -94,12 +94,12 @@ def _database(cursor: Cursor) -> CreateDatabase:
 def _view(cursor: Cursor, temporary: bool) -> CreateView:
     missing = if_not_exists(cursor)
     path = cursor.path("a name of a view")
-    columns: list[tuple[Name, str | None]] = []
+    columns: tuple[tuple[Name, str | None], ...] = ()
     if cursor.at("("):
         columns = cursor.in_brackets(lambda: (cursor.name("a name of a column"), comment(cursor)))
     remark = comment(cursor)
     cursor.expect("AS")
-    return CreateView(path, written_query(cursor), tuple(columns), remark, temporary, missing)
+    return CreateView(path, written_query(cursor), columns, remark, temporary, missing)
 
 
 def _function(cursor: Cursor, temporary: bool, system: bool) -> CreateFunction:

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import primaries, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.nodes import IsJson
 
 _OR, _AND, _NOT, _IS, _COMPARE, _RANGE, _ADD, _MULTIPLY = 1, 2, 3, 4, 5, 6, 7, 8
 
-_BINARY: dict[str, tuple[int, type[exp.Expression]]] = {
-    "OR": (_OR, exp.Or),
-    "AND": (_AND, exp.And),
-    "=": (_COMPARE, exp.EQ),
-    "<>": (_COMPARE, exp.NEQ),
-    "!=": (_COMPARE, exp.NEQ),
-    "<": (_COMPARE, exp.LT),
-    "<=": (_COMPARE, exp.LTE),
-    ">": (_COMPARE, exp.GT),
-    ">=": (_COMPARE, exp.GTE),
-    "+": (_ADD, exp.Add),
-    "-": (_ADD, exp.Sub),
-    "||": (_MULTIPLY, exp.DPipe),
-    "*": (_MULTIPLY, exp.Mul),
-    "/": (_MULTIPLY, exp.Div),
-    "%": (_MULTIPLY, exp.Mod),
+_BINARY: dict[str, tuple[int, type[nodes.Binary]]] = {
+    "OR": (_OR, nodes.Or),
+    "AND": (_AND, nodes.And),
+    "=": (_COMPARE, nodes.EQ),
+    "<>": (_COMPARE, nodes.NEQ),
+    "!=": (_COMPARE, nodes.NEQ),
+    "<": (_COMPARE, nodes.LT),
+    "<=": (_COMPARE, nodes.LTE),
+    ">": (_COMPARE, nodes.GT),
+    ">=": (_COMPARE, nodes.GTE),
+    "+": (_ADD, nodes.Add),
+    "-": (_ADD, nodes.Sub),
+    "||": (_MULTIPLY, nodes.DPipe),
+    "*": (_MULTIPLY, nodes.Mul),
+    "/": (_MULTIPLY, nodes.Div),
+    "%": (_MULTIPLY, nodes.Mod),
 }
 
 
-def expression(cursor: Cursor, power: int = 0) -> exp.Expression:
+def expression(cursor: Cursor, power: int = 0) -> nodes.Node:
     """An expression of operators that bind at least as strongly as ``power``."""
     begin = cursor.index
     found = _prefix(cursor)
@@ -42,19 +41,19 @@ def expression(cursor: Cursor, power: int = 0) -> exp.Expression:
         found = following
 
 
-def operand(cursor: Cursor) -> exp.Expression:
+def operand(cursor: Cursor) -> nodes.Node:
     """An expression without comparisons, AND, OR, NOT and IS: what PRECEDING, TO or IN may follow."""
     return expression(cursor, _ADD)
 
 
-def _prefix(cursor: Cursor) -> exp.Expression:
+def _prefix(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     if cursor.take("NOT"):
-        return cursor.put(exp.Not(this=expression(cursor, _NOT)), begin)
+        return cursor.put(nodes.Not(this=expression(cursor, _NOT)), begin)
     return primaries.unary(cursor)
 
 
-def _operator(cursor: Cursor, left: exp.Expression, begin: int, power: int) -> exp.Expression | None:
+def _operator(cursor: Cursor, left: nodes.Node, begin: int, power: int) -> nodes.Node | None:
     """``left`` with the operator that comes next; None if there is none that binds strongly enough."""
     word = cursor.token.word
     if word in _BINARY:
@@ -76,77 +75,77 @@ def _operator(cursor: Cursor, left: exp.Expression, begin: int, power: int) -> e
         return None
     cursor.index += 2 if negated else 1
     found = cursor.put(_RANGES[range_word](cursor, left), begin)
-    return cursor.put(exp.Not(this=found), begin) if negated else found
+    return cursor.put(nodes.Not(this=found), begin) if negated else found
 
 
-def _quantified(cursor: Cursor) -> exp.Expression | None:
+def _quantified(cursor: Cursor) -> nodes.Node | None:
     """ALL, ANY or SOME with a query in brackets."""
     begin = cursor.index
     if not (cursor.at_any("ALL", "ANY", "SOME") and cursor.peek().word == "("):
         return None
-    node = exp.All if cursor.advance().word == "ALL" else exp.Any
+    node = nodes.All if cursor.advance().word == "ALL" else nodes.Any
     return cursor.put(node(this=queries.in_brackets(cursor)), begin)
 
 
-def _is(cursor: Cursor, left: exp.Expression, begin: int) -> exp.Expression:
+def _is(cursor: Cursor, left: nodes.Node, begin: int) -> nodes.Node:
     cursor.expect("IS")
     negated = cursor.take("NOT")
     if cursor.take("DISTINCT", "FROM"):
-        node = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+        node = nodes.NullSafeEQ if negated else nodes.NullSafeNEQ
         return cursor.put(node(this=left, expression=expression(cursor, _RANGE)), begin)
     at = cursor.index
     word = cursor.expect_any("NULL", "TRUE", "FALSE", "UNKNOWN", "JSON")
-    found: exp.Expression
+    found: nodes.Node
     if word == "JSON":
         found = IsJson(this=left, kind=cursor.take_any("VALUE", "SCALAR", "ARRAY", "OBJECT") or "VALUE")
     else:
-        values = {"NULL": exp.Null(), "UNKNOWN": exp.Var(this="UNKNOWN")}
-        value = values.get(word) or exp.Boolean(this=word == "TRUE")
-        found = exp.Is(this=left, expression=cursor.put(value, at))
-    cursor.put(found, begin)
-    return cursor.put(exp.Not(this=found), begin) if negated else found
+        values = {"NULL": nodes.Null(), "UNKNOWN": nodes.Var(this="UNKNOWN")}
+        value = values.get(word) or nodes.Boolean(this=word == "TRUE")
+        found = nodes.Is(this=left, expression=cursor.put(value, at))
+    found = cursor.put(found, begin)
+    return cursor.put(nodes.Not(this=found), begin) if negated else found
 
 
-def _between(cursor: Cursor, left: exp.Expression) -> exp.Expression:
+def _between(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     symmetric = cursor.take_any("SYMMETRIC", "ASYMMETRIC") == "SYMMETRIC"
     low = expression(cursor, _RANGE + 1)
     cursor.expect("AND")
-    return exp.Between(this=left, low=low, high=expression(cursor, _RANGE + 1), symmetric=symmetric)
+    return nodes.Between(this=left, low=low, high=expression(cursor, _RANGE + 1), symmetric=symmetric)
 
 
-def _in(cursor: Cursor, left: exp.Expression) -> exp.Expression:
+def _in(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     if not cursor.at("("):
         cursor.fail_expecting("'(' after IN")
     if queries.starts(cursor, 1):
-        return exp.In(this=left, query=queries.in_brackets(cursor))
-    return exp.In(this=left, expressions=cursor.in_brackets(lambda: expression(cursor)))
+        return nodes.In(this=left, query=queries.in_brackets(cursor))
+    return nodes.In(this=left, expressions=cursor.in_brackets(lambda: expression(cursor)))
 
 
-def _like(cursor: Cursor, left: exp.Expression) -> exp.Expression:
-    return _escaped(cursor, exp.Like(this=left, expression=expression(cursor, _RANGE + 1)))
+def _like(cursor: Cursor, left: nodes.Node) -> nodes.Node:
+    return _escaped(cursor, nodes.Like(this=left, expression=expression(cursor, _RANGE + 1)))
 
 
-def _similar(cursor: Cursor, left: exp.Expression) -> exp.Expression:
+def _similar(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     cursor.expect("TO")
-    return _escaped(cursor, exp.SimilarTo(this=left, expression=expression(cursor, _RANGE + 1)))
+    return _escaped(cursor, nodes.SimilarTo(this=left, expression=expression(cursor, _RANGE + 1)))
 
 
-def _escaped(cursor: Cursor, found: exp.Expression) -> exp.Expression:
+def _escaped(cursor: Cursor, found: nodes.Node) -> nodes.Node:
     if not cursor.take("ESCAPE"):
         return found
     begin = cursor.index
-    return exp.Escape(this=found, expression=cursor.put(exp.Literal.string(cursor.string()), begin))
+    return nodes.Escape(this=found, expression=cursor.put(nodes.Literal.string(cursor.string()), begin))
 
 
-def _overlaps(cursor: Cursor, left: exp.Expression) -> exp.Expression:
+def _overlaps(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     right = primaries.unary(cursor)
     pairs = (left, right)
-    if not all(isinstance(pair, exp.Tuple) and len(pair.expressions) == 2 for pair in pairs):
+    if not all(isinstance(pair, nodes.Tuple) and len(pair.expressions) == 2 for pair in pairs):
         cursor.fail("OVERLAPS stands between two pairs: (begin, end) OVERLAPS (begin, end)", cursor.index - 1)
-    return exp.Anonymous(this="OVERLAPS", expressions=[*left.expressions, *right.expressions])
+    return nodes.Call(this="OVERLAPS", expressions=(*left.expressions, *right.expressions))
 
 
-_RANGES: dict[str, Callable[[Cursor, exp.Expression], exp.Expression]] = {
+_RANGES: dict[str, Callable[[Cursor, nodes.Node], nodes.Node]] = {
     "BETWEEN": _between,
     "IN": _in,
     "LIKE": _like,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.nodes import HintCall
 from millrace.table.sql.tokens import Kind
 
 
-def hints(cursor: Cursor) -> exp.Hint | None:
+def hints(cursor: Cursor) -> nodes.Hint | None:
     """The hints that come next, if any."""
     begin = cursor.index
     if not cursor.take("/*+"):
@@ -18,28 +17,28 @@ def hints(cursor: Cursor) -> exp.Hint | None:
     while not cursor.take("*/"):
         calls.append(_hint(cursor))
         cursor.take(",")
-    return cursor.put(exp.Hint(expressions=calls), begin)
+    return cursor.put(nodes.Hint(expressions=tuple(calls)), begin)
 
 
 def _hint(cursor: Cursor) -> HintCall:
     begin = cursor.index
     name = cursor.name("a name of a hint").upper()
-    items = []
+    items: tuple[nodes.Node, ...] = ()
     if cursor.take("(") and not cursor.take(")"):
         items = cursor.listed(lambda: _item(cursor))
         cursor.expect(")")
     return cursor.put(HintCall(this=name, expressions=items), begin)
 
 
-def _item(cursor: Cursor) -> exp.Expression:
+def _item(cursor: Cursor) -> nodes.Node:
     """``'key' = 'value'``, or a name."""
     begin = cursor.index
-    key = cursor.put(exp.Literal.string(_text(cursor)), begin)
+    key = cursor.put(nodes.Literal.string(_text(cursor)), begin)
     if not cursor.take("="):
         return key
     at = cursor.index
-    value = cursor.put(exp.Literal.string(_text(cursor)), at)
-    return cursor.put(exp.PropertyEQ(this=key, expression=value), begin)
+    value = cursor.put(nodes.Literal.string(_text(cursor)), at)
+    return cursor.put(nodes.PropertyEQ(this=key, expression=value), begin)
 
 
 def _text(cursor: Cursor) -> str:

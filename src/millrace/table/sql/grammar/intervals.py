@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from sqlglot import exp
-
 from millrace.relational.types import YearMonthIntervalType
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.types import interval_type
 from millrace.table.sql.nodes import IntervalLiteral
@@ -39,7 +38,7 @@ def interval(cursor: Cursor) -> IntervalLiteral:
     if cursor.token.kind is Kind.NUMBER:
         cursor.fail(f"the number of an interval is written in quotes: INTERVAL '{cursor.token.text}' ..")
     text = cursor.string("the value of an interval in single quotes")
-    literal = cursor.put(exp.Literal.string(text), at)
+    literal = cursor.put(nodes.Literal.string(text), at)
     data_type, unit = interval_type(cursor)
     units = _units(unit)
     values = _parse(text, units)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.types import type_name
@@ -22,46 +22,45 @@ from millrace.table.sql.nodes import (
 )
 from millrace.table.sql.tokens import Kind
 
-Reader = Callable[[Cursor, str], exp.Expression]
+Reader = Callable[[Cursor, str], nodes.Node]
 
 
-def _document(cursor: Cursor) -> dict[str, exp.Expression]:
+def _document(cursor: Cursor) -> tuple[nodes.Node, nodes.Literal]:
     """The first two arguments: a document and a path."""
     document = expressions.expression(cursor)
     cursor.expect(",")
     begin = cursor.index
     path = cursor.string("a path in single quotes, such as '$.name'")
-    return {"this": document, "path": cursor.put(exp.Literal.string(path), begin)}
+    return document, cursor.put(nodes.Literal.string(path), begin)
 
 
 def _returning(cursor: Cursor) -> TypeName | None:
     return type_name(cursor) if cursor.take("RETURNING") else None
 
 
-def _value(cursor: Cursor, name: str) -> exp.Expression:
-    arguments = {**_document(cursor), "returning": _returning(cursor)}
-    behaviour = {"on_empty": "NULL", "on_error": "NULL"}
-    defaults: dict[str, exp.Expression | None] = {}
+def _value(cursor: Cursor, name: str) -> nodes.Node:
+    arguments = (*_document(cursor), _returning(cursor))
+    behaviour: dict[str, Any] = {}
     while not cursor.at(")"):
         action = cursor.expect_any("NULL", "ERROR", "DEFAULT")
         default = expressions.expression(cursor) if action == "DEFAULT" else None
         cursor.expect("ON")
         event = cursor.expect_any("EMPTY", "ERROR").lower()
         behaviour[f"on_{event}"] = action
-        defaults[f"{event}_default"] = default
-    return JsonValue(**arguments, **behaviour, **defaults)
+        behaviour[f"{event}_default"] = default
+    return JsonValue(*arguments, **behaviour)
 
 
-def _query(cursor: Cursor, name: str) -> exp.Expression:
-    arguments = {**_document(cursor), "returning": _returning(cursor)}
-    behaviour = {"wrapper": _wrapper(cursor), "on_empty": "NULL", "on_error": "NULL"}
+def _query(cursor: Cursor, name: str) -> nodes.Node:
+    arguments = (*_document(cursor), _returning(cursor), _wrapper(cursor))
+    behaviour: dict[str, Any] = {}
     while not cursor.at(")"):
         action = cursor.expect_any("NULL", "ERROR", "EMPTY")
         if action == "EMPTY":
             action = f"EMPTY {cursor.expect_any('ARRAY', 'OBJECT')}"
         cursor.expect("ON")
         behaviour[f"on_{cursor.expect_any('EMPTY', 'ERROR').lower()}"] = action
-    return JsonQuery(**arguments, **behaviour)
+    return JsonQuery(*arguments, **behaviour)
 
 
 def _wrapper(cursor: Cursor) -> str:
@@ -77,12 +76,12 @@ def _wrapper(cursor: Cursor) -> str:
     return kind
 
 
-def _exists(cursor: Cursor, name: str) -> exp.Expression:
+def _exists(cursor: Cursor, name: str) -> nodes.Node:
     arguments = _document(cursor)
     action = cursor.take_any("TRUE", "FALSE", "UNKNOWN", "ERROR")
     if action:
         cursor.expect("ON", "ERROR")
-    return JsonExists(**arguments, on_error=action or "FALSE")
+    return JsonExists(*arguments, on_error=action or "FALSE")
 
 
 def _on_null(cursor: Cursor, default: str) -> str:
@@ -102,22 +101,22 @@ def _entry(cursor: Cursor) -> JsonEntry:
     return cursor.put(JsonEntry(this=key, expression=expressions.expression(cursor)), begin)
 
 
-def _object(cursor: Cursor, name: str) -> exp.Expression:
-    entries = [] if cursor.at(")") or _at_on_null(cursor) else cursor.listed(lambda: _entry(cursor))
+def _object(cursor: Cursor, name: str) -> nodes.Node:
+    entries = () if cursor.at(")") or _at_on_null(cursor) else cursor.listed(lambda: _entry(cursor))
     return JsonObject(expressions=entries, on_null=_on_null(cursor, "NULL"))
 
 
-def _object_agg(cursor: Cursor, name: str) -> exp.Expression:
+def _object_agg(cursor: Cursor, name: str) -> nodes.Node:
     return JsonObjectAgg(this=_entry(cursor), on_null=_on_null(cursor, "NULL"))
 
 
-def _array(cursor: Cursor, name: str) -> exp.Expression:
+def _array(cursor: Cursor, name: str) -> nodes.Node:
     empty = cursor.at(")") or _at_on_null(cursor)
-    items = [] if empty else cursor.listed(lambda: expressions.expression(cursor))
+    items = () if empty else cursor.listed(lambda: expressions.expression(cursor))
     return JsonArray(expressions=items, on_null=_on_null(cursor, "ABSENT"))
 
 
-def _array_agg(cursor: Cursor, name: str) -> exp.Expression:
+def _array_agg(cursor: Cursor, name: str) -> nodes.Node:
     return JsonArrayAgg(this=expressions.expression(cursor), on_null=_on_null(cursor, "ABSENT"))
 
 

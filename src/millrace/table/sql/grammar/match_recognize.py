@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
+from typing import Any
 
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.intervals import interval
@@ -20,44 +21,44 @@ from millrace.table.sql.nodes import (
 )
 
 
-def match_recognize(cursor: Cursor, source: exp.Expression, begin: int) -> MatchRecognize:
+def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchRecognize:
     """The clause after a relation, which stands at token ``begin``."""
     cursor.expect("MATCH_RECOGNIZE", "(")
-    found = MatchRecognize(this=source, rows="ONE ROW PER MATCH")
+    clauses: dict[str, Any] = {"this": source}
     if cursor.take("PARTITION", "BY"):
-        found.set("partition_by", cursor.listed(lambda: expressions.expression(cursor)))
+        clauses["partition_by"] = cursor.listed(lambda: expressions.expression(cursor))
     if cursor.at("ORDER"):
-        found.set("order", order_by(cursor))
+        clauses["order"] = order_by(cursor)
     if cursor.take("MEASURES"):
-        found.set("measures", cursor.listed(lambda: _measure(cursor)))
+        clauses["measures"] = cursor.listed(lambda: _measure(cursor))
     rows = cursor.take_any("ONE", "ALL")
     if rows:
         cursor.expect(*(["ROW"] if rows == "ONE" else ["ROWS"]), "PER", "MATCH")
-        found.set("rows", f"{rows} {'ROW' if rows == 'ONE' else 'ROWS'} PER MATCH")
+        clauses["rows"] = f"{rows} {'ROW' if rows == 'ONE' else 'ROWS'} PER MATCH"
     if cursor.at("AFTER"):
-        found.set("after", _after(cursor))
+        clauses["after"] = _after(cursor)
     cursor.expect("PATTERN", "(")
     start = cursor.take("^")
-    found.set("pattern", _alternation(cursor))
+    clauses["pattern"] = _alternation(cursor)
     end = cursor.take("$")
-    found.set("anchors", "^" * start + "$" * end)
+    clauses["anchors"] = "^" * start + "$" * end
     cursor.expect(")")
     if cursor.take("WITHIN"):
         cursor.expect("INTERVAL")
-        found.set("within", interval(cursor))
+        clauses["within"] = interval(cursor)
     if cursor.take("SUBSET"):
-        found.set("subsets", cursor.listed(lambda: _subset(cursor)))
+        clauses["subsets"] = cursor.listed(lambda: _subset(cursor))
     cursor.expect("DEFINE")
-    found.set("define", cursor.listed(lambda: _definition(cursor)))
+    clauses["define"] = cursor.listed(lambda: _definition(cursor))
     cursor.expect(")")
-    return cursor.put(found, begin)
+    return cursor.put(MatchRecognize(**clauses), begin)
 
 
-def _measure(cursor: Cursor) -> exp.Expression:
+def _measure(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     value = expressions.expression(cursor)
     cursor.expect("AS")
-    return cursor.put(exp.Alias(this=value, alias=cursor.identifier("a name")), begin)
+    return cursor.put(nodes.Alias(this=value, alias=cursor.identifier("a name")), begin)
 
 
 def _after(cursor: Cursor) -> AfterMatch:
@@ -78,23 +79,23 @@ def _after(cursor: Cursor) -> AfterMatch:
     return cursor.put(AfterMatch(mode=mode, target=target), begin)
 
 
-def _alternation(cursor: Cursor) -> exp.Expression:
+def _alternation(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     branches = [_sequence(cursor)]
     while cursor.take("|"):
         branches.append(_sequence(cursor))
-    return branches[0] if len(branches) == 1 else cursor.put(PatternAlternation(expressions=branches), begin)
+    return branches[0] if len(branches) == 1 else cursor.put(PatternAlternation(expressions=tuple(branches)), begin)
 
 
-def _sequence(cursor: Cursor) -> exp.Expression:
+def _sequence(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     parts = [_part(cursor)]
     while not cursor.at_any("|", ")", "-}", "$", ","):
         parts.append(_part(cursor))
-    return parts[0] if len(parts) == 1 else cursor.put(PatternSequence(expressions=parts), begin)
+    return parts[0] if len(parts) == 1 else cursor.put(PatternSequence(expressions=tuple(parts)), begin)
 
 
-def _part(cursor: Cursor) -> exp.Expression:
+def _part(cursor: Cursor) -> nodes.Node:
     """A variable or a group, with its quantifier."""
     begin = cursor.index
     found = _element(cursor, begin)
@@ -106,7 +107,7 @@ def _part(cursor: Cursor) -> exp.Expression:
     return cursor.put(PatternQuantifier(this=found, low=low, high=high, reluctant=reluctant), begin)
 
 
-def _element(cursor: Cursor, begin: int) -> exp.Expression:
+def _element(cursor: Cursor, begin: int) -> nodes.Node:
     if cursor.take("{-"):
         inner = _alternation(cursor)
         cursor.expect("-}")
@@ -140,17 +141,17 @@ def _quantifier(cursor: Cursor) -> tuple[int, int | None] | None:
     return low, high
 
 
-def _subset(cursor: Cursor) -> exp.Expression:
+def _subset(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     name = cursor.identifier("a name")
     cursor.expect("=")
     at = cursor.index
     members = cursor.in_brackets(lambda: cursor.identifier("a variable of the pattern"))
-    return cursor.put(exp.Alias(this=cursor.put(exp.Tuple(expressions=members), at), alias=name), begin)
+    return cursor.put(nodes.Alias(this=cursor.put(nodes.Tuple(expressions=members), at), alias=name), begin)
 
 
-def _definition(cursor: Cursor) -> exp.Expression:
+def _definition(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     name = cursor.identifier("a variable of the pattern")
     cursor.expect("AS")
-    return cursor.put(exp.Alias(this=expressions.expression(cursor), alias=name), begin)
+    return cursor.put(nodes.Alias(this=expressions.expression(cursor), alias=name), begin)

@@ -4,49 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.cursor import Cursor
 
 
-def order_by(cursor: Cursor, one: bool = False) -> exp.Order:
+def order_by(cursor: Cursor, one: bool = False) -> nodes.Order:
     """ORDER BY and its items. ``one``: several only in brackets, since a comma ends the clause."""
     begin = cursor.index
     cursor.expect("ORDER", "BY")
     if one:
-        items = cursor.in_brackets(lambda: _ordered(cursor)) if cursor.at("(") else [_ordered(cursor)]
+        items = cursor.in_brackets(lambda: _ordered(cursor)) if cursor.at("(") else (_ordered(cursor),)
     else:
         items = cursor.listed(lambda: _ordered(cursor))
-    return cursor.put(exp.Order(expressions=items), begin)
+    return cursor.put(nodes.Order(expressions=items), begin)
 
 
-def _ordered(cursor: Cursor) -> exp.Ordered:
+def _ordered(cursor: Cursor) -> nodes.Ordered:
     begin = cursor.index
     value = expressions.expression(cursor)
     descending = cursor.take_any("ASC", "DESC") == "DESC"
     nulls_first = cursor.expect_any("FIRST", "LAST") == "FIRST" if cursor.take("NULLS") else None
-    return cursor.put(exp.Ordered(this=value, desc=descending, nulls_first=nulls_first), begin)
+    return cursor.put(nodes.Ordered(this=value, desc=descending, nulls_first=nulls_first), begin)
 
 
-def over(cursor: Cursor, found: exp.Expression, begin: int) -> exp.Window:
+def over(cursor: Cursor, found: nodes.Node, begin: int) -> nodes.Window:
     """OVER w, or OVER ( .. ), after a call."""
     cursor.expect("OVER")
     if cursor.is_name():
-        return cursor.put(exp.Window(this=found, alias=cursor.identifier()), begin)
-    return cursor.put(exp.Window(this=found, **window(cursor)), begin)
+        return cursor.put(nodes.Window(this=found, alias=cursor.identifier()), begin)
+    return cursor.put(nodes.Window(this=found, **window(cursor)), begin)
 
 
-def named_window(cursor: Cursor) -> exp.Window:
+def named_window(cursor: Cursor) -> nodes.Window:
     """``w AS ( .. )``."""
     begin = cursor.index
     name = cursor.identifier("a name of a window")
     cursor.expect("AS")
-    return cursor.put(exp.Window(this=name, **window(cursor)), begin)
+    return cursor.put(nodes.Window(this=name, **window(cursor)), begin)
 
 
 def window(cursor: Cursor) -> dict[str, Any]:
-    """What is in brackets after OVER, as args of ``exp.Window``."""
+    """What is in brackets after OVER, as args of ``nodes.Window``."""
     cursor.expect("(")
     args: dict[str, Any] = {}
     if cursor.is_name() and not cursor.at_any("ROWS", "RANGE"):
@@ -61,7 +60,7 @@ def window(cursor: Cursor) -> dict[str, Any]:
     return args
 
 
-def _frame(cursor: Cursor) -> exp.WindowSpec:
+def _frame(cursor: Cursor) -> nodes.WindowSpec:
     begin = cursor.index
     kind = cursor.advance().word
     between = cursor.take("BETWEEN")
@@ -72,7 +71,7 @@ def _frame(cursor: Cursor) -> exp.WindowSpec:
         end, end_side = _bound(cursor)
     if cursor.at("EXCLUDE"):
         cursor.fail("EXCLUDE is not supported in OVER: filter with CASE inside the aggregate")
-    spec = exp.WindowSpec(kind=kind, start=start, start_side=start_side, end=end, end_side=end_side)
+    spec = nodes.WindowSpec(kind=kind, start=start, start_side=start_side, end=end, end_side=end_side)
     return cursor.put(spec, begin)
 
 

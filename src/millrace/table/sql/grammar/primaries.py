@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import calls, expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.intervals import interval
@@ -15,49 +14,49 @@ from millrace.table.sql.nodes import MapConstructor, TypedLiteral, TypeName
 from millrace.table.sql.tokens import Kind
 
 
-def unary(cursor: Cursor) -> exp.Expression:
+def unary(cursor: Cursor) -> nodes.Node:
     """An operand with its signs, elements and fields."""
     begin = cursor.index
     if cursor.take("-"):
-        return cursor.put(exp.Neg(this=unary(cursor)), begin)
+        return cursor.put(nodes.Neg(this=unary(cursor)), begin)
     if cursor.take("+"):
         return unary(cursor)
     return _postfix(cursor, _primary(cursor), begin)
 
 
-def _postfix(cursor: Cursor, found: exp.Expression, begin: int) -> exp.Expression:
+def _postfix(cursor: Cursor, found: nodes.Node, begin: int) -> nodes.Node:
     """Elements and fields of a value."""
     while True:
         if cursor.take("["):
-            found = exp.Bracket(this=found, expressions=[expressions.expression(cursor)])
+            found = nodes.Bracket(this=found, expressions=(expressions.expression(cursor),))
             cursor.expect("]")
         elif cursor.take("."):
-            found = exp.Dot(this=found, expression=_field(cursor))
+            found = nodes.Dot(this=found, expression=_field(cursor))
         else:
             return found
-        cursor.put(found, begin)
+        found = cursor.put(found, begin)
 
 
-def _field(cursor: Cursor) -> exp.Expression:
+def _field(cursor: Cursor) -> nodes.Identifier | nodes.Star:
     begin = cursor.index
     if cursor.take("*"):
-        return cursor.put(exp.Star(), begin)
+        return cursor.put(nodes.Star(), begin)
     return cursor.identifier("a name of a field", after_dot=True)
 
 
-def _primary(cursor: Cursor) -> exp.Expression:
+def _primary(cursor: Cursor) -> nodes.Node:
     begin, token = cursor.index, cursor.token
     if token.kind is Kind.NUMBER:
         cursor.advance()
         if cursor.token.kind is Kind.WORD and cursor.touches():
             cursor.advance()
             cursor.fail("a name that begins with a digit is written in `backticks`", begin)
-        return cursor.put(exp.Literal.number(token.text), begin)
+        return cursor.put(nodes.Literal.number(token.text), begin)
     if token.kind is Kind.STRING:
-        return cursor.put(exp.Literal.string("".join(_strings(cursor))), begin)
+        return cursor.put(nodes.Literal.string("".join(_strings(cursor))), begin)
     if token.kind is Kind.HEX:
         cursor.advance()
-        return cursor.put(exp.HexString(this=token.text), begin)
+        return cursor.put(nodes.HexString(this=token.text), begin)
     if token.word == "(":
         return _brackets(cursor)
     if token.kind is Kind.QUOTED:
@@ -81,24 +80,24 @@ def _strings(cursor: Cursor) -> list[str]:
     return parts
 
 
-def _brackets(cursor: Cursor) -> exp.Expression:
+def _brackets(cursor: Cursor) -> nodes.Node:
     """A query, an expression or a tuple in brackets."""
     begin = cursor.index
     cursor.expect("(")
-    found: exp.Expression
+    found: nodes.Node
     if queries.starts(cursor, 0, nested=False):
-        found = exp.Subquery(this=queries.query(cursor))
+        found = nodes.Subquery(this=queries.query(cursor))
     else:
         items = cursor.listed(lambda: expressions.expression(cursor))
-        if isinstance(items[0], exp.Subquery) and len(items) == 1 and queries.continues(cursor):
-            found = exp.Subquery(this=queries.rest(cursor, items[0], begin + 1))
+        if isinstance(items[0], nodes.Subquery) and len(items) == 1 and queries.continues(cursor):
+            found = nodes.Subquery(this=queries.rest(cursor, items[0], begin + 1))
         else:
-            found = exp.Paren(this=items[0]) if len(items) == 1 else exp.Tuple(expressions=items)
+            found = nodes.Paren(this=items[0]) if len(items) == 1 else nodes.Tuple(expressions=items)
     cursor.expect(")")
     return cursor.put(found, begin)
 
 
-def _named(cursor: Cursor) -> exp.Expression:
+def _named(cursor: Cursor) -> nodes.Node:
     """A column, or a call of a function."""
     begin = cursor.index
     if calls.starts(cursor):
@@ -109,26 +108,26 @@ def _named(cursor: Cursor) -> exp.Expression:
         if cursor.peek().word == "(" and cursor.token.kind in (Kind.WORD, Kind.QUOTED):
             return calls.qualified(cursor, parts, begin)
         field = _field(cursor)
-        if isinstance(field, exp.Star):
+        if isinstance(field, nodes.Star):
             return cursor.put(_column([*parts, field]), begin)
-        assert isinstance(field, exp.Identifier)
         parts.append(field)
     return cursor.put(_column(parts), begin)
 
 
-def _column(parts: Sequence[exp.Expression]) -> exp.Expression:
+def _column(parts: Sequence[nodes.Identifier | nodes.Star]) -> nodes.Node:
     """A column of up to four names; fields of it for more."""
-    catalog, db, table, name = [None] * (4 - len(parts[:4])) + list(parts[:4])
-    found: exp.Expression = exp.Column(this=name, table=table, db=db, catalog=catalog)
+    *before, name = parts[:4]
+    qualifiers = [part for part in before if isinstance(part, nodes.Identifier)][::-1]
+    found: nodes.Node = nodes.Column(name, *qualifiers)
     for part in parts[4:]:
-        found = exp.Dot(this=found, expression=part)
+        found = nodes.Dot(this=found, expression=part)
     return found
 
 
-def _case(cursor: Cursor) -> exp.Expression:
+def _case(cursor: Cursor) -> nodes.Node:
     cursor.expect("CASE")
     subject = None if cursor.at("WHEN") else expressions.expression(cursor)
-    branches: list[exp.If] = []
+    branches: list[nodes.If] = []
     while cursor.at("WHEN") or not branches:
         begin = cursor.index
         cursor.expect("WHEN")
@@ -138,17 +137,17 @@ def _case(cursor: Cursor) -> exp.Expression:
         cursor.expect("THEN")
         value = expressions.expression(cursor)
         # WHEN 1, 2 THEN x is WHEN 1 THEN x WHEN 2 THEN x.
-        branches += [cursor.put(exp.If(this=each, true=value.copy()), begin) for each in conditions]
+        branches += [cursor.put(nodes.If(this=each, true=value), begin) for each in conditions]
     default = expressions.expression(cursor) if cursor.take("ELSE") else None
     if not cursor.take("END"):
         cursor.fail_expecting("WHEN, ELSE or END of CASE" if default is None else "END of CASE")
-    return exp.Case(this=subject, ifs=branches, default=default)
+    return nodes.Case(this=subject, ifs=tuple(branches), default=default)
 
 
-def _cast(cursor: Cursor) -> exp.Expression | None:
+def _cast(cursor: Cursor) -> nodes.Node | None:
     if cursor.peek().word != "(":
         return None
-    node = exp.TryCast if cursor.advance().word == "TRY_CAST" else exp.Cast
+    node = nodes.TryCast if cursor.advance().word == "TRY_CAST" else nodes.Cast
     cursor.expect("(")
     value = expressions.expression(cursor)
     cursor.expect("AS")
@@ -157,26 +156,26 @@ def _cast(cursor: Cursor) -> exp.Expression | None:
     return node(this=value, to=target)
 
 
-def _exists(cursor: Cursor) -> exp.Expression:
+def _exists(cursor: Cursor) -> nodes.Node:
     cursor.expect("EXISTS")
-    return exp.Exists(this=queries.in_brackets(cursor).this)
+    return nodes.Exists(this=queries.in_brackets(cursor).this)
 
 
-def _interval(cursor: Cursor) -> exp.Expression | None:
+def _interval(cursor: Cursor) -> nodes.Node | None:
     if cursor.peek().kind not in (Kind.STRING, Kind.NUMBER) and cursor.peek().word not in ("-", "+"):
         return None
     cursor.expect("INTERVAL")
     return interval(cursor)
 
 
-def _typed(cursor: Cursor) -> exp.Expression | None:
+def _typed(cursor: Cursor) -> nodes.Node | None:
     if cursor.peek().kind is not Kind.STRING:
         return None
     kind = cursor.advance().word
     return TypedLiteral(kind=kind, this=cursor.string())
 
 
-def _collection(cursor: Cursor) -> exp.Expression | None:
+def _collection(cursor: Cursor) -> nodes.Node | None:
     """ARRAY[..] and MAP[..]."""
     kind, opening = cursor.token.word, cursor.peek().word
     if opening == "(" and queries.starts(cursor, 2):
@@ -184,25 +183,25 @@ def _collection(cursor: Cursor) -> exp.Expression | None:
     if opening != "[":
         return None
     cursor.index += 2
-    items = [] if cursor.at("]") else cursor.listed(lambda: expressions.expression(cursor))
+    items = () if cursor.at("]") else cursor.listed(lambda: expressions.expression(cursor))
     cursor.expect("]")
     if kind == "ARRAY":
-        return exp.Array(expressions=items)
+        return nodes.Array(expressions=items)
     if len(items) % 2:
         cursor.fail("MAP[..] has a value for every key", cursor.index - 1)
     return MapConstructor(expressions=items)
 
 
-def _constant(value: Callable[[], exp.Expression]) -> Callable[[Cursor], exp.Expression]:
-    def read(cursor: Cursor) -> exp.Expression:
+def _constant(value: Callable[[], nodes.Node]) -> Callable[[Cursor], nodes.Node]:
+    def read(cursor: Cursor) -> nodes.Node:
         cursor.advance()
         return value()
 
     return read
 
 
-def _unsupported(instead: str) -> Callable[[Cursor], exp.Expression | None]:
-    def read(cursor: Cursor) -> exp.Expression | None:
+def _unsupported(instead: str) -> Callable[[Cursor], nodes.Node | None]:
+    def read(cursor: Cursor) -> nodes.Node | None:
         if cursor.peek().word in ("(", "["):
             cursor.fail(f"{cursor.token.word} is not supported here: {instead}")
         return None
@@ -210,7 +209,7 @@ def _unsupported(instead: str) -> Callable[[Cursor], exp.Expression | None]:
     return read
 
 
-_WORDS: dict[str, Callable[[Cursor], exp.Expression | None]] = {
+_WORDS: dict[str, Callable[[Cursor], nodes.Node | None]] = {
     "CASE": _case,
     "CAST": _cast,
     "TRY_CAST": _cast,
@@ -221,9 +220,9 @@ _WORDS: dict[str, Callable[[Cursor], exp.Expression | None]] = {
     "TIMESTAMP": _typed,
     "ARRAY": _collection,
     "MAP": _collection,
-    "NULL": _constant(exp.Null),
-    "TRUE": _constant(lambda: exp.Boolean(this=True)),
-    "FALSE": _constant(lambda: exp.Boolean(this=False)),
+    "NULL": _constant(nodes.Null),
+    "TRUE": _constant(lambda: nodes.Boolean(this=True)),
+    "FALSE": _constant(lambda: nodes.Boolean(this=False)),
     "UNIQUE": _unsupported("compare COUNT(*) with COUNT(DISTINCT ..)"),
     "MULTISET": _unsupported("use COLLECT"),
     "UNNEST": _unsupported("it stands in FROM: CROSS JOIN UNNEST(..)"),

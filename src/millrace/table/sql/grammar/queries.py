@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions, relations
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.grouping import group_by
@@ -13,14 +14,15 @@ from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.over import named_window, order_by
 from millrace.table.sql.tokens import Kind
 
-_Operand = Callable[[Cursor], exp.Expression]
+N = TypeVar("N", nodes.Where, nodes.Having, nodes.Qualify)
+_Operand = Callable[[Cursor], nodes.Node]
 
 _BEGINNINGS = {"SELECT", "WITH", "VALUES", "TABLE"}
-_SET_OPERATIONS: dict[str, type[exp.SetOperation]] = {
-    "UNION": exp.Union,
-    "EXCEPT": exp.Except,
-    "MINUS": exp.Except,
-    "INTERSECT": exp.Intersect,
+_SET_OPERATIONS: dict[str, type[nodes.SetOperation]] = {
+    "UNION": nodes.Union,
+    "EXCEPT": nodes.Except,
+    "MINUS": nodes.Except,
+    "INTERSECT": nodes.Intersect,
 }
 _TAIL = ("ORDER", "LIMIT", "OFFSET", "FETCH")
 
@@ -38,7 +40,7 @@ def continues(cursor: Cursor) -> bool:
     return cursor.token.word in _SET_OPERATIONS or cursor.at_any(*_TAIL)
 
 
-def query(cursor: Cursor) -> exp.Expression:
+def query(cursor: Cursor) -> nodes.Node:
     """A query with all its clauses.
 
     :raises SqlParseError: something else.
@@ -48,20 +50,20 @@ def query(cursor: Cursor) -> exp.Expression:
         return _with_tail(cursor, _set_operations(cursor), begin)
     recursive = cursor.take("RECURSIVE")
     tables = cursor.listed(lambda: _common_table(cursor))
-    with_ = cursor.put(exp.With(expressions=tables, recursive=recursive), begin)
+    with_ = cursor.put(nodes.With(expressions=tables, recursive=recursive), begin)
     body = _with_tail(cursor, _set_operations(cursor), begin)
-    if isinstance(body, exp.Values):
-        body = cursor.put(exp.Subquery(this=body), begin)
-    body.set("with_", with_)
-    return body
+    if isinstance(body, nodes.Values):
+        body = cursor.put(nodes.Subquery(this=body), begin)
+    changes: dict[str, Any] = {"with_": with_}
+    return replace(body, **changes)
 
 
-def rest(cursor: Cursor, first: exp.Expression, begin: int) -> exp.Expression:
+def rest(cursor: Cursor, first: nodes.Node, begin: int) -> nodes.Node:
     """A query whose first operand, at token ``begin``, has been read."""
     return _with_tail(cursor, _set_operations(cursor, first, begin), begin)
 
 
-def in_brackets(cursor: Cursor) -> exp.Subquery:
+def in_brackets(cursor: Cursor) -> nodes.Subquery:
     """A query in brackets."""
     begin = cursor.index
     cursor.expect("(")
@@ -69,10 +71,10 @@ def in_brackets(cursor: Cursor) -> exp.Subquery:
         cursor.fail_expecting("a query")
     inner = query(cursor)
     cursor.expect(")")
-    return cursor.put(exp.Subquery(this=inner), begin)
+    return cursor.put(nodes.Subquery(this=inner), begin)
 
 
-def table_name(cursor: Cursor) -> exp.Table:
+def table_name(cursor: Cursor) -> nodes.Table:
     """A table by one to three names."""
     begin = cursor.index
     parts = [cursor.identifier("a name of a table")]
@@ -81,17 +83,16 @@ def table_name(cursor: Cursor) -> exp.Table:
     return relations.table(cursor, parts, begin)
 
 
-def _common_table(cursor: Cursor) -> exp.CTE:
+def _common_table(cursor: Cursor) -> nodes.CTE:
     begin = cursor.index
-    alias = exp.TableAlias(this=cursor.identifier("a name of a table"))
-    if cursor.at("("):
-        alias.set("columns", cursor.in_brackets(lambda: cursor.identifier("a name of a column")))
-    cursor.put(alias, begin)
+    name = cursor.identifier("a name of a table")
+    columns = cursor.in_brackets(lambda: cursor.identifier("a name of a column")) if cursor.at("(") else ()
+    alias = cursor.put(nodes.TableAlias(this=name, columns=columns), begin)
     cursor.expect("AS")
-    return cursor.put(exp.CTE(this=in_brackets(cursor).this, alias=alias), begin)
+    return cursor.put(nodes.CTE(this=in_brackets(cursor).this, alias=alias), begin)
 
 
-def _set_operations(cursor: Cursor, left: exp.Expression | None = None, begin: int | None = None) -> exp.Expression:
+def _set_operations(cursor: Cursor, left: nodes.Node | None = None, begin: int | None = None) -> nodes.Node:
     begin = cursor.index if begin is None else begin
     left = _intersections(cursor, left, begin)
     while cursor.at_any("UNION", "EXCEPT", "MINUS"):
@@ -99,7 +100,7 @@ def _set_operations(cursor: Cursor, left: exp.Expression | None = None, begin: i
     return left
 
 
-def _intersections(cursor: Cursor, left: exp.Expression | None = None, begin: int | None = None) -> exp.Expression:
+def _intersections(cursor: Cursor, left: nodes.Node | None = None, begin: int | None = None) -> nodes.Node:
     """INTERSECT binds more strongly than UNION and EXCEPT."""
     begin = cursor.index if begin is None else begin
     left = left or _operand(cursor)
@@ -108,109 +109,108 @@ def _intersections(cursor: Cursor, left: exp.Expression | None = None, begin: in
     return left
 
 
-def _combined(cursor: Cursor, left: exp.Expression, begin: int, operand: _Operand) -> exp.Expression:
+def _combined(cursor: Cursor, left: nodes.Node, begin: int, operand: _Operand) -> nodes.Node:
     node = _SET_OPERATIONS[cursor.advance().word]
     distinct = cursor.take_any("ALL", "DISTINCT") != "ALL"
     return cursor.put(node(this=left, expression=operand(cursor), distinct=distinct), begin)
 
 
-def _operand(cursor: Cursor) -> exp.Expression:
+def _operand(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     if cursor.at("("):
         return in_brackets(cursor)
     if cursor.at("SELECT"):
         return _select(cursor)
     if cursor.take("VALUES"):
-        return cursor.put(exp.Values(expressions=cursor.listed(lambda: _row(cursor))), begin)
+        return cursor.put(nodes.Values(expressions=cursor.listed(lambda: _row(cursor))), begin)
     if cursor.take("TABLE"):
         table = table_name(cursor)
-        return cursor.put(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table)), begin)
+        return cursor.put(nodes.Select(expressions=(nodes.Star(),), from_=nodes.From(this=table)), begin)
     return cursor.fail_expecting("SELECT, VALUES, TABLE or WITH")
 
 
-def _row(cursor: Cursor) -> exp.Tuple:
+def _row(cursor: Cursor) -> nodes.Tuple:
     begin = cursor.index
     value = expressions.expression(cursor)
-    if isinstance(value, exp.Tuple):
+    if isinstance(value, nodes.Tuple):
         return value
-    if isinstance(value, exp.Anonymous) and value.name.upper() == "ROW":
-        return cursor.put(exp.Tuple(expressions=value.expressions), begin)
-    return cursor.put(exp.Tuple(expressions=[value.this if isinstance(value, exp.Paren) else value]), begin)
+    if isinstance(value, nodes.Call) and value.name.upper() == "ROW":
+        return cursor.put(nodes.Tuple(expressions=value.expressions), begin)
+    return cursor.put(nodes.Tuple(expressions=(value.this if isinstance(value, nodes.Paren) else value,)), begin)
 
 
-def _select(cursor: Cursor) -> exp.Expression:
+def _select(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     cursor.expect("SELECT")
-    found = exp.Select(hint=hints(cursor))
+    clauses: dict[str, Any] = {"hint": hints(cursor)}
     at = cursor.index
     if cursor.take_any("DISTINCT", "ALL") == "DISTINCT":
-        found.set("distinct", cursor.put(exp.Distinct(), at))
-    found.set("expressions", cursor.listed(lambda: _item(cursor)))
+        clauses["distinct"] = cursor.put(nodes.Distinct(), at)
+    clauses["expressions"] = cursor.listed(lambda: _item(cursor))
     if cursor.at("INTO"):
         cursor.fail("SELECT .. INTO is not supported: write INSERT INTO table SELECT ..")
     if cursor.at("FROM"):
-        found.set("from_", relations.from_clause(cursor))
-        found.set("joins", relations.joins(cursor, found.args["from_"]))
+        clauses["from_"] = relations.from_clause(cursor)
+        clauses["joins"] = relations.joins(cursor)
     if cursor.at("WHERE"):
-        found.set("where", _condition(cursor, exp.Where))
+        clauses["where"] = _condition(cursor, nodes.Where)
     if cursor.at("GROUP"):
-        found.set("group", group_by(cursor))
+        clauses["group"] = group_by(cursor)
     if cursor.at("HAVING"):
-        found.set("having", _condition(cursor, exp.Having))
+        clauses["having"] = _condition(cursor, nodes.Having)
     if cursor.take("WINDOW"):
-        found.set("windows", cursor.listed(lambda: named_window(cursor)))
+        clauses["windows"] = cursor.listed(lambda: named_window(cursor))
     if cursor.at("QUALIFY"):
-        found.set("qualify", _condition(cursor, exp.Qualify))
-    return cursor.put(found, begin)
+        clauses["qualify"] = _condition(cursor, nodes.Qualify)
+    return cursor.put(nodes.Select(**clauses), begin)
 
 
-def _item(cursor: Cursor) -> exp.Expression:
+def _item(cursor: Cursor) -> nodes.Node:
     """One of what SELECT lists."""
     begin = cursor.index
     if cursor.take("*"):
-        return cursor.put(exp.Star(), begin)
+        return cursor.put(nodes.Star(), begin)
     value = expressions.expression(cursor)
     if cursor.take("AS"):
-        return cursor.put(exp.Alias(this=value, alias=cursor.identifier("a name")), begin)
+        return cursor.put(nodes.Alias(this=value, alias=cursor.identifier("a name")), begin)
     if cursor.is_name():
-        return cursor.put(exp.Alias(this=value, alias=cursor.identifier()), begin)
+        return cursor.put(nodes.Alias(this=value, alias=cursor.identifier()), begin)
     return value
 
 
-def _condition(cursor: Cursor, node: type[exp.Expression]) -> exp.Expression:
+def _condition(cursor: Cursor, node: type[N]) -> N:
     begin = cursor.index
     cursor.advance()
     return cursor.put(node(this=expressions.expression(cursor)), begin)
 
 
-def _with_tail(cursor: Cursor, body: exp.Expression, begin: int) -> exp.Expression:
+def _with_tail(cursor: Cursor, body: nodes.Node, begin: int) -> nodes.Node:
     """ORDER BY, LIMIT, OFFSET and FETCH of a query."""
     if not cursor.at_any(*_TAIL):
         return body
-    if cursor.at("ORDER"):
-        body.set("order", order_by(cursor))
+    clauses: dict[str, Any] = {"order": order_by(cursor)} if cursor.at("ORDER") else {}
     while cursor.at_any("LIMIT", "OFFSET", "FETCH"):
         at = cursor.index
         word = cursor.advance().word
         key = "offset" if word == "OFFSET" else "limit"
-        if body.args.get(key):
+        if clauses.get(key) or getattr(body, key):
             cursor.fail(f"a second {word} in one query", at)
         if word == "LIMIT" and cursor.take("ALL"):
             continue
         if word == "FETCH":
             cursor.expect_any("FIRST", "NEXT")
         # FETCH FIRST ROW ONLY is one row.
-        count = exp.Literal.number(1) if word == "FETCH" and cursor.at_any("ROW", "ROWS") else _count(cursor)
-        body.set(key, cursor.put(exp.Offset(expression=count) if key == "offset" else exp.Limit(expression=count), at))
+        count = nodes.Literal.number(1) if word == "FETCH" and cursor.at_any("ROW", "ROWS") else _count(cursor)
+        clauses[key] = cursor.put(nodes.Offset(count) if key == "offset" else nodes.Limit(count), at)
         if word != "LIMIT":
             cursor.take_any("ROW", "ROWS")
         if word == "FETCH":
             cursor.expect("ONLY")
-    return cursor.put(body, begin)
+    return cursor.put(replace(body, **clauses), begin)
 
 
-def _count(cursor: Cursor) -> exp.Literal:
+def _count(cursor: Cursor) -> nodes.Literal:
     begin = cursor.index
     if cursor.token.kind is not Kind.NUMBER:
         cursor.fail_expecting("a number of rows")
-    return cursor.put(exp.Literal(this=str(cursor.integer("a whole number of rows")), is_string=False), begin)
+    return cursor.put(nodes.Literal(this=str(cursor.integer("a whole number of rows")), is_string=False), begin)

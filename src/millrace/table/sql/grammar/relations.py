@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.errors import SqlParseError
 from millrace.table.sql.grammar import calls, expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
@@ -20,13 +21,13 @@ _ELSEWHERE = {
 }
 
 
-def from_clause(cursor: Cursor) -> exp.From:
+def from_clause(cursor: Cursor) -> nodes.From:
     begin = cursor.index
     cursor.expect("FROM")
-    return cursor.put(exp.From(this=relation(cursor)), begin)
+    return cursor.put(nodes.From(this=relation(cursor)), begin)
 
 
-def joins(cursor: Cursor, from_: exp.From) -> list[exp.Join]:
+def joins(cursor: Cursor) -> tuple[nodes.Join, ...]:
     """All joins after the first relation of FROM; a comma is a CROSS JOIN."""
     found = _joins(cursor)
     while cursor.at(","):
@@ -36,20 +37,20 @@ def joins(cursor: Cursor, from_: exp.From) -> list[exp.Join]:
         more = _joins(cursor)
         if any(join.side in ("RIGHT", "FULL") for join in more):
             # Such a join keeps rows of what follows the comma alone, so it has to happen first.
-            right, more = cursor.put(Joined(this=right, joins=more), at), []
-        found.append(cursor.put(exp.Join(this=right, kind="CROSS"), begin))
+            right, more = cursor.put(Joined(this=right, joins=tuple(more)), at), []
+        found.append(cursor.put(nodes.Join(this=right, kind="CROSS"), begin))
         found.extend(more)
-    return found
+    return tuple(found)
 
 
-def _joins(cursor: Cursor) -> list[exp.Join]:
+def _joins(cursor: Cursor) -> list[nodes.Join]:
     found = []
     while (join := _join(cursor)) is not None:
         found.append(join)
     return found
 
 
-def _join(cursor: Cursor) -> exp.Join | None:
+def _join(cursor: Cursor) -> nodes.Join | None:
     begin = cursor.index
     method = cursor.take_any("NATURAL") or None
     side = cursor.take_any("LEFT", "RIGHT", "FULL") or None
@@ -63,26 +64,25 @@ def _join(cursor: Cursor) -> exp.Join | None:
             cursor.fail_expecting("JOIN")
         return None
     right = relation(cursor)
-    join = exp.Join(this=right, side=side, kind=kind or ("OUTER" if side else "INNER"), method=method)
+    join = nodes.Join(this=right, side=side, kind=kind or ("OUTER" if side else "INNER"), method=method)
     if cursor.take("ON"):
-        join.set("on", expressions.expression(cursor))
+        join = replace(join, on=expressions.expression(cursor))
     elif cursor.take("USING"):
-        join.set("using", cursor.in_brackets(lambda: cursor.identifier("a name of a column")))
+        join = replace(join, using=cursor.in_brackets(lambda: cursor.identifier("a name of a column")))
     elif kind != "CROSS" and method is None:
         cursor.fail_expecting("ON or USING of JOIN")
     return cursor.put(join, begin)
 
 
-def relation(cursor: Cursor) -> exp.Expression:
+def relation(cursor: Cursor) -> nodes.Node:
     """A table, query or call, with its alias."""
     begin = cursor.index
     found = _relation(cursor, begin)
     if cursor.take("FOR", "SYSTEM_TIME", "AS", "OF"):
-        if not isinstance(found, exp.Table):
+        if not isinstance(found, nodes.Table):
             cursor.fail("FOR SYSTEM_TIME AS OF stands after the name of a table", begin)
         moment = expressions.operand(cursor)
-        found.set("version", cursor.put(exp.Version(this="TIMESTAMP", kind="AS OF", expression=moment), begin))
-        cursor.put(found, begin)
+        found = cursor.put(replace(found, version=cursor.put(nodes.Version(moment), begin)), begin)
     if cursor.at("MATCH_RECOGNIZE"):
         found = match_recognize(cursor, found, begin)
     if cursor.token.word in _ELSEWHERE:
@@ -90,14 +90,14 @@ def relation(cursor: Cursor) -> exp.Expression:
     return _aliased(cursor, found, begin)
 
 
-def table(cursor: Cursor, parts: Sequence[exp.Identifier], begin: int) -> exp.Table:
+def table(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Table:
     if len(parts) > 3:
         cursor.fail("a table has three names at most: catalog, database, table", begin)
-    catalog, db, name = [None] * (3 - len(parts)) + list(parts)
-    return cursor.put(exp.Table(this=name, db=db, catalog=catalog), begin)
+    db, catalog = [*parts[-2::-1], None, None][:2]
+    return cursor.put(nodes.Table(parts[-1], db, catalog), begin)
 
 
-def _relation(cursor: Cursor, begin: int) -> exp.Expression:
+def _relation(cursor: Cursor, begin: int) -> nodes.Node:
     if cursor.take("LATERAL"):
         return _lateral(cursor, begin)
     if cursor.at("TABLE", "("):
@@ -116,22 +116,21 @@ def _relation(cursor: Cursor, begin: int) -> exp.Expression:
     found = table(cursor, parts, begin)
     hint = hints(cursor)
     if hint is not None:
-        found.set("hints", [hint])
-        cursor.put(found, begin)
+        found = cursor.put(replace(found, hints=(hint,)), begin)
     return found
 
 
-def _lateral(cursor: Cursor, begin: int) -> exp.Expression:
+def _lateral(cursor: Cursor, begin: int) -> nodes.Node:
     if cursor.at("TABLE"):
         return _called(cursor, begin, lateral=True)
     if cursor.at("UNNEST"):
         return _unnest(cursor)
     if cursor.at("("):
-        return cursor.put(exp.Lateral(this=queries.in_brackets(cursor)), begin)
+        return cursor.put(nodes.Lateral(this=queries.in_brackets(cursor)), begin)
     return cursor.put(TableFunction(this=_call(cursor), lateral=True), begin)
 
 
-def _called(cursor: Cursor, begin: int, lateral: bool) -> exp.Expression:
+def _called(cursor: Cursor, begin: int, lateral: bool) -> nodes.Node:
     """TABLE( call )."""
     cursor.expect("TABLE", "(")
     call = _call(cursor)
@@ -139,7 +138,7 @@ def _called(cursor: Cursor, begin: int, lateral: bool) -> exp.Expression:
     return cursor.put(TableFunction(this=call, lateral=lateral), begin)
 
 
-def _call(cursor: Cursor) -> exp.Expression:
+def _call(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     if calls.starts(cursor):
         return calls.call(cursor)
@@ -151,7 +150,7 @@ def _call(cursor: Cursor) -> exp.Expression:
     return cursor.fail_expecting("'(' after the name of a function")
 
 
-def _unnest(cursor: Cursor) -> exp.Expression:
+def _unnest(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     cursor.expect("UNNEST", "(")
     value = expressions.expression(cursor)
@@ -159,10 +158,10 @@ def _unnest(cursor: Cursor) -> exp.Expression:
         cursor.fail("UNNEST takes one array, map or multiset: join one UNNEST for each")
     cursor.expect(")")
     ordinality = cursor.take("WITH", "ORDINALITY")
-    return cursor.put(exp.Unnest(expressions=[value], offset=ordinality), begin)
+    return cursor.put(nodes.Unnest(expressions=(value,), offset=ordinality), begin)
 
 
-def _in_brackets(cursor: Cursor) -> exp.Expression:
+def _in_brackets(cursor: Cursor) -> nodes.Node:
     """A query or a join in brackets. Which of them, is only known at the end of ``((SELECT ..) ..``."""
     begin = cursor.index
     as_query: SqlParseError | None = None
@@ -181,17 +180,17 @@ def _in_brackets(cursor: Cursor) -> exp.Expression:
     except SqlParseError as error:
         # Of the two readings, the one that got further is what was meant.
         raise max(filter(None, [as_query, error]), key=lambda one: one.position.start if one.position else 0) from None
-    return cursor.put(Joined(this=inner, joins=found), begin) if found else inner
+    return cursor.put(Joined(this=inner, joins=tuple(found)), begin) if found else inner
 
 
-def _aliased(cursor: Cursor, found: exp.Expression, begin: int) -> exp.Expression:
+def _aliased(cursor: Cursor, found: nodes.Node, begin: int) -> nodes.Node:
     at = cursor.index
     if not cursor.take("AS") and not cursor.is_name():
         return found
     if isinstance(found, Joined):
         cursor.fail("a join in brackets has no name: put SELECT * FROM before it", at)
-    alias = exp.TableAlias(this=cursor.identifier("a name"))
-    if cursor.at("("):
-        alias.set("columns", cursor.in_brackets(lambda: cursor.identifier("a name of a column")))
-    found.set("alias", cursor.put(alias, at))
-    return cursor.put(found, begin)
+    name = cursor.identifier("a name")
+    columns = cursor.in_brackets(lambda: cursor.identifier("a name of a column")) if cursor.at("(") else ()
+    alias = cursor.put(nodes.TableAlias(this=name, columns=columns), at)
+    changes: dict[str, Any] = {"alias": alias}
+    return cursor.put(replace(found, **changes), begin)

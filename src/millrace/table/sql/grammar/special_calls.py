@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.errors import did_you_mean
 from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.keywords import UNITS
 from millrace.table.sql.tokens import Kind
 
-Reader = Callable[[Cursor, str], exp.Expression]
+Reader = Callable[[Cursor, str], nodes.Node]
 """Reads what is in the brackets of a call with this name."""
 
 
-def _call(name: str, *arguments: exp.Expression | None) -> exp.Expression:
-    return exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None])
+def _call(name: str, *arguments: nodes.Node | None) -> nodes.Node:
+    return nodes.Call(this=name, expressions=tuple(argument for argument in arguments if argument is not None))
 
 
-def _unit(cursor: Cursor) -> exp.Expression:
+def _unit(cursor: Cursor) -> nodes.Node:
     """A unit of time, in the singular and without the prefix SQL_TSI_."""
     begin, token = cursor.index, cursor.token
     unit = token.word.removeprefix("SQL_TSI_")
@@ -30,21 +29,21 @@ def _unit(cursor: Cursor) -> exp.Expression:
     if unit not in UNITS:
         cursor.fail(f"'{token.text}' is no unit of time{did_you_mean(token.text, UNITS)}")
     cursor.advance()
-    return cursor.put(exp.Var(this=unit), begin)
+    return cursor.put(nodes.Var(this=unit), begin)
 
 
-def _extract(cursor: Cursor, name: str) -> exp.Expression:
+def _extract(cursor: Cursor, name: str) -> nodes.Node:
     unit = _unit(cursor)
     cursor.expect("FROM")
     return _call(name, unit, expressions.expression(cursor))
 
 
-def _rounded(cursor: Cursor, name: str) -> exp.Expression:
+def _rounded(cursor: Cursor, name: str) -> nodes.Node:
     value = expressions.expression(cursor)
     return _call(name, value, _unit(cursor) if cursor.take("TO") else None)
 
 
-def _with_unit(cursor: Cursor, name: str) -> exp.Expression:
+def _with_unit(cursor: Cursor, name: str) -> nodes.Node:
     unit = _unit(cursor)
     cursor.expect(",")
     count = expressions.expression(cursor)
@@ -52,11 +51,11 @@ def _with_unit(cursor: Cursor, name: str) -> exp.Expression:
     return _call(name, unit, count, expressions.expression(cursor))
 
 
-def _trim(cursor: Cursor, name: str) -> exp.Expression:
+def _trim(cursor: Cursor, name: str) -> nodes.Node:
     begin = cursor.index
     side = cursor.take_any("LEADING", "TRAILING", "BOTH")
-    where = cursor.put(exp.Var(this=side or "BOTH"), begin)
-    blank = exp.Literal.string(" ")
+    where = cursor.put(nodes.Var(this=side or "BOTH"), begin)
+    blank = nodes.Literal.string(" ")
     if side and cursor.take("FROM"):
         return _call(name, where, blank, expressions.expression(cursor))
     first = expressions.expression(cursor)
@@ -65,21 +64,21 @@ def _trim(cursor: Cursor, name: str) -> exp.Expression:
     return _call(name, where, blank, first) if side else _call(name, first)
 
 
-def _position(cursor: Cursor, name: str) -> exp.Expression:
+def _position(cursor: Cursor, name: str) -> nodes.Node:
     needle = expressions.operand(cursor)
     cursor.expect("IN")
     return _call(name, needle, expressions.expression(cursor))
 
 
-def _overlay(cursor: Cursor, name: str) -> exp.Expression:
+def _overlay(cursor: Cursor, name: str) -> nodes.Node:
     return _sections(cursor, name, ("PLACING", "FROM", "FOR"), at_least=2)
 
 
-def _substring(cursor: Cursor, name: str) -> exp.Expression:
+def _substring(cursor: Cursor, name: str) -> nodes.Node:
     return _sections(cursor, name, ("FROM", "FOR"), at_least=0)
 
 
-def _sections(cursor: Cursor, name: str, words: tuple[str, ...], at_least: int) -> exp.Expression:
+def _sections(cursor: Cursor, name: str, words: tuple[str, ...], at_least: int) -> nodes.Node:
     """Arguments with these words, or commas, between them; so many words have to be there."""
     arguments = [expressions.expression(cursor)]
     if cursor.at(","):

@@ -35,7 +35,7 @@ _DAY_TIME = {member.name: member for member in types.DayTimeIntervalType.DayTime
 def type_name(cursor: Cursor) -> TypeName:
     """A data type as the node of a cast."""
     begin = cursor.index
-    return cursor.put(TypeName(this=data_type(cursor)), begin)
+    return cursor.put(TypeName(data_type=data_type(cursor)), begin)
 
 
 def data_type(cursor: Cursor) -> DataType:
@@ -79,10 +79,10 @@ def _base(cursor: Cursor) -> DataType:
     return cursor.fail_expecting("a data type")
 
 
-def _numbers(cursor: Cursor, most: int = 1) -> list[int]:
+def _numbers(cursor: Cursor, most: int = 1) -> tuple[int, ...]:
     """The numbers in brackets after a type: none, or up to ``most``."""
     if not cursor.at("("):
-        return []
+        return ()
     begin = cursor.index
     numbers = cursor.in_brackets(cursor.integer)
     if len(numbers) > most:

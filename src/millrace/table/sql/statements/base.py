@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.errors import Position
 from millrace.table.sql.names import Name
 
 Options: TypeAlias = Mapping[str, str]
 """What WITH says. Keys are ``Name``."""
 
-PartitionSpec: TypeAlias = tuple[tuple[Name, exp.Expression | None], ...]
+PartitionSpec: TypeAlias = tuple[tuple[Name, nodes.Node | None], ...]
 """Columns with their values: literals, or None where only the column is named."""
 
 
@@ -34,5 +33,5 @@ class Statement:
 class Written:
     """A query or expression together with the text that it was written as. Equal if the trees are."""
 
-    tree: exp.Expression
+    tree: nodes.Node
     text: str = field(compare=False)

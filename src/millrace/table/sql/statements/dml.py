@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
+from millrace.table.sql import nodes
 from millrace.table.sql.names import Name, Path
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement, Written
 
 
 @dataclass(frozen=True)
 class Query(Statement):
-    tree: exp.Expression
+    tree: nodes.Node
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Truncate(Statement):
 
 @dataclass(frozen=True)
 class Call(Statement):
-    """A procedure of a catalog. Arguments by name are ``exp.Kwarg``."""
+    """A procedure of a catalog. Arguments by name are ``nodes.Kwarg``."""
 
     path: Path
-    arguments: tuple[exp.Expression, ...] = ()
+    arguments: tuple[nodes.Node, ...] = ()

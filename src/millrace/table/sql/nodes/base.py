@@ -1,0 +1,71 @@
+"""What every node of a tree has: its place in the text, its parts, and the way to a changed copy."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from millrace.table.sql.errors import Position
+
+N = TypeVar("N", bound="Node")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of a query or an expression. Two are equal if they say the same, wherever they stand."""
+
+    position: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    if TYPE_CHECKING:
+        # Readers that are given just any node ask it for what its kind has.
+        def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def name(self) -> str:
+        """The name or the text that it consists of or begins with; an empty text if there is none."""
+        first = getattr(self, "this", "")
+        if isinstance(first, Node):
+            return first.name if type(first).__name__ in ("Identifier", "Literal", "Var", "Star") else ""
+        return str(first)
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below it, in the order of its fields."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (item for item in value if isinstance(item, Node))
+
+    def walk(self) -> Iterator[Node]:
+        """It and all below it, level by level."""
+        waiting: deque[Node] = deque([self])
+        while waiting:
+            found = waiting.popleft()
+            yield found
+            waiting.extend(found.children())
+
+    def find_all(self, kind: type[N]) -> Iterator[N]:
+        return (each for each in self.walk() if isinstance(each, kind))
+
+    def rebuilt(self: N, change: Callable[[Node], Node]) -> N:
+        """It with another node in the place of each one directly below it; itself if all stay."""
+        changed: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            new = _changed(value, change)
+            if new is not value:
+                changed[each.name] = new
+        return replace(self, **changed) if changed else self
+
+
+def _changed(value: Any, change: Callable[[Node], Node]) -> Any:
+    if isinstance(value, Node):
+        return change(value)
+    if not isinstance(value, tuple):
+        return value
+    new = tuple(change(item) if isinstance(item, Node) else item for item in value)
+    return value if all(one is other for one, other in zip(value, new)) else new

@@ -1,0 +1,121 @@
+"""Calls of functions, their arguments, and the clauses that follow one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.clauses import Order, Where
+from millrace.table.sql.nodes.names import Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A call by the name as it is written. Nothing is renamed, no default is added."""
+
+    this: str
+    expressions: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Node):
+    """All arguments of a call after DISTINCT; in a SELECT without any."""
+
+    expressions: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kwarg(Node):
+    """``name => value``."""
+
+    this: Identifier
+    expression: Node
+
+
+@dataclass(frozen=True, slots=True)
+class TableArgument(Node):
+    """TABLE t PARTITION BY .. ORDER BY .. as an argument."""
+
+    this: Node
+    partition_by: tuple[Node, ...] = ()
+    order: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelArgument(Node):
+    """MODEL m as an argument."""
+
+    this: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor(Node):
+    """DESCRIPTOR(a, b) as an argument."""
+
+    expressions: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreNulls(Node):
+    """A call with IGNORE NULLS."""
+
+    this: Node
+
+
+@dataclass(frozen=True, slots=True)
+class RespectNulls(Node):
+    """A call with RESPECT NULLS."""
+
+    this: Node
+
+
+@dataclass(frozen=True, slots=True)
+class WithinGroup(Node):
+    """A call with WITHIN GROUP."""
+
+    this: Node
+    expression: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Node):
+    """A call with FILTER."""
+
+    this: Node
+    expression: Where
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec(Node):
+    """ROWS or RANGE. Bounds are UNBOUNDED, CURRENT ROW or expressions; sides PRECEDING, FOLLOWING or None."""
+
+    kind: str
+    start: Node | str
+    end: Node | str
+    start_side: str | None = None
+    end_side: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Node):
+    """A call with OVER, or a window of the WINDOW clause. ``alias``: the named window that it refers to."""
+
+    this: Node
+    partition_by: tuple[Node, ...] = ()
+    order: Order | None = None
+    spec: WindowSpec | None = None
+    alias: Identifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Final(Node):
+    """FINAL before a call, in MATCH_RECOGNIZE."""
+
+    this: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Running(Node):
+    """RUNNING before a call, in MATCH_RECOGNIZE."""
+
+    this: Node

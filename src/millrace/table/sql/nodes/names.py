@@ -1,0 +1,49 @@
+"""Names, and what consists of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from millrace.table.sql.nodes.base import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier(Node):
+    """A name. ``quoted`` is how it was written, and means nothing."""
+
+    this: str
+    quoted: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Node):
+    """``*``."""
+
+    @property
+    def name(self) -> str:
+        return "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    """A word that is no name: UNKNOWN, DEFAULT, a unit of time."""
+
+    this: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Node):
+    """Up to four names with dots between them; the last may be a star. They may be fields of rows."""
+
+    this: Identifier | Star
+    table: Identifier | None = None
+    db: Identifier | None = None
+    catalog: Identifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dot(Node):
+    """A field of what is not a name, or a name before a call: ``f(x).a``, ``db.f(x)``."""
+
+    this: Node
+    expression: Node

@@ -1,0 +1,81 @@
+"""MATCH_RECOGNIZE and its patterns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.clauses import Alias, Order, TableAlias
+from millrace.table.sql.nodes.literals import IntervalLiteral
+from millrace.table.sql.nodes.names import Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch(Node):
+    """Where the search goes on: ``mode``, and the variable that TO FIRST and TO LAST name."""
+
+    mode: str
+    target: Identifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternVariable(Node):
+    """A variable of the pattern."""
+
+    this: Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class PatternSequence(Node):
+    """One after the other."""
+
+    expressions: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternAlternation(Node):
+    """One of these."""
+
+    expressions: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternPermutation(Node):
+    """All of these, in any order."""
+
+    expressions: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternQuantifier(Node):
+    """At least ``low`` and at most ``high`` times."""
+
+    this: Node
+    low: int
+    high: int | None = None
+    reluctant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PatternExclusion(Node):
+    """What is matched and not given out."""
+
+    this: Node
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRecognize(Node):
+    """A search for patterns in the rows of a relation. ``anchors``: a subset of ``^$``."""
+
+    this: Node
+    pattern: Node
+    define: tuple[Alias, ...]
+    partition_by: tuple[Node, ...] = ()
+    order: Order | None = None
+    measures: tuple[Alias, ...] = ()
+    rows: str = "ONE ROW PER MATCH"
+    after: AfterMatch | None = None
+    anchors: str = ""
+    within: IntervalLiteral | None = None
+    subsets: tuple[Alias, ...] = ()
+    alias: TableAlias | None = None

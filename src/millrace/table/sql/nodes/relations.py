@@ -1,0 +1,74 @@
+"""What stands in FROM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.clauses import Hint, TableAlias
+from millrace.table.sql.nodes.names import Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Version(Node):
+    """FOR SYSTEM_TIME AS OF."""
+
+    expression: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Node):
+    """A table by its names."""
+
+    this: Identifier
+    db: Identifier | None = None
+    catalog: Identifier | None = None
+    hints: tuple[Hint, ...] = ()
+    version: Version | None = None
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lateral(Node):
+    """LATERAL and a query in brackets."""
+
+    this: Node
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction(Node):
+    """A call in FROM."""
+
+    this: Node
+    lateral: bool = False
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(Node):
+    """UNNEST of an array, map or multiset. ``offset``: WITH ORDINALITY."""
+
+    expressions: tuple[Node, ...]
+    offset: bool = False
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    """A join with the relation ``this``. A comma is a CROSS JOIN."""
+
+    this: Node
+    side: str | None = None
+    kind: str = "INNER"
+    method: str | None = None
+    on: Node | None = None
+    using: tuple[Identifier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Node):
+    """A relation with joins of its own: a join in brackets, or a RIGHT or FULL join after a comma."""
+
+    this: Node
+    joins: tuple[Join, ...]
