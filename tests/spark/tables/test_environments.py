@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+import sys
 import zipfile
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,8 +79,33 @@ def test_cached_files_reach_functions(environment: TableEnvironment, tmp_path: P
 def test_an_error_names_the_line_that_ran_the_query(environment: TableEnvironment) -> None:
     environment.create_temporary_system_function("broken", udf(lambda value: 1 // value, result_type="INT"))
     table = environment.sql_query("SELECT broken(n) FROM (VALUES (0)) AS t(n)")
+    line = sys._getframe().f_lineno + 1
+    result = table.execute()
     with pytest.raises(QueryFailedError) as failure:
-        table.execute()
-    line = failure.traceback[0].lineno + 1
+        list(result.collect())
     assert f"operator 'PythonCalc' (subtask 1), made at {__file__}:{line}, failed in broken()" in str(failure.value)
     assert "element: (0,)" in str(failure.value)
+
+
+def test_a_time_that_clocks_skip(environment: TableEnvironment) -> None:
+    """At 02:30 clocks in New York were put forward: the time is an hour later, as an instant and as text."""
+    environment.get_config().set_local_timezone("America/New_York")
+    frame = environment.sql_query(
+        "SELECT CAST(CAST(t AS TIMESTAMP_LTZ(3)) AS STRING) AS said, "
+        "CAST(t AS TIMESTAMP_LTZ(3)) = TO_TIMESTAMP_LTZ(1615707000000, 3) AS same, "
+        "CAST(CAST(t AS TIMESTAMP_LTZ(3)) AS TIMESTAMP(3)) AS back "
+        "FROM (VALUES (TIMESTAMP '2021-03-14 02:30:00')) AS v(t)"
+    ).to_pandas()
+    [row] = frame.astype(object).values.tolist()
+    assert row == ["2021-03-14 03:30:00.000", True, dt.datetime(2021, 3, 14, 3, 30)]
+
+
+@pytest.mark.parametrize("scale", [0, 18, 38])
+def test_decimals_keep_their_digits(environment: TableEnvironment, scale: int) -> None:
+    chance = random.Random(scale)
+    drawn = [chance.randrange(-(10**38) + 1, 10**38) for _ in range(30)] + [10**38 - 1, -(10**38) + 1]
+    numbers = [Decimal(number).scaleb(-scale, Context(prec=38)) for number in drawn]
+    rows = ", ".join(f"(CAST('{number:f}' AS DECIMAL(38, {scale})))" for number in numbers)
+    found = environment.execute_sql(f"SELECT d, -d, ABS(d) FROM (VALUES {rows}) AS t(d)")
+    wanted = [(number, number.copy_negate(), number.copy_abs()) for number in numbers]
+    assert sorted(tuple(row) for row in found.collect()) == sorted(wanted)

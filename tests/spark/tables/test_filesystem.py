@@ -96,3 +96,15 @@ def test_new_files_come_until_the_job_is_cancelled(spark: SparkSession, tmp_path
     client = result.get_job_client()
     assert client is not None
     client.cancel().result()
+
+
+@pytest.mark.parametrize("format", ["parquet", "avro", "csv", "json"])
+def test_columns_of_times(environment: TableEnvironment, tmp_path: Path, format: str) -> None:
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/clock', 'format' = '{format}'"
+    environment.execute_sql(f"CREATE TABLE clock (id INT, at TIME(0)) WITH ({options})")
+    times = [dt.time(0, 0), dt.time(10, 11, 12), dt.time(23, 59, 59), None]
+    texts = ["CAST(NULL AS TIME(0))" if time is None else f"TIME '{time:%H:%M:%S}'" for time in times]
+    values = ", ".join(f"({number}, {text})" for number, text in enumerate(texts))
+    insert(environment, f"INSERT INTO clock VALUES {values}")
+    assert rows(environment, "SELECT id, at FROM clock") == list(enumerate(times))
+    assert rows(environment, "SELECT id FROM clock WHERE at > TIME '01:00:00'") == [(1,), (2,)]

@@ -19,7 +19,7 @@ _NAMES: dict[type[DataType], str] = {
     t.DoubleType: "DOUBLE",
     t.DateType: "DATE",
     t.TimestampType: "TIMESTAMP_NTZ",
-    t.LocalZonedTimestampType: "TIMESTAMP",
+    t.LocalZonedTimestampType: "TIMESTAMP_LTZ",
     t.VarBinaryType: "BINARY",
 }
 _PLAIN_SCALE = 6

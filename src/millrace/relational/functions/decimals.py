@@ -10,7 +10,7 @@ import decimal
 from decimal import Decimal
 from functools import cache
 
-from millrace.relational.types import DecimalType
+from millrace.relational.types import DataType, DecimalType
 
 MOST = DecimalType.MAX_PRECISION
 _KEPT_SCALE = 6
@@ -27,6 +27,11 @@ QUOTIENT = decimal.Context(prec=MOST, rounding=decimal.ROUND_HALF_UP, traps=[])
 def last_place(scale: int) -> Decimal:
     """The smallest number with so many digits after the point."""
     return Decimal((0, (1,), -scale))
+
+
+def spark_keeps(kind: DataType) -> bool:
+    """Whether Spark negates numbers of this type exactly: it rounds DECIMALs to 34 digits."""
+    return not isinstance(kind, DecimalType) or kind.precision <= 34
 
 
 def fit(value: Decimal, precision: int, scale: int, rounding: str = decimal.ROUND_HALF_UP) -> Decimal | None:

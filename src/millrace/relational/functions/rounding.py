@@ -23,7 +23,11 @@ from millrace.relational.types import DataType, DecimalType
 _SAME = takes(NUMERIC, result=first)
 
 
-@scalar("ABS", _SAME, spark="abs({0})")
+def _spark_abs(call: Call, args: Sequence[str]) -> str | None:
+    return f"abs({args[0]})" if decimals.spark_keeps(call.type) else None
+
+
+@scalar("ABS", _SAME, spark=_spark_abs)
 def _abs(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return pc.abs(args[0])
 

@@ -24,7 +24,7 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.tables import Made
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.python_tasks import PythonTask
-from millrace.spark.tables.types import as_internal, spark_schema
+from millrace.spark.tables.types import as_internal, outgoing, spark_schema
 
 
 class Expansion(ABC):
@@ -92,7 +92,7 @@ class ExpandTask:
         taken = [column.take(pa.array(where)) for column in columns]
         types = [*self.inputs, *row_type]
         whole = record_batch([*taken, *made], len(where))
-        return whole.cast(schema_of(types)) if types else whole
+        return outgoing(whole.cast(schema_of(types))) if types else whole
 
     def _around(self, length: int) -> Surroundings:
         return replace(self.surroundings, length=length)

@@ -20,7 +20,7 @@ from millrace.common.source import (
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
 from millrace.spark.tables.context import Context
-from millrace.spark.tables.types import spark_schema
+from millrace.spark.tables.types import outgoing, spark_schema
 
 WAIT_SECONDS = 0.005
 
@@ -134,7 +134,7 @@ class ReadTask:
                 for rows in output.rows:
                     if rows.kinds is not None and rows.kinds.any():
                         raise ValueError(f"table {self.name} has updates or deletions, which batch mode cannot read")
-                    yield rows.batch
+                    yield outgoing(rows.batch)
                 output.rows = []
         finally:
             reader.close()

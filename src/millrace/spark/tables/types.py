@@ -90,6 +90,24 @@ def same_type(left: s.DataType, right: s.DataType) -> bool:
     return bool(left == right)
 
 
+def outgoing(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch as Spark takes it from a task: with times in nanoseconds."""
+    fields = [pa.field(field.name, _outgoing_type(field.type)) for field in batch.schema]
+    return batch if all(a.type == b.type for a, b in zip(fields, batch.schema)) else batch.cast(pa.schema(fields))
+
+
+def _outgoing_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_time(kind):
+        return pa.time64("ns")
+    if pa.types.is_list(kind):
+        return pa.list_(_outgoing_type(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_outgoing_type(kind.key_type), _outgoing_type(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _outgoing_type(field.type)) for field in kind])
+    return kind
+
+
 def as_internal(column: pa.Array, data_type: t.DataType) -> pa.Array:
     """A column that came from Spark in the Arrow type that we use: Spark counts times in nanoseconds, and gives
     instants the zone of the session."""
