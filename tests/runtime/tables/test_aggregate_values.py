@@ -152,7 +152,7 @@ def test_json(name: str, columns: list[int], options: dict[str, Any], expected: 
 JSON_TEXTS: list[tuple[DataType, Any, str]] = [
     (DOUBLE, 1e20, "1.0E20"),
     (DOUBLE, math.nan, '"NaN"'),
-    (t.DecimalType(38, 2), Decimal("12345678901234567890.10"), "12345678901234567890.1"),
+    (t.DecimalType(38, 2), Decimal("12345678901234567890.10"), "12345678901234567890.10"),
     (t.VarBinaryType(9), b"ab", '"YWI="'),
     (t.TimestampType(6), datetime(2020, 1, 2, 3, 4, 5, 600000), '"2020-01-02T03:04:05.6"'),
     (t.ArrayType(t.BooleanType()), [True, None], "[true,null]"),
