@@ -40,11 +40,14 @@ CALM_SECONDS = (10, 25)
 """from one kill to the next, while only workers are killed"""
 ROUGH_SECONDS = (25, 60)
 """enough to start a JVM in between"""
+LIVE_SECONDS = 60.0
+"""from one garbage collection to the next, in the calm half: what the JVM has then is what lives"""
 STALLED_SECONDS = 180
 """without a completed epoch"""
 GROWTH = 1.10
 """What memory may grow from the second quarter of the calm half to the last one"""
 GROWTH_MB = 10
+LIVE = "jvm live MB"
 PROPERTIES = {
     "restart-strategy.fixed-delay.attempts": "1000000",
     "execution.checkpointing.interval": "500 ms",
@@ -73,6 +76,18 @@ def _children(parents: Sequence[psutil.Process]) -> list[psutil.Process]:
         with contextlib.suppress(psutil.Error):
             found += parent.children()
     return found
+
+
+def _live_mb(jvm: psutil.Process) -> float | None:
+    """The objects of a JVM after a garbage collection, which also lets Spark delete what belongs to the others; None
+    without the JDK's ``jcmd``, or if the JVM does not answer."""
+    command = ["jcmd", str(jvm.pid), "GC.class_histogram"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    total = next((line.split() for line in answer.splitlines() if line.startswith("Total")), None)
+    return None if total is None else int(total[2]) / 2**20
 
 
 def _is_java(process: psutil.Process) -> bool:
@@ -191,6 +206,11 @@ class Soak:
             except psutil.Error:
                 continue
         self.note("workers", len(self.processes.by_role().get("worker", ())))
+        live = self.samples[LIVE]
+        if self.calm and (not live or now > live[-1][0] + LIVE_SECONDS):
+            for size in map(_live_mb, self.processes.by_role()["jvm"]):
+                if size is not None:
+                    self.note(LIVE, size)
 
     def note(self, what: str, value: float) -> None:
         self.samples[what].append((time.time(), value))
@@ -213,6 +233,8 @@ class Soak:
                 # it), so medians say nothing about a short run.
                 before = [value for moment, value in self.samples[what] if moment < self.calm_from]
                 flat = max(self.quarter(what, 3), default=0) <= 1.25 * max(before + self.quarter(what, 1)) + 100
+            elif what == "jvm MB" and self.samples[LIVE]:
+                flat = True  # the heap may be as large as it is allowed to be; what lives in it has a row of its own
             else:
                 flat = last <= second * GROWTH + GROWTH_MB
             good &= flat
