@@ -28,6 +28,16 @@ from millrace.spark.listeners import EpochDone, PlainListener, set_listener
 from millrace.spark.session import SessionWishes, local_session, workplace
 
 WARM_UP = 20
+TUNED = {
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.pollingDelay": "5ms",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""What makes micro-batches of the hand-written side fast."""
 
 
 class Beats(PlainListener):
@@ -72,6 +82,8 @@ def _second(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def native_beats(session: Any, epochs: int, subtasks: int = 2) -> list[float]:
     times: list[float] = []
     session = workplace(session, SessionWishes(2)).session
+    for key, value in TUNED.items():
+        session.conf.set(key, value)
 
     def collect(frame: Any, batch: int) -> None:
         frame.collect()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from tests.owners.driving import OwnedJob
+import pytest
+from tests.owners.driving import Executor, OwnedJob, eventually, run_to_end
 
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.spark.owners.warm import learn
 
 PROGRAM = """
 import pickle, sys
@@ -31,3 +35,41 @@ def test_a_job_is_loaded_without_an_import(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "job")]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
+
+
+@pytest.fixture
+def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Executor]:
+    found = Executor(monkeypatch)
+    yield found
+    found.end()
+
+
+SELDOM = "millrace.formats.tables.csv"
+
+
+def test_what_one_job_has_imported_the_next_one_finds(executor: Executor, tmp_path: Path) -> None:
+    def known_then_imported(_: Any) -> bool:
+        import importlib
+        import sys
+
+        known = SELDOM in sys.modules
+        importlib.import_module(SELDOM)
+        return known
+
+    def next_job(number: int) -> bool:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        job = OwnedJob(env.from_collection([1]).map(known_then_imported), tmp_path / str(number), owners=1)
+        (known,) = run_to_end(job)
+        job.forget()
+        return bool(known)
+
+    assert next_job(0) is False
+    numbers = iter(range(1, 100))
+    eventually(lambda: next_job(next(numbers)))
+
+
+def test_only_modules_of_millrace_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "strange.py").write_text("raise AssertionError('it was imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    learn(["strange", "millrace.not_there"])
+    assert "strange" not in sys.modules

@@ -32,10 +32,6 @@ jvm = SparkContext._gateway.proc
 env = StreamExecutionEnvironment.get_execution_environment(spark=session).set_parallelism(2)
 with env.from_collection([1, 2]).key_by(lambda v: v).map(lambda v: v).execute_and_collect() as results:
     list(results)
-ticks = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).option("numPartitions", 2).load()
-query = ticks.writeStream.foreachBatch(lambda frame, batch: frame.collect()).trigger(processingTime="1 seconds").start()
-query.awaitTermination(5)
-query.stop()
 session.stop()
 SparkContext._gateway.shutdown()
 jvm.stdin.close()

@@ -1,4 +1,4 @@
-"""Drives a job: epoch after epoch, bounded ones by batch queries, unbounded ones by Structured Streaming.
+"""Drives a job: epoch after epoch, each a query of Spark.
 
 A job that fails goes on from its last complete epoch, as often as its restart policy says.
 """
@@ -6,11 +6,8 @@ A job that fails goes on from its last complete epoch, as often as its restart p
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import queue
-import shutil
-import tempfile
 import threading
 import time
 from concurrent.futures import Future
@@ -83,8 +80,6 @@ class JobRunner:
         self._restore = restore
         self._results = JobResults(home.state, coordinator.cleaner)
         self._cancelled = threading.Event()
-        self._ended = threading.Event()
-        self._error: BaseException | None = None
         self._records = 0
         self._recorded = False
         self._listener = get_listener()
@@ -93,7 +88,6 @@ class JobRunner:
         """Take over a session; after this ``run`` can go."""
         self._place = place
         self._provision = provision
-        self._session = place.session
         self._context = context = place.session.sparkContext
         attempts = spark_attempts(context.master, context.getConf().get("spark.task.maxFailures"))
         settings, keeps = self._settings, self._keeps_in_files()
@@ -135,8 +129,6 @@ class JobRunner:
             warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
             if warning is not None:
                 logger.warning("job %r: %s", self.job.name, warning)
-        # The clock's own files are the driver's: nothing is recovered from them.
-        self._clock_files = tempfile.mkdtemp(prefix="millrace-clock-", dir=recovery_file.scratch())
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
@@ -191,10 +183,7 @@ class JobRunner:
                 if self._restore is not None and beginning is not None:
                     self._take_over(self._restore, beginning)
                     beginning = None
-                if self._settings.bounded:
-                    self._run_bounded()
-                else:
-                    self._run_unbounded()
+                self._run_epochs()
                 return
             except Exception as error:
                 began = failed or beginning is None
@@ -225,8 +214,6 @@ class JobRunner:
         self._listener.restarting(Restarting(self.job.name, text, self.coordinator.attempt + 1, delay))
         if self._cancelled.wait(delay / 1000):
             raise JobCancelledError
-        self._error = None
-        self._ended.clear()
 
     def _clean_up(self) -> None:
         over = f"job {self.job.name!r} is {self.status.name}"
@@ -244,7 +231,6 @@ class JobRunner:
                 self.coordinator.give_up(self._home.kept_after(self.status))
         with contextlib.suppress(Exception):
             self.coordinator.close()
-        shutil.rmtree(self._clock_files, ignore_errors=True)
         self._home.fall_silent()
         if jvm_answers(self._context):
             # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
@@ -259,7 +245,6 @@ class JobRunner:
             return
         self.status = JobStatus.CANCELLING
         self._cancelled.set()
-        self._ended.set()
         with contextlib.suppress(Exception):
             self._tasks.cancel()
 
@@ -286,57 +271,19 @@ class JobRunner:
         comparison = restore.compare_states(self.coordinator.states)
         self._listener.restored(Restored(self.job.name, restore.uri, comparison.render()))
 
-    # -- bounded --------------------------------------------------------------------------------------------------
+    # -- epochs ---------------------------------------------------------------------------------------------------
 
-    def _run_bounded(self) -> None:
+    def _run_epochs(self) -> None:
+        """One epoch after the other, those of an unbounded job no sooner than its interval says."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
         frame = self._tasks.frame()
+        interval = 0.0 if self._settings.bounded else self._settings.epoch_interval_ms / 1000
+        due = time.monotonic()
         while not self.coordinator.finished:
-            self._check_cancelled()
+            if self._cancelled.wait(max(0.0, due - time.monotonic())):
+                raise JobCancelledError
+            due = max(due + interval, time.monotonic())
             self._epoch(frame, keep_state=not self._settings.batch)
-
-    # -- unbounded ------------------------------------------------------------------------------------------------
-
-    def _run_unbounded(self) -> None:
-        frame = self._tasks.frame()
-        # Its rows mean nothing: what beats is the clock.
-        clock_ticks = self._session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
-        ticks = clock_ticks.option("numPartitions", 1).load()
-        beat = functools.partial(self._micro_batch, frame)
-        writer = ticks.writeStream.foreachBatch(beat).queryName(f"{self.job.name} {self.job.job_id[:8]}")
-        # Every attempt has a clock of its own: Spark would repeat the tick of an epoch that failed.
-        clock = tempfile.mkdtemp(dir=self._clock_files)
-        writer = writer.option("checkpointLocation", f"file:{clock}")
-        query = writer.trigger(processingTime=f"{self._settings.epoch_interval_ms} milliseconds").start()
-        try:
-            while not self._ended.wait(1.0):
-                if not query.isActive:
-                    error = query.exception()
-                    raise RuntimeError(f"the streaming query ended by itself: {error}")
-        finally:
-            # Spark would search the text of an interrupted callback with a pattern that overflows its stack: let the
-            # running epoch come to its end first, cancelled or not.
-            with contextlib.suppress(Exception):
-                query.stop()
-        self._check_cancelled()
-        if self._error is not None:
-            raise self._error
-
-    def _micro_batch(self, frame: DataFrame, tick: DataFrame, batch: int) -> None:
-        # No error leaves this callback: Spark would wrap it into pages of Java. The waiting thread raises it.
-        if self._ended.is_set():
-            return
-        try:
-            self._context.setLocalProperty("spark.job.description", self.job.name)
-            if not self.coordinator.finished:
-                self._epoch(frame, keep_state=True)
-            if self.coordinator.finished:
-                self._ended.set()
-        except BaseException as error:
-            self._error = error
-            self._ended.set()
-
-    # -- both -----------------------------------------------------------------------------------------------------
 
     def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
         began = time.monotonic()
@@ -385,10 +332,6 @@ class JobRunner:
                 with contextlib.suppress(queue.Full):
                     self.collected.put(part, timeout=0.1)
                     break
-
-    def _check_cancelled(self) -> None:
-        if self._cancelled.is_set():
-            raise JobCancelledError
 
     def _named(self, error: BaseException) -> BaseException:
         """The error that the user sees; the pages behind it go to the log file."""

@@ -24,10 +24,6 @@ from millrace.spark.java import require_java
 from millrace.spark.log_files import new_log_file
 from millrace.spark.logs import log4j_configuration, quiet_about_lost_jvm, stderr_to
 
-CHECKPOINT_FILES = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
-
 
 @dataclass(frozen=True)
 class Workplace:
@@ -74,7 +70,7 @@ def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
     parent = given or SparkSession.getActiveSession() or make_session(wishes)
     session = new_session(parent)
-    for key, value in _query_settings(session).items():
+    for key, value in QUERY_SETTINGS.items():
         session.conf.set(key, value)
     context = session.sparkContext
     local = one_process(context.master)
@@ -135,7 +131,6 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_op
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": java,
         "spark.log.level": "WARN",
-        "spark.sql.streaming.numRecentProgressUpdates": "10",
         # A task is to come back to the executor that has its state, not to go where most of its input lies.
         "spark.shuffle.reduceLocality.enabled": "false",
         "spark.python.daemon.module": "millrace.spark.daemon",
@@ -175,23 +170,14 @@ def _executor_settings(package: str | None, configuration: Mapping[str, str]) ->
     return {key: f"{os.path.basename(package)}:{given}" if given else os.path.basename(package)}
 
 
-def _query_settings(session: SparkSession) -> dict[str, str]:
-    settings = {
-        "spark.sql.adaptive.enabled": "false",
-        # The plan moves a few large rows: compiling code for them takes longer than all of them together.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
-        "spark.sql.streaming.minBatchesToRetain": "2",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.streaming.metricsEnabled": "false",
-        "spark.sql.streaming.pollingDelay": "5ms",
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
-    }
-    if one_process(session.sparkContext.master):
-        # Renames on a local disk are atomic; the default manager asks the file system five times as often.
-        settings["spark.sql.streaming.checkpointFileManagerClass"] = CHECKPOINT_FILES
-    return settings
+QUERY_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    # The plan moves a few large rows: compiling code for them takes longer than all of them together.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
 
 
 def _package_archive(log_file: str) -> str:

@@ -60,6 +60,13 @@ class Forget:
 
 
 @dataclass(frozen=True)
+class Imported:
+    """The only message of a connection: what an owner of a job that is over has imported by itself."""
+
+    modules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Run:
     """One run of a task in an epoch."""
 

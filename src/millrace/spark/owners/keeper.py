@@ -20,8 +20,19 @@ from dataclasses import dataclass
 
 from millrace.spark.owners import place
 from millrace.spark.owners.children import ActiveRun, Child, JobOwners
-from millrace.spark.owners.frames import ENDED, Done, Forget, Greeting, Moved, Passed, receive, same_user, send
-from millrace.spark.owners.warm import warm_up
+from millrace.spark.owners.frames import (
+    ENDED,
+    Done,
+    Forget,
+    Greeting,
+    Imported,
+    Moved,
+    Passed,
+    receive,
+    same_user,
+    send,
+)
+from millrace.spark.owners.warm import learn, warm_up
 from millrace.util.private_folder import make_private
 from millrace.util.processes import is_alive, started_at
 
@@ -59,6 +70,7 @@ class Keeper:
         self._controls: dict[int, tuple[str, Child]] = {}
         self._endings: list[Ending] = []
         self._runs = 0
+        self._to_learn: set[str] = set()
 
     def listen(self) -> bool:
         """Take the place; False if there is a keeper already."""
@@ -116,6 +128,8 @@ class Keeper:
             if isinstance(message, Forget):
                 self._forget(message.job_id, connection)
                 waits = True
+            elif isinstance(message, Imported):
+                self._to_learn.update(message.modules)
             elif isinstance(message, Greeting):
                 self._pass_on(message, connection)
         except (OSError, EOFError):
@@ -197,7 +211,7 @@ class Keeper:
                     ending.asker.close()
             from millrace.spark.owners.owner import serve
 
-            serve(control, job_id)
+            serve(control, job_id, os.path.join(self._folder, place.SOCKET))
             code = 0
         finally:
             # No clean-up that belongs to the process it was forked from.
@@ -238,6 +252,9 @@ class Keeper:
             if ending.asker is not None:
                 with ending.asker, contextlib.suppress(OSError):
                     send(ending.asker, Done())
+        if self._to_learn and not self._endings:  # no driver waits for the end of its job
+            learn(self._to_learn)
+            self._to_learn.clear()
 
     def _end_idle(self, now: float) -> None:
         for job_id, job in list(self._jobs.items()):

@@ -20,6 +20,7 @@ from millrace.spark.owners.frames import (
     Done,
     Failed,
     Forget,
+    Imported,
     Moved,
     NeedJob,
     Passed,
@@ -28,12 +29,17 @@ from millrace.spark.owners.frames import (
     send,
 )
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
+from millrace.spark.owners.warm import own_modules
 from millrace.spark.running import Running
 from millrace.util.processes import this_machine
 
 
-def serve(control: socket.socket, job_id: str) -> None:
-    """Serve the runs that the keeper passes on, until it says that the job is over, or is gone itself."""
+def serve(control: socket.socket, job_id: str, keeper: str) -> None:
+    """Serve the runs that the keeper passes on, until it says that the job is over, or is gone itself.
+
+    :param keeper: the path of its socket.
+    """
+    known = own_modules()
     _limit_memory()
     running = Running(f"{this_machine()}-{os.getpid()}")
     threads: list[threading.Thread] = []
@@ -46,6 +52,7 @@ def serve(control: socket.socket, job_id: str) -> None:
             running.forget(job_id)
             for thread in threads:
                 thread.join()  # it closes its task; the keeper's patience has an end
+            _tell_imports(keeper, own_modules() - known)
             return
         if isinstance(message, Moved):
             running.moved(job_id, message.task)
@@ -68,6 +75,14 @@ def _run(connection: socket.socket, control: socket.socket, number: int, running
         if answer is not None:
             with contextlib.suppress(OSError):
                 send(connection, answer)
+
+
+def _tell_imports(keeper: str, modules: set[str]) -> None:
+    """The owners of the next job need not import them again."""
+    if modules:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(keeper)
+            send(connection, Imported(tuple(modules)))
 
 
 def _tell_end(control: socket.socket, number: int) -> None:
