@@ -19,6 +19,7 @@ from millrace.relational.functions import decimals
 from millrace.relational.functions.cast_parse import CastError, parser
 from millrace.relational.functions.cast_text import formatter
 from millrace.relational.functions.cast_variants import from_variant, to_variant
+from millrace.relational.functions.temporal_numbers import FIXED
 from millrace.relational.types import DataType
 from millrace.relational.zones import zone_of
 
@@ -171,8 +172,10 @@ def _to_interval(source: DataType, target: DataType) -> Convert | None:
     if not isinstance(source, (t.IntegralType, t.DecimalType)):
         return None
     if isinstance(target, t.YearMonthIntervalType):
-        return lambda value: wrap(int(value), 32)
-    return lambda value: int(value) * _MILLISECOND
+        months = 12 if target.resolution is t.YearMonthIntervalType.YearMonthResolution.YEAR else 1
+        return lambda value: wrap(int(value) * months, 32)
+    unit = dt.timedelta(microseconds=FIXED.get(target.resolution.name, 1_000))  # type: ignore[attr-defined]
+    return lambda value: int(value) * unit
 
 
 # -- times ------------------------------------------------------------------------------------------------------------
