@@ -14,6 +14,10 @@ NONE_IS_FINE = $(if $(ARGS),|| [ $$? -eq 5 ])
 FLINK_VENV ?= .venv-flink
 RECORD ?=
 
+# What `make random` draws its queries from (empty: anew), and how many.
+SEED ?=
+COUNT ?= 2000
+
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.millrace-installed
 ARCHIVE := $(VENV)/.millrace-prepared
@@ -31,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit crash cluster flink versions soak bench compatibility tables clean
+.PHONY: help java venv demo test check lint unit crash cluster flink random versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -62,6 +66,9 @@ cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalon
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
 	$(BIN)/python -m pytest tests/flink $(ARGS)
+
+random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from a SEED: they give the same
+	MILLRACE_RANDOM_SEED='$(SEED)' MILLRACE_RANDOM_COUNT='$(COUNT)' $(BIN)/python -m pytest -m spark tests/random $(ARGS)
 
 versions: java venv $(ARCHIVE) ## try every minor version of PySpark that is allowed, from PyPI
 	$(BIN)/python -m pytest tests/versions $(ARGS)

@@ -28,7 +28,8 @@ LITERALS = {
 }
 
 _T, _I, _L, _D, _N, _S, _B = "TINYINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(10, 2)", "STRING", "BOOLEAN"
-_DATE, _TS, _LTZ, _A, _M, _R = "DATE", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "ARRAY<INT>", "MAP<STRING, INT>", "ROW<x INT, y STRING>"
+_DATE, _TS, _LTZ = "DATE", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)"
+_A, _M, _R = "ARRAY<INT>", "MAP<STRING, INT>", "ROW<x INT, y STRING>"
 _ANY = "?"
 """a type that is drawn, the same at all places"""
 

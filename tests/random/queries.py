@@ -40,7 +40,8 @@ def program(seed: str) -> Program:
     made = _Queries(draw)
     sql = made.query()
     zone = draw.choice(ZONES)
-    return Program(f"random{zlib.crc32(seed.encode())}", sql, tuple(made.tables.values()), settings={"table.local-time-zone": zone})
+    name = f"random{zlib.crc32(seed.encode())}"
+    return Program(name, sql, tuple(made.tables.values()), settings={"table.local-time-zone": zone})
 
 
 class _Queries:
@@ -70,7 +71,8 @@ class _Queries:
             name = self.name("t")
             kinds = [*ALWAYS, *self.draw.sample([kind for kind in KINDS if kind not in ALWAYS], 3)]
             self._columns[name] = tuple((f"c{at}", kind) for at, kind in enumerate(kinds))
-            rows = [tuple(value_or_null(self.draw, kind) for kind in kinds) for _ in range(self.draw.choice((0, 2, 4, 6, 8)))]
+            count = self.draw.choice((0, 2, 4, 6, 8))
+            rows = [tuple(value_or_null(self.draw, kind) for kind in kinds) for _ in range(count)]
             ddl = ", ".join(f"{column} {kind}" for column, kind in self._columns[name])
             self.tables[name] = Source(name, ddl, tuple(rows))
         return Relation(name, self._columns[name])

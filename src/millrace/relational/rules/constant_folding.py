@@ -36,7 +36,7 @@ def fold_constants(plan: n.Rel, surroundings: Surroundings, dynamic: bool = Fals
 
 
 def _gives_nothing(node: n.Rel) -> bool:
-    """Whether a node has no rows because its input has none. Without it, windows over nothing would miss their table."""
+    """Whether a node has no rows because its input has none. Left as they are, windows would miss the table below."""
     if not isinstance(node, (n.Project, n.Filter, n.WindowTable, n.WindowAggregate, n.Rank)):
         return False
     return isinstance(node.input, n.Values) and not node.input.rows
