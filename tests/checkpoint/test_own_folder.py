@@ -12,7 +12,7 @@ from tests.testing.conformance.storages import MEMORY, SqliteFiles
 from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.own_folder import OwnFolder
 from millrace.checkpoint.restore import snapshot_path
-from millrace.common.file_systems import absolute
+from millrace.common.files.file_systems import absolute
 
 URI = f"plugin://{storages.__name__}:MemoryFiles/place"
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from millrace.cli.live import JobWatch, LiveListener, PipeListener
 from millrace.cli.progress import Progress, duration_text, lag_text, watermark_text
 from millrace.cli.screen import Above, Screen
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.runtime.coordinator import EpochResult
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.spark.listeners import EpochDone, JobStarted

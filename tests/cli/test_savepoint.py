@@ -17,8 +17,8 @@ from millrace.checkpoint.state_file import StateFile
 from millrace.cli.jobs import Jobs
 from millrace.cli.main import main
 from millrace.cli.savepoint_signal import savepoints_on_signal
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.defaults import Submission
 
 

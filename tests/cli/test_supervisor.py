@@ -257,8 +257,8 @@ def test_an_interrupted_restart_leaves_the_live_line(tmp_path: Path) -> None:
 
 SAVEPOINTS = """
 from concurrent.futures import Future
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.defaults import Submission, get_submitter
 
 class Client:

@@ -13,7 +13,7 @@ from tests.connectors.coordination import Driver, Point
 from tests.connectors.driving import Clock, ElementContext
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types

@@ -14,8 +14,8 @@ from tests.simulation.programs import template
 from millrace.checkpoint.errors import RestoreError, SnapshotError
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
-from millrace.common.job_status import JobStatus
-from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.common.jobs.job_status import JobStatus
+from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.epoch import EpochPlan
 from millrace.runtime.restart_policies import FixedDelay

@@ -16,7 +16,7 @@ from tests.simulation.faults import DriverDied, Violation
 from tests.simulation.world import World
 
 from millrace.checkpoint import directory, home, restore, snapshot_files
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.connectors.file_system import committer, part, writer
 from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import KeyedProcessFunction
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordinator import JobFailedError

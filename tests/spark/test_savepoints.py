@@ -14,7 +14,7 @@ from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.checkpoint.errors import RestoreError, SnapshotError
 from millrace.common import Types
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     CheckpointedFunction,

@@ -18,8 +18,8 @@ from pyarrow import fs
 from millrace.checkpoint.aside import TEMPORARY, is_left_over, name_aside
 from millrace.checkpoint.own_folder import open_own
 from millrace.checkpoint.stored_file import LocalFile, RemoteFile, StoredFile
-from millrace.common.checkpoint_files import SCHEME
-from millrace.common.file_systems import is_local, locate
+from millrace.common.files.checkpoint_files import SCHEME
+from millrace.common.files.file_systems import is_local, locate
 from millrace.util.private_folder import TRUST_DIRECTORY
 
 __all__ = ["Folder", "open_folder"]

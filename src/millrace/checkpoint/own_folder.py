@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from millrace.checkpoint.stored_file import PartsFile, StoredFile
-from millrace.common.checkpoint_files import SCHEME, CheckpointFiles
-from millrace.common.plugin_class import load_class
+from millrace.common.files.checkpoint_files import SCHEME, CheckpointFiles
+from millrace.util.plugin_class import load_class
 
 _URI = re.compile(SCHEME + r"(?P<cls>[^/]+)(?:/(?P<location>.*))?", re.DOTALL)
 OPENED = 16

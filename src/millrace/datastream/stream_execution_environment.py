@@ -12,9 +12,9 @@ from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.functions import ParallelSourceFunction, SourceFunction
-from millrace.common.job_client import JobClient
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs.job_id import JobID
 from millrace.common.source import Boundedness, Source
 from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation, Types

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
-from millrace.common.distributed_cache import DistributedCache
+from millrace.common.files.distributed_cache import DistributedCache
 from millrace.common.functions import RuntimeContext
-from millrace.common.job_id import JobID
-from millrace.common.job_info import JobInfo
+from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs.job_info import JobInfo
 from millrace.common.state import (
     AggregatingState,
     AggregatingStateDescriptor,

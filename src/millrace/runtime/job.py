@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from millrace.common.job_id import JobID
-from millrace.common.job_info import JobInfo
+from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs.job_info import JobInfo
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.partitioners import Partitioner
 from millrace.runtime.specs import Spec

@@ -9,11 +9,11 @@ from typing import Any
 
 from pyspark.util import InheritableThread
 
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_client import JobClient
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs.job_status import JobStatus
 
 POLL_SECONDS = 0.1
 

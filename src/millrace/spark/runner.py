@@ -21,7 +21,7 @@ from millrace.checkpoint.home import JobHome
 from millrace.checkpoint.restore import Restore
 from millrace.checkpoint.result_files import JobResults, ResultsLostError
 from millrace.checkpoint.shared import NotSharedError, offer
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import options
 from millrace.runtime import specs
 from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError

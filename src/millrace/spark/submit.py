@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
-from millrace.common.completable_future import CompletableFuture
 from millrace.common.config_values import to_boolean
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import options
 from millrace.datastream.dependencies import Dependencies
 from millrace.datastream.restore_settings import ClaimMode, restore_settings

@@ -22,7 +22,7 @@ from millrace.table.table_config import COLUMN_WIDTH, JOB_NAME
 from millrace.table.table_result import MAX_WIDTH, TableResult
 
 if TYPE_CHECKING:
-    from millrace.common.job_client import JobClient
+    from millrace.common.jobs.job_client import JobClient
     from millrace.datastream import StreamExecutionEnvironment
     from millrace.table.table_environment import TableEnvironment
 

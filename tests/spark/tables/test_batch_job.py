@@ -12,8 +12,8 @@ import pytest
 from tests.spark.tables.plans import at, fn, lit, project
 from tests.spark.tables.test_connectors import ROWS, Numbers, NumbersTable, Reader, insert, scan
 
-from millrace.common.job_client import JobClient
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs.job_status import JobStatus
 from millrace.common.source import Source, SourceReaderContext
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex

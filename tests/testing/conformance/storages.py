@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from millrace.checkpoint.folder import LocalFolder
-from millrace.common.checkpoint_files import CheckpointFiles
+from millrace.common.files.checkpoint_files import CheckpointFiles
 
 MEMORY: dict[str, bytes] = {}
 

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING
 
 from millrace.cli.jobs import spark_context
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.defaults import Submission
 from millrace.spark.listeners import JobStarted, PlainListener
 from millrace.table.sql.errors import SqlError, did_you_mean

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
 from millrace.spark.client import POLL_SECONDS, JobCancelledError, LocalJobClient
 from millrace.spark.listeners import JobStarted, get_listener
 from millrace.spark.tables.context import Context

@@ -11,8 +11,8 @@ from pyspark import TaskContext
 
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
-from millrace.common.job_id import JobID
-from millrace.common.job_info import JobInfo
+from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs.job_info import JobInfo
 from millrace.runtime.context import OperatorRuntimeContext, now_millis
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.keygroups import default_max_parallelism

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.common.config_values import to_boolean
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.common.file_systems import Location
+from millrace.common.files.file_systems import Location
 from millrace.common.sink import Committer
 from millrace.connectors.file_system.committer import FileCommitter
 from millrace.connectors.file_system.part import PendingFile

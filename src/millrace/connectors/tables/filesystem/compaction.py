@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.committer import FileCommitter
 from millrace.connectors.file_system.part import PendingFile
 from millrace.connectors.file_system.part_store import discard_file, is_file

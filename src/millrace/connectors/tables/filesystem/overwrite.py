@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyarrow import fs
 
-from millrace.common.file_systems import Location
+from millrace.common.files.file_systems import Location
 from millrace.connectors.file_system.listing import list_files
 from millrace.connectors.file_system.part import PendingFile
 from millrace.connectors.file_system.part_store import discard_file

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millrace.common.config_values import to_boolean, to_bytes_count
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.format import SplitRecords
 from millrace.connectors.file_system.lines import RecordError
 from millrace.connectors.file_system.split import FileSplit

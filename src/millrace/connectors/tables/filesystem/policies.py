@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.common.file_systems import Location
+from millrace.common.files.file_systems import Location
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.sink import Sink, WriterInitContext
 from millrace.connectors.file_system.sink import FileSink, FileSinkBuilder
 from millrace.connectors.file_system.writer import WriterState

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.common.source import Source
 from millrace.common.time import Duration
 from millrace.connectors.file_system.format import BulkFormat, SplitRecords

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millrace.common.job_id import JobID
+from millrace.common.jobs.job_id import JobID
 
 __all__ = ["JobInfo"]
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from millrace.common.functions.adapt import as_reduce
 from millrace.common.functions.aggregate import AggregateFunction
 from millrace.common.functions.simple import ReduceFunction
-from millrace.common.state_ttl import StateTtlConfig
+from millrace.common.state.ttl import StateTtlConfig
 from millrace.common.typeinfo import TypeInformation, Types
 
 __all__ = [
