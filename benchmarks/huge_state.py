@@ -33,7 +33,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.coordinator import Coordinator
+from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.spark.listeners import EpochDone, PlainListener, set_listener
 from millrace.testing.local import LocalEngine
 

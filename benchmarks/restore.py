@@ -34,9 +34,9 @@ from millrace.checkpoint.metadata import Metadata, SavedOperator, read_metadata,
 from millrace.checkpoint.state_files import iter_states, write_states
 from millrace.checkpoint.storage import FolderStorage
 from millrace.checkpoint.stored_file import LocalFile
-from millrace.runtime.chains import TaskChain
-from millrace.runtime.keygroups import group_range
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.chains import TaskChain
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.versions import version_of
 

@@ -31,8 +31,8 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.worker import TaskCache
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.tasks.worker import TaskCache
 from millrace.testing.local import LocalEngine
 
 BYTES = 100

@@ -19,10 +19,10 @@ from millrace.checkpoint.stored_file import LocalFile
 from millrace.common.typeinfo import Types
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.chains import TaskChain, TaskFiles
-from millrace.runtime.epoch import TaskAck
-from millrace.runtime.keygroups import group_range, key_group
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.chains import TaskChain, TaskFiles
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range, key_group
+from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import Distribution

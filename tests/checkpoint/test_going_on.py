@@ -21,7 +21,7 @@ from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.typeinfo import Types
 from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor
-from millrace.runtime.coordinator import Coordinator
+from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.versions import INITIAL
 
 RECOVERED: list[tuple[str, list[Any]]] = []

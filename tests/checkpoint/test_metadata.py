@@ -17,9 +17,9 @@ from millrace.checkpoint.metadata import (
     read_metadata,
     write_metadata,
 )
-from millrace.runtime.chains import TaskChain, TaskFiles
-from millrace.runtime.epoch import TaskAck
-from millrace.runtime.snapshot import JobSnapshot
+from millrace.runtime.coordination.chains import TaskChain, TaskFiles
+from millrace.runtime.coordination.snapshot import JobSnapshot
+from millrace.runtime.protocol.epoch import TaskAck
 
 
 def chain_of(*acks: tuple[int, int, int | None, int | None]) -> TaskChain:

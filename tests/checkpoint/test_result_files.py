@@ -8,7 +8,7 @@ import pytest
 
 from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.result_files import JobResults, ResultsLostError, TaskResults
-from millrace.runtime.cleaning import AtOnce
+from millrace.runtime.coordination.cleaning import AtOnce
 
 
 @pytest.fixture(params=["local", "remote"])

@@ -37,7 +37,7 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.keygroups import group_range, key_group
+from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, KeyedStateBackend
 from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend

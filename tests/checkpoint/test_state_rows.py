@@ -21,7 +21,7 @@ from millrace.checkpoint.state_rows import (
     of_key_groups,
 )
 from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
-from millrace.runtime.keygroups import key_group
+from millrace.runtime.exchange.keygroups import key_group
 from millrace.runtime.state.address import Scoped, key_of
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import RowBufferTable

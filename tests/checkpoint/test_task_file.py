@@ -13,7 +13,7 @@ from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.storage import FolderStorage
 from millrace.checkpoint.stored_file import LocalFile
 from millrace.checkpoint.task_file import KEYED, REST, TaskFile, task_file
-from millrace.runtime.keygroups import key_group
+from millrace.runtime.exchange.keygroups import key_group
 from millrace.runtime.versions import NO_PAST
 
 MAX = 128

@@ -20,7 +20,7 @@ from millrace.checkpoint.restore import restore_from
 from millrace.common.jobs.job_status import JobStatus
 from millrace.connectors.result_cache import ResultCache
 from millrace.connectors.write_ahead import BatchSender, WriteAheadSink
-from millrace.runtime.checkpoints import CheckpointSettings
+from millrace.runtime.coordination.checkpoints import CheckpointSettings
 from millrace.state import SavepointWriter
 from millrace.util.private_folder import NotPrivateError
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ids import shown
-from tests.runtime.operators.windowing import (
+from tests.runtime.windows.windowing import (
     AGGREGATE,
     AGGREGATE_LIST,
     LATE,
@@ -39,9 +39,9 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from millrace.runtime.operators import aligned_window
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.saved import EarlierState
+from millrace.runtime.windows import aligned_window
 from millrace.runtime.windows.choice import window_operator
 from millrace.runtime.windows.description import describe_windows
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy

@@ -12,7 +12,7 @@ from millrace.cli.live import JobWatch, LiveListener, PipeListener
 from millrace.cli.progress import Progress, duration_text, lag_text, watermark_text
 from millrace.cli.screen import Above, Screen
 from millrace.common.jobs.job_status import JobStatus
-from millrace.runtime.coordinator import EpochResult
+from millrace.runtime.coordination.coordinator import EpochResult
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.spark.listeners import EpochDone, JobStarted
 

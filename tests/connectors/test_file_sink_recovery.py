@@ -22,7 +22,7 @@ from millrace.connectors.file_system.part import RowPart
 from millrace.connectors.file_system.part_store import part_store
 from millrace.connectors.owner import owner_of
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 LINES = Encoder.simple_string_encoder()

@@ -214,8 +214,8 @@ def _install_for_workers(plan: _Plan) -> None:
 
 def _install_for_driver(plan: _Plan) -> None:
     from millrace.checkpoint.directory import CheckpointDirectory
-    from millrace.runtime.commits import Commits
-    from millrace.runtime.coordinator import Coordinator
+    from millrace.runtime.coordination.commits import Commits
+    from millrace.runtime.coordination.coordinator import Coordinator
     from millrace.spark import savepoints
     from millrace.spark.runner import JobRunner
 

@@ -22,7 +22,7 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
 )
 from millrace.graph.nodes import GraphError
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.runtime.windows.choice import window_operator
 from millrace.testing import Element as Arrives
 from millrace.testing import EndInput, OperatorHarness, Record, Step, WatermarkStep, check_variants, run_locally

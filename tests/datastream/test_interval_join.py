@@ -22,8 +22,8 @@ from millrace.datastream import (
 )
 from millrace.datastream.interval_join import IntervalJoined
 from millrace.graph.nodes import GraphError
-from millrace.runtime import specs
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 BATCH = RuntimeExecutionMode.BATCH

@@ -24,8 +24,8 @@ from millrace.datastream import (
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import CountTrigger, PurgingTrigger, TumblingEventTimeWindows
 from millrace.graph.nodes import GraphError
-from millrace.runtime import specs
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 FIVE = TumblingEventTimeWindows.of(Time.milliseconds(5))

@@ -23,7 +23,7 @@ from millrace.relational import type_table
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.casting import common_type
-from millrace.relational.functions.cast_values import caster
+from millrace.relational.functions.casts.values import caster
 from millrace.relational.nodes import Field
 from millrace.relational.type_table import ROWS, Family, TypeRow, family_of, parts_of, row_of, type_parts
 from millrace.relational.values import to_arrow, to_python

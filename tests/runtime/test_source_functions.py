@@ -26,7 +26,7 @@ from millrace.datastream.functions import (
     SourceFunction,
 )
 from millrace.datastream.state import ListStateDescriptor
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 
 LIFE: list[Any] = []

@@ -16,9 +16,9 @@ from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.jobs.job_status import JobStatus
 from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochPlan
-from millrace.runtime.restart_policies import FixedDelay
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.restart_policies import FixedDelay
+from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.spark.savepoints import SavepointRequest, answer, failed
 
 if TYPE_CHECKING:

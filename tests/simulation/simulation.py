@@ -20,7 +20,7 @@ from millrace.common.jobs.job_status import JobStatus
 from millrace.connectors.file_system import committer, part, writer
 from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of
-from millrace.runtime import chains, cleaning, commits, coordinator
+from millrace.runtime.coordination import chains, cleaning, commits, coordinator
 from millrace.runtime.operators import sink
 from millrace.spark import orders, savepoints
 

@@ -11,7 +11,7 @@ import pytest
 from millrace.common import Configuration
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from millrace.runtime.coordinator import EpochResult
+from millrace.runtime.coordination.coordinator import EpochResult
 from millrace.spark.listeners import (
     EpochDone,
     JobStarted,

@@ -13,7 +13,7 @@ from tests.spark.conftest import MakeEnvironment, Watch
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import KeyedProcessFunction
 from millrace.graph.nodes import GraphError
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 
 NOISE = ("Traceback", "org.apache", "py4j", "java.", "\tat ")
 

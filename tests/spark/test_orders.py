@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from millrace.checkpoint.folder import LocalFolder, open_folder
-from millrace.runtime.cleaning import AtOnce
-from millrace.runtime.epoch import EpochOrder, EpochPlan, SourceOrder, TaskOrder
-from millrace.runtime.task_cache import StaleOrderError
+from millrace.runtime.coordination.cleaning import AtOnce
+from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, SourceOrder, TaskOrder
+from millrace.runtime.tasks.task_cache import StaleOrderError
 from millrace.runtime.versions import version_of
 from millrace.spark import orders
 from millrace.spark.orders import KEPT, SLOT, Orders, read

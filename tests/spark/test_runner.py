@@ -14,8 +14,8 @@ from millrace.connectors.hybrid import HybridSource
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.data_stream import DataStream
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.restart_policies import NoRestart
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.coordination.restart_policies import NoRestart
 from millrace.spark.provision import Provision
 from millrace.spark.runner import JobRunner
 from millrace.spark.session import Workplace

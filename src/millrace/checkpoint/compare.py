@@ -11,9 +11,9 @@ from millrace.checkpoint.metadata import Metadata, SavedOperator, StateDescripti
 from millrace.checkpoint.state_files import check_states
 from millrace.checkpoint.stored_types import compare_stored
 from millrace.checkpoint.window_forms import check_windows
-from millrace.runtime.job import JobGraph
-from millrace.runtime.snapshot import JobSnapshot
-from millrace.runtime.specs import Window
+from millrace.runtime.coordination.snapshot import JobSnapshot
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.specs import Window
 from millrace.runtime.state.info import StateInfo
 
 

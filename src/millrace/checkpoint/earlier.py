@@ -19,12 +19,12 @@ from millrace.checkpoint.metadata import Metadata
 from millrace.checkpoint.sections import BY_ADDRESS, of_groups
 from millrace.checkpoint.storage import chain_files
 from millrace.checkpoint.task_file import KEYED, REST, Load, Section, TaskFile
-from millrace.runtime.keygroups import group_range, key_group
-from millrace.runtime.member import OperatorDeltas
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import OperatorDelta, OperatorStateBackend
+from millrace.runtime.tasks.member import OperatorDeltas
 
 __all__ = ["EarlierSubtask", "Rest", "keyed_state", "rest_of", "rests"]
 

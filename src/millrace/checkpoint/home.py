@@ -16,9 +16,9 @@ from millrace.checkpoint.storage import FolderStorage
 from millrace.common.files.file_systems import absolute
 from millrace.common.jobs.job_status import JobStatus
 from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
-from millrace.runtime.cleaning import Cleaner
-from millrace.runtime.snapshot import JobSnapshot
+from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
+from millrace.runtime.coordination.cleaning import Cleaner
+from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.util.private_folder import make_shared
 
 

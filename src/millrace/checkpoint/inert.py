@@ -23,7 +23,7 @@ from millrace.checkpoint.pickled_object import PickledObject
 from millrace.common.time import Instant
 from millrace.common.types import RowKind, row_of
 from millrace.common.window import CountWindow, GlobalWindow, TimeWindow
-from millrace.runtime.reading import ReadingSnapshot
+from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.state.tables import ABSENT
@@ -52,7 +52,7 @@ FROM_ARGS: dict[str, Callable[..., Any]] = {
 FROM_STATE: dict[str, Callable[..., Any]] = {
     "millrace.common.time.Instant": Instant,
     "millrace.common.window.windows.CountWindow": CountWindow,
-    "millrace.runtime.reading.ReadingSnapshot": ReadingSnapshot,
+    "millrace.runtime.coordination.reading.ReadingSnapshot": ReadingSnapshot,
     "uuid.UUID": uuid.UUID,
 }
 """Name -> what is made of named fields."""

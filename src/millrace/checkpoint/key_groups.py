@@ -1,4 +1,4 @@
-"""The key groups of many keys at once: what ``runtime.keygroups`` says about each of them."""
+"""The key groups of many keys at once: what ``runtime.exchange.keygroups`` says about each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from millrace.runtime.keygroups import stable_hash
+from millrace.runtime.exchange.keygroups import stable_hash
 
 __all__ = ["key_groups"]
 

@@ -17,10 +17,10 @@ from millrace.checkpoint.compatibility import describe_type
 from millrace.checkpoint.errors import CorruptFileError, SnapshotError
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.state_file import StateFile
-from millrace.runtime.chains import TaskFiles
-from millrace.runtime.epoch import SavedSubtask
+from millrace.runtime.coordination.chains import TaskFiles
+from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import JobSnapshot, OperatorPlace
+from millrace.runtime.protocol.epoch import SavedSubtask
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.versions import version_of
 

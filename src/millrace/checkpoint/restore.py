@@ -14,8 +14,8 @@ from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
 from millrace.checkpoint.trust import check_trusted
 from millrace.common.files.file_systems import absolute
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.epoch import EpochPlan
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.versions import first_of_epoch
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from millrace.checkpoint.folder import Folder
-from millrace.runtime.cleaning import Cleaner
-from millrace.runtime.results import Result, ResultFile
+from millrace.runtime.coordination.cleaning import Cleaner
+from millrace.runtime.protocol.results import Result, ResultFile
 from millrace.runtime.storage import TaskId
 
 __all__ = ["JobResults", "ResultsLostError", "TaskResults"]

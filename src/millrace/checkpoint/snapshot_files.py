@@ -21,12 +21,12 @@ from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
 from millrace.checkpoint.state_files import iter_states, read_operator_state, write_states
 from millrace.checkpoint.window_forms import convert_windows
-from millrace.runtime.epoch import SavedSubtask
-from millrace.runtime.job import OperatorInfo
-from millrace.runtime.keygroups import group_range
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range
+from millrace.runtime.jobs.job import OperatorInfo
+from millrace.runtime.jobs.specs import Window
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
-from millrace.runtime.specs import Window
+from millrace.runtime.protocol.epoch import SavedSubtask
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend
 from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from millrace.checkpoint.errors import MissingFileError
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.task_file import TaskFile, task_file, together
-from millrace.runtime.chains import TaskFiles
-from millrace.runtime.member import TaskDelta
+from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.storage import TaskId
+from millrace.runtime.tasks.member import TaskDelta
 from millrace.runtime.versions import Past, epoch_and_run, first_of_epoch
 
 ORDERS = "orders"

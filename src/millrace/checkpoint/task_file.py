@@ -21,9 +21,9 @@ from typing import IO, Any, NamedTuple
 from millrace.checkpoint.errors import CorruptFileError
 from millrace.checkpoint.sections import GATHERED_BYTES, Divider
 from millrace.checkpoint.stored_file import StoredFile
-from millrace.runtime.member import OperatorDeltas, TaskDelta
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.backend import KeyedDelta
+from millrace.runtime.tasks.member import OperatorDeltas, TaskDelta
 from millrace.runtime.versions import Past
 
 __all__ = ["ALL", "KEYED", "REST", "Section", "TaskFile", "task_file", "together"]

@@ -13,16 +13,16 @@ from typing import Any
 from millrace.checkpoint.errors import RestoreError
 from millrace.common.window import TimeWindow
 from millrace.runtime.elements import MAX_WATERMARK
-from millrace.runtime.operators.aligned_window import SLICES
-from millrace.runtime.operators.window import MERGING
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyedDelta, KeyedStateBackend
 from millrace.runtime.state.window_tables import WindowTable
+from millrace.runtime.windows.aligned_window import SLICES
 from millrace.runtime.windows.contents import fold_of
 from millrace.runtime.windows.description import ALIGNED, EVICTING, GENERAL, SESSIONS, describe_windows, slicing_from
 from millrace.runtime.windows.layout import SliceLayout, WindowLayout
 from millrace.runtime.windows.slicing import Slicing
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
+from millrace.runtime.windows.window import MERGING
 
 __all__ = ["WindowFormError", "check_windows", "convert_windows"]
 

@@ -15,7 +15,7 @@ from millrace.datastream.checkpoint_storage import (
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
-from millrace.runtime.checkpoints import CheckpointSettings
+from millrace.runtime.coordination.checkpoints import CheckpointSettings
 from millrace.util.plugin_class import is_class_name, load_class
 
 DIRECTORY = ("execution.checkpointing.dir", "state.checkpoints.dir")

@@ -67,8 +67,9 @@ from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Chaining, Edge, GraphError, Node
 from millrace.graph.origin import user_origin
-from millrace.runtime import partitioners, specs
-from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.exchange import partitioners
+from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.jobs import specs
 
 if TYPE_CHECKING:
     from millrace.common.state import MapStateDescriptor

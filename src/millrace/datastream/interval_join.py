@@ -10,7 +10,7 @@ from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedS
 from millrace.datastream.join_checks import check_environments, check_key_types
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 __all__ = ["IntervalJoin", "IntervalJoined"]
 

@@ -16,7 +16,7 @@ from millrace.datastream.data_stream import DataStream, KeyedStream, Port, _key_
 from millrace.datastream.join_checks import check_environments, check_key_types
 from millrace.datastream.windowed_stream import WindowedStream
 from millrace.graph.origin import user_origin
-from millrace.runtime.tagged_hash import TaggedHash
+from millrace.runtime.exchange.tagged_hash import TaggedHash
 
 Selector = Callable[[Any], Any] | KeySelector | str | int
 """What ``key_by`` takes."""

@@ -41,12 +41,12 @@ from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.graph.program import Program
-from millrace.runtime import specs
-from millrace.runtime.commits import commits_in_two_phases
-from millrace.runtime.failover import is_regional
-from millrace.runtime.job import JobGraph
-from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
-from millrace.runtime.restart import restart_policy
+from millrace.runtime.coordination.commits import commits_in_two_phases
+from millrace.runtime.coordination.failover import is_regional
+from millrace.runtime.coordination.restart import restart_policy
+from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.working import InMemory
 
 if TYPE_CHECKING:

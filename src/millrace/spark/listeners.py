@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from millrace.common.jobs.job_status import JobStatus
-from millrace.runtime.coordinator import EpochResult
+from millrace.runtime.coordination.coordinator import EpochResult
 
 logger = logging.getLogger("millrace")
 

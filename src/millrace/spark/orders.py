@@ -19,11 +19,11 @@ from typing import Any
 
 from millrace.checkpoint.folder import Folder
 from millrace.checkpoint.storage import ORDERS
-from millrace.runtime.cleaning import Cleaner
-from millrace.runtime.epoch import EpochOrder, EpochPlan, TaskOrder
+from millrace.runtime.coordination.cleaning import Cleaner
 from millrace.runtime.pickling import dumps
+from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskOrder
 from millrace.runtime.storage import TaskId
-from millrace.runtime.task_cache import StaleOrderError
+from millrace.runtime.tasks.task_cache import StaleOrderError
 
 INLINE = 8 * 1024
 """Bytes of all tasks' orders together that travel with every task; more go through a file."""

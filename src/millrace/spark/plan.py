@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millrace.runtime.epoch import TaskAck
-from millrace.runtime.exchange import ACK
-from millrace.runtime.job import JobGraph
+from millrace.runtime.exchange.exchange import ACK
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import TaskAck
 from millrace.spark.rows import SCHEMA, SPARK_SCHEMA
 from millrace.spark.shipped import ShippedJob, digest
 from millrace.spark.stage import Owners, StageFunction

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any
 
-from millrace.runtime.coordinator import Coordinator, EpochResult
-from millrace.runtime.epoch import StateQuery
-from millrace.runtime.job import OperatorInfo
-from millrace.runtime.keygroups import stable_hash
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
+from millrace.runtime.exchange.keygroups import stable_hash
+from millrace.runtime.jobs.job import OperatorInfo
+from millrace.runtime.protocol.epoch import StateQuery
 from millrace.spark.futures import fail, succeed
 
 

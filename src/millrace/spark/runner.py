@@ -23,13 +23,13 @@ from millrace.checkpoint.result_files import JobResults, ResultsLostError
 from millrace.checkpoint.shared import NotSharedError, offer
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import options
-from millrace.runtime import specs
-from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochPlan
-from millrace.runtime.failover import spark_attempts, task_retries
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.failover import spark_attempts, task_retries
+from millrace.runtime.coordination.loops import has_loops
 from millrace.runtime.failure import Failure, full_traceback
-from millrace.runtime.job import JobGraph
-from millrace.runtime.loops import has_loops
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.spark import recovery_file
 from millrace.spark.client import JobCancelledError
 from millrace.spark.errors import DriverLostError, jvm_answers, reason

@@ -15,13 +15,13 @@ from millrace.checkpoint.result_files import TaskResults
 from millrace.checkpoint.shared import FirstWrite, first_write
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.checkpoint.storage import FolderStorage
-from millrace.runtime.context import now_millis
-from millrace.runtime.epoch import TaskAck
-from millrace.runtime.exchange import ACK, Packet, grouped
-from millrace.runtime.failover import failing_alone
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.failover import failing_alone
+from millrace.runtime.exchange.exchange import ACK, Packet, grouped
+from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.task_cache import JOBS, TaskCache
-from millrace.runtime.worker import run_task
+from millrace.runtime.tasks.task_cache import JOBS, TaskCache
+from millrace.runtime.tasks.worker import run_task
 from millrace.spark import orders
 from millrace.spark.owners.alarm import Alarm
 from millrace.spark.owners.frames import Run

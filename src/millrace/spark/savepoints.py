@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
-from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
 from millrace.spark.errors import reason
 from millrace.spark.futures import fail, succeed
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from millrace.activate import activate
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 from millrace.spark.main_classes import install_main_classes
 from millrace.spark.surroundings import Surroundings
 
@@ -32,7 +32,7 @@ class ShippedJob:
     result_files: bool = False
     """whether the driver sees what tasks write into that folder beside their state: results that are many go there"""
     retries: int = 0
-    """how often a task that fails in the job's first attempt runs again by itself, see ``runtime.failover``"""
+    """how often a task that fails in the job's first attempt runs again by itself, see ``failover``"""
 
     def prepare(self) -> None:
         """Make this process able to run what belongs to the job."""

@@ -19,13 +19,13 @@ from millrace.datastream import options
 from millrace.datastream.dependencies import Dependencies
 from millrace.datastream.restore_settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
-from millrace.runtime.checkpoints import CheckpointStats
-from millrace.runtime.cleaning import InBackground
-from millrace.runtime.context import now_millis
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.job import JobGraph
-from millrace.runtime.restart import RestartPolicy
-from millrace.runtime.specs import Collect
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.checkpoints import CheckpointStats
+from millrace.runtime.coordination.cleaning import InBackground
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.coordination.restart import RestartPolicy
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.specs import Collect
 from millrace.spark import recovery_file
 from millrace.spark.client import POLL_SECONDS, LocalJobClient
 from millrace.spark.provision import ship

@@ -11,9 +11,9 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from millrace.checkpoint.shared import SharedFolder
-from millrace.runtime.cleaning import Cleaner
-from millrace.runtime.epoch import EpochPlan, TaskAck
-from millrace.runtime.job import JobGraph
+from millrace.runtime.coordination.cleaning import Cleaner
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.spark.deadline import Deadline
 from millrace.spark.errors import jvm_answers
 from millrace.spark.orders import Orders

@@ -14,9 +14,9 @@ from millrace.checkpoint.snapshot_files import operator_folder
 from millrace.checkpoint.state_file import StateFile
 from millrace.checkpoint.state_files import read_content, write_states
 from millrace.checkpoint.state_rows import implode, implode_operator_state
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.info import KEYED
 from millrace.runtime.state.operator_state import Distribution, OperatorDelta

@@ -18,8 +18,8 @@ from millrace.checkpoint.restore import base_folder, snapshot_path
 from millrace.checkpoint.state_file import StateFile
 from millrace.checkpoint.state_files import ROWS_IN_A_FILE, main_classes, read_rows
 from millrace.checkpoint.state_rows import explode, explode_operator_state
-from millrace.runtime.reading import ReadingSnapshot
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.reading import ReadingSnapshot
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
 from millrace.state.plain import plain_columns

@@ -18,9 +18,9 @@ from millrace.common.functions import KeySelector
 from millrace.common.jobs.job_id import JobID
 from millrace.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from millrace.graph.origin import user_origin
-from millrace.runtime.keygroups import DEFAULT_LOWER_BOUND_MAX_PARALLELISM, UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import DEFAULT_LOWER_BOUND_MAX_PARALLELISM, UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.info import OPERATOR, StateInfo
 from millrace.runtime.state.operator_state import Distribution
 from millrace.state.bootstrap import BootstrapTransformation, OneState, OperatorTransformation

@@ -11,8 +11,8 @@ from tests.spark.tables.plans import BIGINT, DOUBLE, INT, STRING, agg, at, by, f
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.evaluate import Evaluator
-from millrace.relational.functions.aggregates import aggregate_names
+from millrace.relational.functions.aggregates.registry import aggregate_names
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import AggCall, Ref
 from millrace.relational.values import to_arrow, to_python

@@ -31,7 +31,7 @@ from millrace.formats.tables.pieces import Numbers
 from millrace.formats.tables.problems import malformed
 from millrace.relational import types as t
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
-from millrace.relational.functions.java_regex import UnsupportedRegex, compiled
+from millrace.relational.functions.strings.java_regex import UnsupportedRegex, compiled
 
 DATABASES, TABLES = "database.include", "table.include"
 _NAMES = t.ArrayType(t.string())

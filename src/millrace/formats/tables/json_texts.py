@@ -16,7 +16,7 @@ from millrace.formats.tables.numbers import decimal_texts, float_texts, patched
 from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.times import TimeForm
 from millrace.relational import types as t
-from millrace.relational.functions.json_text import quoted
+from millrace.relational.functions.json.text import quoted
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 

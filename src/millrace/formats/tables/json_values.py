@@ -17,7 +17,7 @@ from millrace.formats.tables.text_columns import values_of_texts
 from millrace.formats.tables.times import Doubtful, TimeForm
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.json_text import quoted, storable
+from millrace.relational.functions.json.text import quoted, storable
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from millrace.graph.nodes import Edge, Graph, Node
 from millrace.graph.passes.chain_operators import slot_groups
-from millrace.runtime.partitioners import Forward
+from millrace.runtime.exchange.partitioners import Forward
 
 
 def assign_stages(graph: Graph) -> Graph:

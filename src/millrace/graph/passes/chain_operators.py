@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.graph.nodes import DEFAULT_SLOT_GROUP, Chaining, Edge, Graph, Node, Settings
-from millrace.runtime.partitioners import Forward
+from millrace.runtime.exchange.partitioners import Forward
 
 
 def chain_operators(graph: Graph) -> Graph:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.aggregate_parts import Entry, Folding, Keeping
-from millrace.relational.functions.aggregates import accumulation
+from millrace.relational.functions.aggregates.parts import Entry, Folding, Keeping
+from millrace.relational.functions.aggregates.registry import accumulation
 from millrace.relational.rex import AggCall
 from millrace.relational.types import ArrayType, RowType
 from millrace.runtime.functions.finding import wrappers_in

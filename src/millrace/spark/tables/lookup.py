@@ -15,7 +15,7 @@ from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.tables import Made
-from millrace.runtime.tables.lookups import LookupConfig, Lookups
+from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups
 from millrace.spark.tables.context import Context
 from millrace.spark.tables.expanding import Expansion, expand, in_columns
 from millrace.spark.tables.frames import typed

@@ -13,10 +13,10 @@ from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_info import JobInfo
-from millrace.runtime.context import OperatorRuntimeContext, now_millis
+from millrace.runtime.bases.base import OperatorContext
+from millrace.runtime.context.context import OperatorRuntimeContext, now_millis
+from millrace.runtime.exchange.keygroups import default_max_parallelism
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.keygroups import default_max_parallelism
-from millrace.runtime.operators.base import OperatorContext
 from millrace.spark.surroundings import Surroundings
 from millrace.spark.tables.task_metrics import Reporting
 

@@ -10,8 +10,8 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from millrace.metrics.metricbase import MetricGroup
 from millrace.metrics.report import MetricEntry, MetricsReport
-from millrace.runtime.job_metrics import WORKERS
-from millrace.runtime.measures import Measures, MeasureState
+from millrace.runtime.context.measures import Measures, MeasureState
+from millrace.runtime.coordination.job_metrics import WORKERS
 
 
 @dataclass(frozen=True)

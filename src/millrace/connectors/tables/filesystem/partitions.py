@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from millrace.common.text import double_text
 from millrace.relational import types as t
-from millrace.relational.functions.cast_parse import CastError, parser
 from millrace.relational.nodes import Schema
+from millrace.relational.parsing import CastError, parser
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 from millrace.util.exceptions import TableException
