@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import LocalFolder
+from millrace.checkpoint.files.folder import LocalFolder
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
+from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.restore import Restore, go_on, restore_from
+from millrace.checkpoint.savepoints.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.checkpoint.snapshot_files import FolderSnapshots
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.graph.serialize import serialize

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint import earlier, sections, task_file
+from millrace.checkpoint import earlier
 from millrace.checkpoint.earlier import EarlierSubtask, keyed_state, rest_of, rests
-from millrace.checkpoint.errors import CorruptFileError, MissingFileError
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import Metadata
-from millrace.checkpoint.storage import FolderStorage, state_path
-from millrace.checkpoint.stored_file import LocalFile
+from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError
+from millrace.checkpoint.files.folder import Folder, open_folder
+from millrace.checkpoint.files.stored_file import LocalFile
+from millrace.checkpoint.savepoints.metadata import Metadata
+from millrace.checkpoint.tasks import sections, task_file
+from millrace.checkpoint.tasks.storage import FolderStorage, state_path
 from millrace.common.typeinfo import Types
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TimeWindow

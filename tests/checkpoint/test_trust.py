@@ -14,7 +14,7 @@ from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import every_state
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import LocalFolder, open_folder
+from millrace.checkpoint.files.folder import LocalFolder, open_folder
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import restore_from
 from millrace.common.jobs.job_status import JobStatus

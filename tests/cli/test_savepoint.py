@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import CHECKPOINT, METADATA, SAVEPOINT, Metadata, SavedOperator, write_metadata
-from millrace.checkpoint.state_file import StateFile
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.metadata import (
+    CHECKPOINT,
+    METADATA,
+    SAVEPOINT,
+    Metadata,
+    SavedOperator,
+    write_metadata,
+)
+from millrace.checkpoint.savepoints.state_file import StateFile
 from millrace.cli.jobs import Jobs
 from millrace.cli.main import main
 from millrace.cli.savepoint_signal import savepoints_on_signal

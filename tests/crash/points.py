@@ -203,7 +203,7 @@ def _after(owner: Any, name: str, call: Callable[[], None]) -> None:
 
 def _install_for_workers(plan: _Plan) -> None:
     from millrace.checkpoint.snapshot_files import FolderSnapshots
-    from millrace.checkpoint.storage import FolderStorage
+    from millrace.checkpoint.tasks.storage import FolderStorage
 
     reached, others = functools.partial, (Victim.OWNER, Victim.WORKER, Victim.JVM)
     _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from millrace.checkpoint.shared import FirstWrite
+from millrace.checkpoint.files.shared import FirstWrite
 from millrace.datastream import DataStream
 from millrace.graph.serialize import serialize
 from millrace.runtime.context.context import now_millis

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 from tests.owners.driving import COUNT, KEYS, Executor, OwnedJob, check, eventually, lives, run_to_end
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.shared import SharedFolder, offer
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.files.shared import SharedFolder, offer
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.faults import DiskError, DriverDied, WorkerDied
 
-from millrace.checkpoint.folder import Folder
+from millrace.checkpoint.files.folder import Folder
 from millrace.checkpoint.snapshot_files import FolderSnapshots
-from millrace.checkpoint.storage import FolderStorage
+from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.coordination.cleaning import AtOnce
 from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.jobs.job import JobGraph

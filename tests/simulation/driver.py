@@ -11,7 +11,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.faults import DriverDied
 from tests.simulation.programs import template
 
-from millrace.checkpoint.errors import RestoreError, SnapshotError
+from millrace.checkpoint.files.errors import RestoreError, SnapshotError
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.jobs.job_status import JobStatus

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.faults import Violation
 
 from millrace.checkpoint.directory import state_files
-from millrace.checkpoint.metadata import Metadata, read_metadata
-from millrace.checkpoint.storage import ORDERS, stored_version
+from millrace.checkpoint.savepoints.metadata import Metadata, read_metadata
+from millrace.checkpoint.tasks.storage import ORDERS, stored_version
 from millrace.runtime.coordination.chains import TOGETHER
 from millrace.spark.orders import KEPT
 

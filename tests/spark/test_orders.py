@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint.folder import LocalFolder, open_folder
+from millrace.checkpoint.files.folder import LocalFolder, open_folder
 from millrace.runtime.coordination.cleaning import AtOnce
 from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, SourceOrder, TaskOrder
 from millrace.runtime.tasks.task_cache import StaleOrderError

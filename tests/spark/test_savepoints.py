@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
-from millrace.checkpoint.errors import RestoreError, SnapshotError
+from millrace.checkpoint.files.errors import RestoreError, SnapshotError
 from millrace.common import Types
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.checkpoint.errors import MissingFileError
-from millrace.checkpoint.folder import Folder
-from millrace.checkpoint.kept import KeptBytes
-from millrace.checkpoint.metadata import Metadata
-from millrace.checkpoint.sections import BY_ADDRESS, of_groups
-from millrace.checkpoint.storage import chain_files
-from millrace.checkpoint.task_file import KEYED, REST, Load, Section, TaskFile
+from millrace.checkpoint.files.errors import MissingFileError
+from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.savepoints.metadata import Metadata
+from millrace.checkpoint.tasks.kept import KeptBytes
+from millrace.checkpoint.tasks.sections import BY_ADDRESS, of_groups
+from millrace.checkpoint.tasks.storage import chain_files
+from millrace.checkpoint.tasks.task_file import KEYED, REST, Load, Section, TaskFile
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.pickling import dumps

@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from millrace.checkpoint.alive import Heartbeat, is_left_alone
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import Folder, LocalFolder, open_folder
-from millrace.checkpoint.storage import FolderStorage
+from millrace.checkpoint.files.alive import Heartbeat, is_left_alone
+from millrace.checkpoint.files.folder import Folder, LocalFolder, open_folder
+from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.common.files.file_systems import absolute
 from millrace.common.jobs.job_status import JobStatus
 from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention

@@ -12,15 +12,15 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from millrace.checkpoint.adapt import adapt
-from millrace.checkpoint.compare import state_changes
-from millrace.checkpoint.compatibility import adapter
 from millrace.checkpoint.directory import SHARED
 from millrace.checkpoint.earlier import keyed_state, rest_of, rests
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
-from millrace.checkpoint.state_files import iter_states, read_operator_state, write_states
-from millrace.checkpoint.window_forms import convert_windows
+from millrace.checkpoint.files.folder import Folder, open_folder
+from millrace.checkpoint.savepoints.compare import state_changes
+from millrace.checkpoint.savepoints.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
+from millrace.checkpoint.savepoints.state_files import iter_states, read_operator_state, write_states
+from millrace.checkpoint.savepoints.window_forms import convert_windows
+from millrace.checkpoint.values.adapt import adapt
+from millrace.checkpoint.values.compatibility import adapter
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.jobs.job import OperatorInfo

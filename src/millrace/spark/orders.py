@@ -17,8 +17,8 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from millrace.checkpoint.folder import Folder
-from millrace.checkpoint.storage import ORDERS
+from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.tasks.storage import ORDERS
 from millrace.runtime.coordination.cleaning import Cleaner
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import EpochOrder, EpochPlan, TaskOrder

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 from millrace.activate import is_active
-from millrace.checkpoint.errors import RestoreError, SnapshotError
+from millrace.checkpoint.files.errors import RestoreError, SnapshotError
+from millrace.checkpoint.files.shared import NotSharedError, offer
 from millrace.checkpoint.home import JobHome
 from millrace.checkpoint.restore import Restore
-from millrace.checkpoint.result_files import JobResults, ResultsLostError
-from millrace.checkpoint.shared import NotSharedError, offer
+from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import options
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.result_files import TaskResults
-from millrace.checkpoint.shared import FirstWrite, first_write
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.files.shared import FirstWrite, first_write
 from millrace.checkpoint.snapshot_files import FolderSnapshots
-from millrace.checkpoint.storage import FolderStorage
+from millrace.checkpoint.tasks.result_files import TaskResults
+from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.failover import failing_alone
 from millrace.runtime.exchange.exchange import ACK, Packet, grouped

@@ -9,8 +9,8 @@ from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
 from millrace.spark.errors import reason
 from millrace.spark.futures import fail, succeed

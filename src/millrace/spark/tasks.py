@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from millrace.checkpoint.shared import SharedFolder
+from millrace.checkpoint.files.shared import SharedFolder
 from millrace.runtime.coordination.cleaning import Cleaner
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from millrace.checkpoint.columns import check, classes_of
-from millrace.checkpoint.state_rows import of_key_groups
+from millrace.checkpoint.savepoints.state_rows import of_key_groups
+from millrace.checkpoint.values.columns import check, classes_of
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.pickling import dumps

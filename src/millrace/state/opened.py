@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from millrace.checkpoint.classes import Classes
 from millrace.checkpoint.earlier import EarlierSubtask
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.inert import inert_load, inert_loads
-from millrace.checkpoint.metadata import CHECKPOINT, Metadata, read_metadata
+from millrace.checkpoint.files.folder import Folder, open_folder
 from millrace.checkpoint.restore import base_folder, snapshot_path
-from millrace.checkpoint.state_file import StateFile
-from millrace.checkpoint.state_files import ROWS_IN_A_FILE, main_classes, read_rows
-from millrace.checkpoint.state_rows import explode, explode_operator_state
+from millrace.checkpoint.savepoints.metadata import CHECKPOINT, Metadata, read_metadata
+from millrace.checkpoint.savepoints.state_file import StateFile
+from millrace.checkpoint.savepoints.state_files import ROWS_IN_A_FILE, main_classes, read_rows
+from millrace.checkpoint.savepoints.state_rows import explode, explode_operator_state
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.inert import inert_load, inert_loads
 from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import TIMERS

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import decode
-from millrace.checkpoint.state_rows import implode
+from millrace.checkpoint.savepoints.state_rows import implode
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.columns import decode
 from millrace.common.window import TimeWindow
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.info import KEYED

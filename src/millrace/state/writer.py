@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
 from millrace.checkpoint.trust import check_trusted
 from millrace.common.files.file_systems import absolute
 from millrace.common.functions import KeySelector

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.checkpoint.storage import chain_files
+from millrace.checkpoint.tasks.storage import chain_files
 from millrace.runtime.coordination.chains import TaskChain, TaskFiles
 from millrace.runtime.protocol.epoch import TaskAck
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterable
 
-from millrace.checkpoint.folder import LocalFolder
+from millrace.checkpoint.files.folder import LocalFolder
 from millrace.common.files.checkpoint_files import CheckpointFiles
 
 MEMORY: dict[str, bytes] = {}
