@@ -34,7 +34,7 @@ from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, OperatorReport, SourceReport, TaskAck
 from millrace.runtime.storage import MemoryStorage
-from millrace.spark import orders
+from millrace.spark.owners import orders
 
 EPOCHS = 40
 _LARGE = bytes(64 * 1024 * 1024)

@@ -34,7 +34,7 @@ from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunctio
 from millrace.datastream.connectors.datagen import DataGeneratorSource
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.coordination.coordinator import Coordinator
-from millrace.spark.listeners import EpochDone, PlainListener, set_listener
+from millrace.spark.jobs.listeners import EpochDone, PlainListener, set_listener
 from millrace.testing.local import LocalEngine
 
 EXECUTORS, SUBTASKS = 3, 12

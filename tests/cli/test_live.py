@@ -14,7 +14,7 @@ from millrace.cli.screen import Above, Screen
 from millrace.common.jobs.job_status import JobStatus
 from millrace.runtime.coordination.coordinator import EpochResult
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from millrace.spark.listeners import EpochDone, JobStarted
+from millrace.spark.jobs.listeners import EpochDone, JobStarted
 
 NOON = 1_704_110_400_000  # 2024-01-01 12:00:00 UTC
 STARTED = JobStarted("id", "word count", "http://127.0.0.1:4040", "/tmp/millrace-x.log")

@@ -35,7 +35,7 @@ from millrace.common import Duration, Time, WatermarkStrategy
 from millrace.common.jobs.job_client import JobClient
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
-from millrace.spark.savepoints import SavepointError
+from millrace.spark.jobs.savepoints import SavepointError
 from millrace.testing import LedgerSink
 
 SAVEPOINT_AFTER = 2

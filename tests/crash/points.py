@@ -216,8 +216,8 @@ def _install_for_driver(plan: _Plan) -> None:
     from millrace.checkpoint.directory import CheckpointDirectory
     from millrace.runtime.coordination.commits import Commits
     from millrace.runtime.coordination.coordinator import Coordinator
-    from millrace.spark import savepoints
-    from millrace.spark.runner import JobRunner
+    from millrace.spark.jobs import savepoints
+    from millrace.spark.jobs.runner import JobRunner
 
     reached = functools.partial
     _before(Commits, "commit", reached(plan.reached, Point.BEFORE_FIRST_COMMIT))

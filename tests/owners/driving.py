@@ -28,11 +28,11 @@ from millrace.runtime.exchange.exchange import ACK
 from millrace.runtime.jobs import specs
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.spark.orders import Orders
 from millrace.spark.owners import pipe, place
 from millrace.spark.owners.frames import Call, Greeting, Run
-from millrace.spark.rows import SCHEMA
-from millrace.spark.shipped import ShippedJob, digest
+from millrace.spark.owners.orders import Orders
+from millrace.spark.owners.rows import SCHEMA
+from millrace.spark.shipping.shipped import ShippedJob, digest
 
 
 class Executor:

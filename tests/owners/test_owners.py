@@ -23,8 +23,8 @@ from millrace.datastream.state import ValueStateDescriptor
 from millrace.metrics.snapshot import CounterSnapshot
 from millrace.spark.owners import handover, pipe, place
 from millrace.spark.owners.pipe import OwnerLostError
+from millrace.spark.owners.rows import SCHEMA
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
-from millrace.spark.rows import SCHEMA
 from millrace.util.private_folder import NotPrivateError
 
 

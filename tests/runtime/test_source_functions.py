@@ -205,7 +205,7 @@ class Deaf(SourceFunction[int]):
 
 
 def test_a_function_that_does_not_listen_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.connectors.threads.GRACE_SECONDS", 0.01)
+    monkeypatch.setattr("millrace.util.threads.GRACE_SECONDS", 0.01)
     for _ in range(3):
         engine = endless(Deaf())
         assert numbers(engine, 1) == [1]

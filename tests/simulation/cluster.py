@@ -18,7 +18,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.worker import StaleOrderError, TaskCache, run_task
-from millrace.spark.orders import Orders, read
+from millrace.spark.owners.orders import Orders, read
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -1,4 +1,4 @@
-"""Plays the part of ``spark/submit.py`` and ``spark/runner.py``: the same calls in the same order, step by step."""
+"""Plays the part of ``submit.py`` and ``runner.py`` in ``spark/jobs``: the same calls in the same order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from millrace.common.state.externalized_checkpoint_retention import Externalized
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.restart_policies import FixedDelay
 from millrace.runtime.protocol.epoch import EpochPlan
-from millrace.spark.savepoints import SavepointRequest, answer, failed
+from millrace.spark.jobs.savepoints import SavepointRequest, answer, failed
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

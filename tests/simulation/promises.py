@@ -12,7 +12,7 @@ from millrace.checkpoint.directory import state_files
 from millrace.checkpoint.savepoints.metadata import Metadata, read_metadata
 from millrace.checkpoint.tasks.storage import ORDERS, stored_version
 from millrace.runtime.coordination.chains import TOGETHER
-from millrace.spark.orders import KEPT
+from millrace.spark.owners.orders import KEPT
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

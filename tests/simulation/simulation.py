@@ -22,7 +22,8 @@ from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of
 from millrace.runtime.coordination import chains, cleaning, commits, coordinator
 from millrace.runtime.operators import sink
-from millrace.spark import orders, savepoints
+from millrace.spark.jobs import savepoints
+from millrace.spark.owners import orders
 
 MOST_DRIVERS = 60
 FOLDERS = (home, restore, snapshot_files, savepoints)

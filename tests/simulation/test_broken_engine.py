@@ -30,7 +30,7 @@ from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks import worker
 from millrace.runtime.tasks.between import Between
 from millrace.runtime.tasks.wiring import Fork
-from millrace.spark import orders
+from millrace.spark.owners import orders
 
 ENOUGH = 2_000
 """seeds, one of which must find it"""

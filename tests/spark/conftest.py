@@ -12,7 +12,7 @@ from millrace.common import Configuration
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import EpochResult
-from millrace.spark.listeners import (
+from millrace.spark.jobs.listeners import (
     EpochDone,
     JobStarted,
     PlainListener,

@@ -6,7 +6,6 @@ A savepoint is a folder of its own. A checkpoint is read from the files of its j
 from __future__ import annotations
 
 import base64
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -21,6 +20,7 @@ from millrace.checkpoint.savepoints.state_files import iter_states, read_operato
 from millrace.checkpoint.savepoints.window_forms import convert_windows
 from millrace.checkpoint.values.adapt import adapt
 from millrace.checkpoint.values.compatibility import adapter
+from millrace.checkpoint.values.moved import loads
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.jobs.job import OperatorInfo
@@ -145,7 +145,7 @@ def _from_savepoint(
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
     keyed = iter_states(folder, saved.files, groups)
     shared = read_operator_state(folder, saved.files, place.parallelism, info.parallelism, subtask)
-    smalls = tuple(None if small is None else pickle.loads(base64.b64decode(small)) for small in saved.smalls)
+    smalls = tuple(None if small is None else loads(base64.b64decode(small)) for small in saved.smalls)
     return EarlierState(keyed, shared, _present(smalls), saved.watermark)
 
 

@@ -12,7 +12,7 @@ from millrace.datastream.defaults import Submission
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 
 class Jobs:

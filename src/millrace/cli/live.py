@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from millrace.cli.progress import Progress
 from millrace.common.jobs.job_status import JobStatus
-from millrace.spark.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
+from millrace.spark.jobs.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
 
 if TYPE_CHECKING:
     from millrace.cli.screen import Screen

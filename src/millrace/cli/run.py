@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
     from millrace.cli.screen import Screen
     from millrace.datastream.defaults import Submission
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 EPILOG = """
 A driver that dies while a job with checkpoints runs is started again, as the job's restart strategy says. SIGUSR1

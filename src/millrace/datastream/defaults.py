@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from millrace.common.configuration import Configuration
 
 if TYPE_CHECKING:
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ from millrace.runtime.state.working import InMemory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -452,7 +452,7 @@ class StreamExecutionEnvironment:
         return limit + (job.epoch_millis or 0)
 
     def _start(self, job_name: str | None) -> SparkJobClient:
-        from millrace.spark.submit import JobSettings, submit
+        from millrace.spark.jobs.submit import JobSettings, submit
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
         tell_about({**configuration, **self._checkpoint_config.to_dict()})

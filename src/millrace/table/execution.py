@@ -116,7 +116,7 @@ def to_spark(plan: Rel, environment: TableEnvironment) -> Any:
 
 def spark_session(stream_environment: StreamExecutionEnvironment) -> Any:
     """The session of an environment: the user's, the active one, or a new one."""
-    sessions = _engine("millrace.spark.session", "Spark")
+    sessions = _engine("millrace.spark.sessions.session", "Spark")
     wishes = sessions.SessionWishes(stream_environment.get_parallelism(), stream_environment._configuration.to_dict())
     return sessions.workplace(stream_environment._spark, wishes).session
 

@@ -18,9 +18,9 @@ from millrace.common.source import Source, SourceReaderContext
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
-from millrace.spark.client import JobCancelledError
-from millrace.spark.tables.context import Context
+from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.tables.execute import QueryFailedError, write_all
+from millrace.spark.tables.steps.context import Context
 from millrace.table import EnvironmentSettings, TableEnvironment, TableResult
 from millrace.table.udf import FunctionContext, ScalarFunction, udf
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import pickle
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from millrace.checkpoint.files.errors import CorruptFileError, SnapshotError
 from millrace.checkpoint.files.folder import Folder
 from millrace.checkpoint.savepoints.state_file import StateFile
 from millrace.checkpoint.values.compatibility import describe_type
+from millrace.checkpoint.values.moved import loads
 from millrace.runtime.coordination.chains import TaskFiles
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.pickling import dumps
@@ -106,7 +106,7 @@ class Metadata:
 
     def snapshot(self) -> JobSnapshot:
         """What the coordinator goes on from. Unpickles what the driver wrote."""
-        sources, loops, committables, writers = self.driver_state(pickle.loads)
+        sources, loops, committables, writers = self.driver_state(loads)
         return JobSnapshot(
             self.job_id,
             self.job_name,

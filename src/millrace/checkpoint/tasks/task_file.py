@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from typing import IO, Any, NamedTuple
 from millrace.checkpoint.files.errors import CorruptFileError
 from millrace.checkpoint.files.stored_file import StoredFile
 from millrace.checkpoint.tasks.sections import GATHERED_BYTES, Divider
+from millrace.checkpoint.values.moved import load as load_stored
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.tasks.member import OperatorDeltas, TaskDelta
@@ -176,7 +176,7 @@ class TaskFile:
         return self._file.read(begin, length) if start < 0 else self._known[start : start + length]
 
     def read(
-        self, wanted: Callable[[Section], bool], load: Load = pickle.load
+        self, wanted: Callable[[Section], bool], load: Load = load_stored
     ) -> Iterator[tuple[Section, OperatorDeltas]]:
         """What the wanted sections hold, piece by piece, in the order in which it was written.
 

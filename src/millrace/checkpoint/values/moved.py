@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import pickle
+from typing import IO, Any
+
 _PACKAGES = {
     "millrace.datastream.functions": "millrace.common.functions",
     "millrace.datastream.window": "millrace.common.window",
@@ -54,3 +58,18 @@ def present_module(module: str) -> str:
         if module == old or module.startswith(f"{old}."):
             return new + module[len(old) :]
     return module
+
+
+def load(stream: IO[bytes]) -> Any:
+    """The value of the pickle that a stream goes on with, written by this version or an earlier one."""
+    return _Unpickler(stream).load()
+
+
+def loads(pickled: bytes) -> Any:
+    """The value of a pickle that this version or an earlier one has written."""
+    return _Unpickler(io.BytesIO(pickled)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        return super().find_class(present_module(module), name)

@@ -33,7 +33,7 @@ from millrace.checkpoint.values.classes import (
     slots_of,
 )
 from millrace.checkpoint.values.evolution import Change, EvolutionError, Problem, change_of
-from millrace.checkpoint.values.moved import present_module
+from millrace.checkpoint.values.moved import loads, present_module
 
 __all__ = ["decode_pickles", "encode_pickles"]
 
@@ -183,7 +183,7 @@ def decode_pickles(array: Any, description: dict[str, Any], known: Classes) -> l
     try:
         if needs_help:
             return list(map(_Reader(known, changes).load, pickles))
-        return list(map(pickle.loads, pickles))
+        return list(map(loads, pickles))
     except EvolutionError:
         raise
     except Exception as error:
@@ -234,9 +234,9 @@ class _Unpickler(pickle.Unpickler):
     known: Classes
 
     def find_class(self, module: str, name: str) -> Any:
-        place = (module, name)
+        place = (present_module(module), name)
         if place not in self.found:
             by_name = f"{module}:{name}"
             known = self.known.get(by_name)
-            self.found[place] = super().find_class(present_module(module), name) if known is None else known
+            self.found[place] = super().find_class(*place) if known is None else known
         return self.found[place]
