@@ -108,7 +108,7 @@ def run_side(work: str, directory: str) -> None:
     """Run a work once to warm up and once to measure; prints the processor seconds, for ``wide`` the megabytes."""
     from benchmarks.memory import PeakMemory
     from benchmarks.nexmark.cpu import cpu_seconds
-    from millrace.spark.sessions.session import local_session
+    from millrace.spark.session import local_session
 
     if work == "start":
         from millrace.datastream import StreamExecutionEnvironment

@@ -26,7 +26,7 @@ from millrace.cli.main import main
 from millrace.cli.savepoint_signal import savepoints_on_signal
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.defaults import Submission
+from millrace.datastream.settings.defaults import Submission
 
 
 def call(*args: str | Path) -> Result:

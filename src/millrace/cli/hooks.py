@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from millrace import activate, deactivate
 from millrace.common.configuration import Configuration
-from millrace.datastream.defaults import Submitter, set_defaults, set_submitter
+from millrace.datastream.settings.defaults import Submitter, set_defaults, set_submitter
 from millrace.spark.jobs.listeners import PlainListener, set_listener_factory
 
 if TYPE_CHECKING:

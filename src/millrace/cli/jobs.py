@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.defaults import Submission
+from millrace.datastream.settings.defaults import Submission
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -27,7 +27,7 @@ from millrace.spark import recovery_file
 if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
     from millrace.cli.screen import Screen
-    from millrace.datastream.defaults import Submission
+    from millrace.datastream.settings.defaults import Submission
     from millrace.spark.jobs.submit import SparkJobClient
 
 EPILOG = """

@@ -23,18 +23,18 @@ from millrace.connectors.collection import CollectionSource
 from millrace.connectors.function import SourceFunctionSource
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
-from millrace.datastream import options
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpoint_plan import checkpoint_plan
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
-from millrace.datastream.defaults import Submission, get_defaults, get_submitter
-from millrace.datastream.dependencies import Dependencies, dependencies_of, existing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.not_yet import not_yet
+from millrace.datastream.settings import options
+from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter
+from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing
+from millrace.datastream.settings.state_options import tell_about
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
-from millrace.datastream.state_options import tell_about
 from millrace.datastream.state_plan import configured_backend, state_plan
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings

@@ -7,7 +7,7 @@ from dataclasses import replace
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
-from millrace.graph.passes.chain_operators import slot_groups
+from millrace.graph.slot_groups import slot_groups
 from millrace.runtime.coordination.loops import ancestors
 from millrace.runtime.exchange.partitioners import Forward
 from millrace.runtime.jobs import specs

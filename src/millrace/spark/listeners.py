@@ -11,4 +11,5 @@ from millrace.spark.jobs.listeners import (
     set_listener,
 )
 
-__all__ = ["EpochDone", "JobListener", "JobStarted", "PlainListener", "Restarting", "Restored", "get_listener", "set_listener"]
+__all__ = ["EpochDone", "JobListener", "JobStarted", "PlainListener", "Restarting", "Restored"]
+__all__ += ["get_listener", "set_listener"]

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import row_of
-from millrace.datastream.defaults import Submission, get_submitter
+from millrace.datastream.settings.defaults import Submission, get_submitter
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Sink
 from millrace.relational.python_rows import python_rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from millrace.cli.jobs import spark_context
 from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream.defaults import Submission
+from millrace.datastream.settings.defaults import Submission
 from millrace.spark.jobs.listeners import JobStarted, PlainListener
 from millrace.table.sql.errors import SqlError, did_you_mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.graph.nodes import Edge, Graph, Node
-from millrace.graph.passes.chain_operators import slot_groups
+from millrace.graph.slot_groups import slot_groups
 from millrace.runtime.exchange.partitioners import Forward
 
 

@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from millrace.datastream import options
+from millrace.datastream.settings import options
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -22,7 +22,7 @@ from millrace.checkpoint.home import JobHome
 from millrace.checkpoint.restore import Restore
 from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError
 from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream import options
+from millrace.datastream.settings import options
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.failover import spark_attempts, task_retries
 from millrace.runtime.coordination.loops import has_loops

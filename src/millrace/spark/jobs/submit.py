@@ -15,9 +15,9 @@ from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.config_values import to_boolean
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
-from millrace.datastream import options
-from millrace.datastream.dependencies import Dependencies
-from millrace.datastream.restore_settings import ClaimMode, restore_settings
+from millrace.datastream.settings import options
+from millrace.datastream.settings.dependencies import Dependencies
+from millrace.datastream.settings.restore_settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.checkpoints import CheckpointStats

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import millrace
-from millrace.datastream import options
+from millrace.datastream.settings import options
 from millrace.spark import recovery_file
 from millrace.spark.archives import zip_modules
 from millrace.spark.java import require_java

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.settings.dependencies import Dependencies
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.requirements import install
 from millrace.spark.shipping.shipping import SPARK, Shipping

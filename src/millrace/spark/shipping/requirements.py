@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from millrace.datastream.dependencies import Requirements
+from millrace.datastream.settings.dependencies import Requirements
 from millrace.spark.user_cache import user_cache
 from millrace.util.private_folder import make_private
 

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from millrace.datastream.dependencies import import_path
+from millrace.datastream.settings.dependencies import import_path
 from millrace.spark.archives import zip_modules
 from millrace.spark.shipping.unpacking import unpack
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
-from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.settings.dependencies import Dependencies
 from millrace.graph.origin import user_origin
 from millrace.relational import nodes as n
 from millrace.relational.arrow import arrow_type

@@ -9,8 +9,8 @@ from millrace.common.functions import CoGroupFunction
 from millrace.common.functions.adapt import as_co_group
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, _function
-from millrace.datastream.join_functions import CoGroupWindow
-from millrace.datastream.paired_streams import PairedStreams, WithWindow
+from millrace.datastream.joins.join_functions import CoGroupWindow
+from millrace.datastream.joins.paired_streams import PairedStreams, WithWindow
 
 __all__ = ["CoGroupedStreams"]
 

@@ -13,7 +13,7 @@ from tests.datastream.pairing import SIDE, WINDOWS, Element, groups, key_of, run
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream import CoGroupFunction, DataStream, JoinFunction, OutputTag, StreamExecutionEnvironment
-from millrace.datastream.co_grouped_streams import CoGroupWindows
+from millrace.datastream.joins.co_grouped_streams import CoGroupWindows
 from millrace.datastream.window import (
     CountEvictor,
     CountTrigger,

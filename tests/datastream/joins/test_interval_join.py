@@ -20,7 +20,7 @@ from millrace.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
-from millrace.datastream.interval_join import IntervalJoined
+from millrace.datastream.joins.interval_join import IntervalJoined
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.jobs import specs

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from millrace.datastream import state_options
 from millrace.datastream.checkpoint_config import _OPTIONS
-from millrace.datastream.state_options import OPTIONS, StateOption, option_of, tell_about, warnings_about
+from millrace.datastream.settings import state_options
+from millrace.datastream.settings.state_options import OPTIONS, StateOption, option_of, tell_about, warnings_about
 
 DOCUMENTED = """
     execution.checkpointing.aligned-checkpoint-timeout execution.checkpointing.checkpoints-after-tasks-finish

@@ -13,7 +13,7 @@ from millrace.common.time import TimeSpan
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.data_stream import DataStream, KeyedStream, Port, _key_function, checked_type, expect
-from millrace.datastream.join_checks import check_environments, check_key_types
+from millrace.datastream.joins.join_checks import check_environments, check_key_types
 from millrace.datastream.windowed_stream import WindowedStream
 from millrace.graph.origin import user_origin
 from millrace.runtime.exchange.tagged_hash import TaggedHash

@@ -7,7 +7,7 @@ from millrace.common.output_tag import OutputTag
 from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream, expect
-from millrace.datastream.join_checks import check_environments, check_key_types
+from millrace.datastream.joins.join_checks import check_environments, check_key_types
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
 from millrace.runtime.jobs import specs

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeVar
 
 from millrace.common.config_values import to_boolean
-from millrace.datastream.defaults import get_defaults
+from millrace.datastream.settings.defaults import get_defaults
 
 __all__ = ["ClaimMode", "SavepointRestoreSettings", "restore_settings"]
 

@@ -9,8 +9,8 @@ from millrace.common.functions import FlatJoinFunction, JoinFunction
 from millrace.common.functions.adapt import as_join
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, _function
-from millrace.datastream.join_functions import CoGroupWindow, EachPair, EachPairFlat
-from millrace.datastream.paired_streams import PairedStreams, WithWindow
+from millrace.datastream.joins.join_functions import CoGroupWindow, EachPair, EachPairFlat
+from millrace.datastream.joins.paired_streams import PairedStreams, WithWindow
 
 __all__ = ["JoinedStreams"]
 
