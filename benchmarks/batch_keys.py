@@ -31,7 +31,7 @@ from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSink, FileSource
 from millrace.datastream.formats.parquet import ParquetBulkWriters, ParquetColumnarRowInputFormat
 from millrace.datastream.functions import MapFunction
-from millrace.spark.session import local_session
+from millrace.spark.sessions.session import local_session
 from millrace.table import DataTypes
 
 FILES = 16

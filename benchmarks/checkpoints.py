@@ -25,8 +25,8 @@ from millrace.common import Configuration, Types, WatermarkStrategy
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.listeners import EpochDone, PlainListener, Restarting, Restored, set_listener
-from millrace.spark.session import local_session
+from millrace.spark.jobs.listeners import EpochDone, PlainListener, Restarting, Restored, set_listener
+from millrace.spark.sessions.session import local_session
 
 WARM_UP = 2
 
@@ -170,7 +170,7 @@ def workers() -> list[psutil.Process]:
     for process in children:
         with contextlib.suppress(psutil.Error):
             daemon = process.parent()
-            if daemon is not None and daemon.cmdline()[1:3] == ["-m", "millrace.spark.daemon"]:
+            if daemon is not None and daemon.cmdline()[1:3] == ["-m", "millrace.spark.workers.daemon"]:
                 found.append(process)
     return found
 

@@ -23,18 +23,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import LocalFolder
+from millrace.checkpoint.files.folder import LocalFolder
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.chains import TaskChain
-from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
-from millrace.runtime.cleaning import AtOnce
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.epoch import EpochPlan, OperatorReport, SourceReport, TaskAck
-from millrace.runtime.job import JobGraph
+from millrace.runtime.coordination.chains import TaskChain
+from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
+from millrace.runtime.coordination.cleaning import AtOnce
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochPlan, OperatorReport, SourceReport, TaskAck
 from millrace.runtime.storage import MemoryStorage
-from millrace.spark import orders
+from millrace.spark.owners import orders
 
 EPOCHS = 40
 _LARGE = bytes(64 * 1024 * 1024)

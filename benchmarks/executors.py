@@ -27,14 +27,14 @@ from typing import Any
 
 import psutil
 
-from millrace.checkpoint.storage import FolderStorage
+from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.common.configuration import Configuration
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.listeners import EpochDone, PlainListener, set_listener
+from millrace.spark.jobs.listeners import EpochDone, PlainListener, set_listener
 
 SUBTASKS = 12
 SIDES = {"cluster": "local-cluster[3,2,1024]", "local": "local[6]"}

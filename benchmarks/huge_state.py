@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.state_backends import PeakAnonymous, run_epochs
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.storage import FolderStorage
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.common.configuration import Configuration
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.coordinator import Coordinator
-from millrace.spark.listeners import EpochDone, PlainListener, set_listener
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.spark.jobs.listeners import EpochDone, PlainListener, set_listener
 from millrace.testing.local import LocalEngine
 
 EXECUTORS, SUBTASKS = 3, 12

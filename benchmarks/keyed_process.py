@@ -25,7 +25,7 @@ from benchmarks.memory import PeakMemory
 from benchmarks.programs import CountAndSum, RunningCountAndSum, keyed_process
 from millrace.common.configuration import Configuration
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.spark.session import local_session
+from millrace.spark.sessions.session import local_session
 
 
 def millrace_run(session: Any, directory: str, batches: int, events: int, running: bool) -> tuple[float, Any]:

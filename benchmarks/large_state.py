@@ -19,8 +19,8 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark.listeners import EpochDone, PlainListener, set_listener
-from millrace.spark.session import local_session
+from millrace.spark.jobs.listeners import EpochDone, PlainListener, set_listener
+from millrace.spark.sessions.session import local_session
 
 TOUCHED = 1_000
 WARM_UP = 12

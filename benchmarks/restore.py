@@ -28,15 +28,15 @@ import numpy as np
 
 from benchmarks.state_backends import PeakAnonymous, anonymous_mb
 from millrace.checkpoint.earlier import keyed_state
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.key_groups import key_groups
-from millrace.checkpoint.metadata import Metadata, SavedOperator, read_metadata, write_metadata
-from millrace.checkpoint.state_files import iter_states, write_states
-from millrace.checkpoint.storage import FolderStorage
-from millrace.checkpoint.stored_file import LocalFile
-from millrace.runtime.chains import TaskChain
-from millrace.runtime.keygroups import group_range
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.files.stored_file import LocalFile
+from millrace.checkpoint.savepoints.metadata import Metadata, SavedOperator, read_metadata, write_metadata
+from millrace.checkpoint.savepoints.state_files import iter_states, write_states
+from millrace.checkpoint.tasks.key_groups import key_groups
+from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.runtime.coordination.chains import TaskChain
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.versions import version_of
 

@@ -47,8 +47,8 @@ def _modulo(key: Any, receivers: int) -> int:
 
 
 def _partitioner(kind: str, receivers: int) -> Any:
-    from millrace.runtime import partitioners
-    from millrace.runtime.keygroups import default_max_parallelism
+    from millrace.runtime.exchange import partitioners
+    from millrace.runtime.exchange.keygroups import default_max_parallelism
 
     made: dict[str, Callable[[], Any]] = {
         "shuffle": partitioners.Shuffle,
@@ -74,7 +74,7 @@ def _chunks(kind: str, count: int) -> list[Any]:
 
 def serve() -> None:
     """Measures an epoch for each line ``kind receivers chunks``; answers with ns per element."""
-    from millrace.runtime.exchange import ChannelWriter
+    from millrace.runtime.exchange.exchange import ChannelWriter
 
     gc.set_threshold(200_000, 50, 1_000)  # as in a stage
     chunks: dict[str, list[Any]] = {}

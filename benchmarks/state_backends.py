@@ -24,15 +24,15 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.storage import FolderStorage
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.tasks.storage import FolderStorage
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.worker import TaskCache
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.tasks.worker import TaskCache
 from millrace.testing.local import LocalEngine
 
 BYTES = 100

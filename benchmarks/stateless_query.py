@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.keyed_process import native_session, other_process
 from benchmarks.nexmark.cpu import cpu_seconds
-from millrace.spark.session import local_session
+from millrace.spark.sessions.session import local_session
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 SIDES = ("millrace", "batch", "structured")

@@ -25,7 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one local session that all tests share: starting a JVM takes longer than most of them."""
-    from millrace.spark.session import local_session
+    from millrace.spark.sessions.session import local_session
 
     session = local_session(parallelism=2)
     yield session

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
+from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs.job_id import JobID
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.testing import run_locally
 from millrace.testing.local import LocalRun

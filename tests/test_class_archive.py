@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark import class_archive
+from millrace.spark.sessions import class_archive
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from millrace.datastream.functions import (
     ProcessFunction,
 )
 from millrace.datastream.state import StateTtlConfig, ValueStateDescriptor
-from millrace.runtime.coordinator import Coordinator
+from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.testing import run_locally
 
 LOCK = threading.Lock()

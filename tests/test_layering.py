@@ -32,7 +32,6 @@ VALUES = {
     "datastream.checkpoint_storage",
     "datastream.checkpointing_mode",
     "datastream.execution_mode",
-    "datastream.externalized_checkpoint_retention",
     "datastream.slot_sharing_group",
     "datastream.state_backend",
 }
@@ -57,13 +56,7 @@ ALLOWED: dict[str, set[str]] = {
         "datastream.not_yet",
     },
     "formats": {"common", "util", "relational", "connectors", "formats", "datastream.not_yet"},
-    "checkpoint": {
-        "common",
-        "util",
-        "runtime",
-        "checkpoint",
-        "datastream.externalized_checkpoint_retention",
-    },
+    "checkpoint": {"common", "util", "runtime", "checkpoint"},
     "graph": {"common", "util", "relational", "runtime", "graph", "connectors"} | VALUES,
     "datastream": BELOW_SPARK,
     "table": BELOW_SPARK,

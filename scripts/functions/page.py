@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from millrace.relational.functions.aggregates import aggregate_names
+from millrace.relational.functions.aggregates.registry import aggregate_names
 from millrace.relational.functions.registry import scalar_names
 
 from .absent import ABSENT

@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 
-from millrace.checkpoint import earlier, sections, task_file
+from millrace.checkpoint import earlier
 from millrace.checkpoint.earlier import EarlierSubtask, keyed_state, rest_of, rests
-from millrace.checkpoint.errors import CorruptFileError, MissingFileError
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import Metadata
-from millrace.checkpoint.storage import FolderStorage, state_path
-from millrace.checkpoint.stored_file import LocalFile
+from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError
+from millrace.checkpoint.files.folder import Folder, open_folder
+from millrace.checkpoint.files.stored_file import LocalFile
+from millrace.checkpoint.savepoints.metadata import Metadata
+from millrace.checkpoint.tasks import sections, task_file
+from millrace.checkpoint.tasks.storage import FolderStorage, state_path
 from millrace.common.typeinfo import Types
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.chains import TaskChain, TaskFiles
-from millrace.runtime.epoch import TaskAck
-from millrace.runtime.keygroups import group_range, key_group
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.chains import TaskChain, TaskFiles
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range, key_group
+from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import Distribution

@@ -12,16 +12,16 @@ import pytest
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.runtime.jobs import job_of, numbers
 
-from millrace.checkpoint.alive import Heartbeat
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.errors import CorruptFileError, SnapshotError
-from millrace.checkpoint.folder import open_folder
+from millrace.checkpoint.files.alive import Heartbeat
+from millrace.checkpoint.files.errors import CorruptFileError, SnapshotError
+from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.restore import go_on, restore_from
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.typeinfo import Types
 from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor
-from millrace.runtime.coordinator import Coordinator
+from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.versions import INITIAL
 
 RECOVERED: list[tuple[str, list[Any]]] = []

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from millrace.cli.errors import report
 from millrace.cli.main import main
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.failure import Failure
 
 ENV = """\

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from millrace.cli.jobs import Jobs
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
-from millrace.datastream.defaults import Submission
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings.defaults import Submission
 from millrace.spark.errors import DriverLostError
 
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from millrace.cli.live import JobWatch, LiveListener, PipeListener
 from millrace.cli.progress import Progress, duration_text, lag_text, watermark_text
 from millrace.cli.screen import Above, Screen
-from millrace.common.job_status import JobStatus
-from millrace.runtime.coordinator import EpochResult
+from millrace.common.jobs.job_status import JobStatus
+from millrace.runtime.coordination.coordinator import EpochResult
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from millrace.spark.listeners import EpochDone, JobStarted
+from millrace.spark.jobs.listeners import EpochDone, JobStarted
 
 NOON = 1_704_110_400_000  # 2024-01-01 12:00:00 UTC
 STARTED = JobStarted("id", "word count", "http://127.0.0.1:4040", "/tmp/millrace-x.log")

@@ -12,7 +12,7 @@ from millrace.cli.refused import REFUSED
 
 SHOW = """\
 import sys
-from millrace.datastream.defaults import get_defaults
+from millrace.datastream.settings.defaults import get_defaults
 print(sys.argv, sys.path[0])
 for key, value in sorted(get_defaults().to_dict().items()):
     print(key, "=", value)
@@ -141,7 +141,7 @@ def test_a_cluster_gets_the_folder_of_the_program(program: Path) -> None:
     (program.parent / "not-a-package").mkdir()
     (program.parent / "not-a-package" / "part.py").write_text("")
     program.write_text(
-        "import zipfile\nfrom millrace.datastream.defaults import get_defaults\n"
+        "import zipfile\nfrom millrace.datastream.settings.defaults import get_defaults\n"
         "print(zipfile.ZipFile(get_defaults().get_string('python.files', '')).namelist())\n"
     )
     result = call("run", "--master", "spark://host:7077", program)
@@ -195,7 +195,7 @@ def test_the_options_of_a_program_are_not_refused(program: Path) -> None:
 
 
 def test_defaults_do_not_outlive_the_run(program: Path) -> None:
-    from millrace.datastream.defaults import get_defaults
+    from millrace.datastream.settings.defaults import get_defaults
 
     call("run", "-p", "4", program)
     assert get_defaults().to_dict() == {}

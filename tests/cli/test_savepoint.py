@@ -11,15 +11,22 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import CHECKPOINT, METADATA, SAVEPOINT, Metadata, SavedOperator, write_metadata
-from millrace.checkpoint.state_file import StateFile
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.metadata import (
+    CHECKPOINT,
+    METADATA,
+    SAVEPOINT,
+    Metadata,
+    SavedOperator,
+    write_metadata,
+)
+from millrace.checkpoint.savepoints.state_file import StateFile
 from millrace.cli.jobs import Jobs
 from millrace.cli.main import main
 from millrace.cli.savepoint_signal import savepoints_on_signal
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
-from millrace.datastream.defaults import Submission
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings.defaults import Submission
 
 
 def call(*args: str | Path) -> Result:

@@ -202,7 +202,8 @@ def test_a_signal_ends_the_wait_for_a_restart(tmp_path: Path) -> None:
 
 def test_the_watching_process_imports_next_to_nothing() -> None:
     modules = "{'pyspark', 'pyarrow', 'numpy', 'pandas', 'cloudpickle', 'ctypes'}"
-    code = f"import millrace.cli.main, millrace.datastream.restore_settings, sys; print({modules} & set(sys.modules))"
+    started = "millrace.cli.main, millrace.datastream.settings.restore_settings"
+    code = f"import {started}, sys; print({modules} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
 
@@ -257,9 +258,9 @@ def test_an_interrupted_restart_leaves_the_live_line(tmp_path: Path) -> None:
 
 SAVEPOINTS = """
 from concurrent.futures import Future
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
-from millrace.datastream.defaults import Submission, get_submitter
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings.defaults import Submission, get_submitter
 
 class Client:
     status = JobStatus.RUNNING

@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
-from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.context.context import OperatorRuntimeContext
 
 
 class Clock:

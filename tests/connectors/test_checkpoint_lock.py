@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from millrace.connectors.checkpoint_lock import CheckpointLock
-from millrace.connectors.threads import Cancelled
+from millrace.util.threads import Cancelled
 
 
 def in_thread(loop: threading.Thread) -> threading.Thread:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row

@@ -13,7 +13,7 @@ from tests.connectors.coordination import Driver, Point
 from tests.connectors.driving import Clock, ElementContext
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
@@ -22,7 +22,7 @@ from millrace.connectors.file_system.part import RowPart
 from millrace.connectors.file_system.part_store import part_store
 from millrace.connectors.owner import owner_of
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 LINES = Encoder.simple_string_encoder()

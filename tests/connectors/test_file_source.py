@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.connectors.driving import Clock, SourceRun, read_all
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.source import Boundedness
 from millrace.common.time import Duration
 from millrace.common.typeinfo import Types

@@ -10,7 +10,7 @@ from tests.connectors.socket_server import server
 from millrace.connectors import socket_reader
 from millrace.connectors.socket_text import SocketTextSource
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 
 

@@ -18,7 +18,7 @@ from tests.connectors.coordination import Driver, Point
 from tests.connectors.driving import SinkRun
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.typeinfo import Types
 from millrace.connectors.owner import owner_of
 from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink

@@ -203,7 +203,7 @@ def _after(owner: Any, name: str, call: Callable[[], None]) -> None:
 
 def _install_for_workers(plan: _Plan) -> None:
     from millrace.checkpoint.snapshot_files import FolderSnapshots
-    from millrace.checkpoint.storage import FolderStorage
+    from millrace.checkpoint.tasks.storage import FolderStorage
 
     reached, others = functools.partial, (Victim.OWNER, Victim.WORKER, Victim.JVM)
     _after(FolderStorage, "write_delta", reached(plan.reached, Point.DELTAS_WRITTEN))
@@ -214,10 +214,10 @@ def _install_for_workers(plan: _Plan) -> None:
 
 def _install_for_driver(plan: _Plan) -> None:
     from millrace.checkpoint.directory import CheckpointDirectory
-    from millrace.runtime.commits import Commits
-    from millrace.runtime.coordinator import Coordinator
-    from millrace.spark import savepoints
-    from millrace.spark.runner import JobRunner
+    from millrace.runtime.coordination.commits import Commits
+    from millrace.runtime.coordination.coordinator import Coordinator
+    from millrace.spark.jobs import savepoints
+    from millrace.spark.jobs.runner import JobRunner
 
     reached = functools.partial
     _before(Commits, "commit", reached(plan.reached, Point.BEFORE_FIRST_COMMIT))

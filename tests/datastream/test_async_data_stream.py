@@ -32,8 +32,8 @@ from millrace.datastream.functions import (
     MapFunction,
 )
 from millrace.graph.nodes import GraphError
-from millrace.runtime import specs
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 METHODS = ["unordered_wait", "unordered_wait_with_retry", "ordered_wait", "ordered_wait_with_retry"]

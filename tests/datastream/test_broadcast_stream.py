@@ -30,8 +30,8 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig
 from millrace.graph.nodes import GraphError
-from millrace.runtime import specs
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 INT = Types.INT()

@@ -22,7 +22,7 @@ from millrace.datastream import (
 )
 from millrace.datastream.data_stream import CachedDataStream, DataStream
 from millrace.graph.nodes import GraphError
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 
 

@@ -8,10 +8,10 @@ import pickle
 import pytest
 
 from millrace.common.configuration import Configuration
+from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.common.time import Duration
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
-from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 
 
 def configured(**values: str) -> CheckpointConfig:

@@ -30,7 +30,8 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.graph.nodes import Chaining, GraphError, Node
-from millrace.runtime import partitioners, specs
+from millrace.runtime.exchange import partitioners
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 

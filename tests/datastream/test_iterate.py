@@ -29,8 +29,8 @@ from millrace.datastream.iterative_stream import IterativeStream
 from millrace.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TumblingEventTimeWindows
 from millrace.graph.nodes import GraphError
-from millrace.runtime import specs
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
 
 STREAMING, BATCH = RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH

@@ -21,7 +21,7 @@ from millrace.datastream import (
 )
 from millrace.datastream.functions import SourceFunction
 from millrace.graph.nodes import GraphError
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators.making import operator_class
 from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from millrace.testing import run_locally

@@ -6,9 +6,9 @@ from enum import Enum
 
 import pytest
 
+from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.execution_mode import RuntimeExecutionMode
-from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.datastream.time_domain import TimeDomain
 from millrace.datastream.timerservice import TimerService
 from millrace.datastream.utils import ResultTypeQueryable

@@ -33,7 +33,7 @@ from millrace.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from millrace.graph.nodes import GraphError, Node
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 ms = Time.milliseconds
 TUMBLING, SESSIONS = TumblingEventTimeWindows.of(ms(10)), EventTimeSessionWindows.with_gap(ms(5))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.runtime.operators.window_oracle import Happened, Oracle, SessionOracle, grid
-from tests.runtime.operators.windowing import Show, ShowSorted, Total
+from tests.runtime.windows.window_oracle import Happened, Oracle, SessionOracle, grid
+from tests.runtime.windows.windowing import Show, ShowSorted, Total
 
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
@@ -34,7 +34,7 @@ from millrace.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 
 ms = Time.milliseconds

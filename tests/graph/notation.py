@@ -16,8 +16,9 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.collection import CollectionSource
 from millrace.datastream.functions import CoProcessFunction, ProcessFunction
 from millrace.graph.nodes import Chaining, Edge, Graph, Node, Settings
-from millrace.runtime import partitioners, specs
-from millrace.runtime.job import JobGraph
+from millrace.runtime.exchange import partitioners
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
 
 
 class Pass(ProcessFunction):

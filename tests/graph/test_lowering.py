@@ -15,10 +15,10 @@ from millrace.datastream.functions import KeyedCoProcessFunction, KeyedProcessFu
 from millrace.graph.lowering import chain_names, lower, with_settings
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.passes import run_passes
-from millrace.runtime import specs
-from millrace.runtime.job import JobGraph
+from millrace.runtime.exchange.partitioners import Forward
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.operators.making import operator_class
-from millrace.runtime.partitioners import Forward
 
 
 def lowered(text: str, **changes: Any) -> JobGraph:

@@ -14,10 +14,11 @@ from millrace.graph.nodes import Chaining, Graph, GraphError
 from millrace.graph.passes import PASSES, run_passes
 from millrace.graph.passes.assign_parallelism import assign_parallelism
 from millrace.graph.passes.assign_uids import assign_uids
-from millrace.graph.passes.chain_operators import chain_operators, slot_groups
+from millrace.graph.passes.chain_operators import chain_operators
 from millrace.graph.passes.check_types import check_types
 from millrace.graph.passes.choose_exchanges import choose_exchanges
-from millrace.runtime.partitioners import Hash
+from millrace.graph.slot_groups import slot_groups
+from millrace.runtime.exchange.partitioners import Hash
 
 
 def test_every_pass_is_named_after_its_file() -> None:

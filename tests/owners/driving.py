@@ -19,20 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from millrace.checkpoint.shared import FirstWrite
+from millrace.checkpoint.files.shared import FirstWrite
 from millrace.datastream import DataStream
 from millrace.graph.serialize import serialize
-from millrace.runtime import specs
-from millrace.runtime.context import now_millis
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.epoch import EpochPlan, TaskAck
-from millrace.runtime.exchange import ACK
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.exchange.exchange import ACK
+from millrace.runtime.jobs import specs
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.spark.orders import Orders
 from millrace.spark.owners import pipe, place
 from millrace.spark.owners.frames import Call, Greeting, Run
-from millrace.spark.rows import SCHEMA
-from millrace.spark.shipped import ShippedJob, digest
+from millrace.spark.owners.orders import Orders
+from millrace.spark.owners.rows import SCHEMA
+from millrace.spark.shipping.shipped import ShippedJob, digest
 
 
 class Executor:

@@ -14,7 +14,7 @@ from tests.owners.driving import Executor, OwnedJob, eventually, lives
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 
 PACE = 20
 """ms"""

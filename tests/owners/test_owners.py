@@ -15,16 +15,16 @@ import pyarrow as pa
 import pytest
 from tests.owners.driving import COUNT, KEYS, Executor, OwnedJob, check, eventually, lives, run_to_end
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.shared import SharedFolder, offer
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.files.shared import SharedFolder, offer
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.metrics.snapshot import CounterSnapshot
 from millrace.spark.owners import handover, pipe, place
 from millrace.spark.owners.pipe import OwnerLostError
+from millrace.spark.owners.rows import SCHEMA
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
-from millrace.spark.rows import SCHEMA
 from millrace.util.private_folder import NotPrivateError
 
 

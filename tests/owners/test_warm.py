@@ -19,7 +19,7 @@ import pickle, sys
 from millrace.spark.owners.warm import warm_up
 warm_up()
 known = set(sys.modules)
-from millrace.spark.running import Running
+from millrace.spark.owners.running import Running
 running = Running()
 running.take("job", open(sys.argv[1], "rb").read())
 running._jobs["job"].load()
@@ -44,7 +44,7 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Executor]:
     found.end()
 
 
-SELDOM = "millrace.formats.tables.csv"
+SELDOM = "millrace.formats.tables.csv.format"
 
 
 def test_what_one_job_has_imported_the_next_one_finds(executor: Executor, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from tests.table.programs.running import announced, bound, comparable, final_tab
 from tests.table.programs.tables import at_rest
 
 from millrace.relational.values import to_python
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import collect
+from millrace.spark.tables.steps.context import Context
 
 Rows = Counter[tuple[Any, ...]]
 

@@ -14,8 +14,8 @@ from tests.random.comparing import compare
 from tests.random.known import KNOWN, reason
 from tests.random.queries import ZONES
 
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import batch_context
+from millrace.spark.tables.steps.context import Context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

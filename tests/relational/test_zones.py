@@ -10,7 +10,7 @@ import pytest
 
 from millrace.relational import types as t
 from millrace.relational.casting import explicit_cast
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref
 from millrace.relational.zones import standard_name, zone_of, zone_or_gmt

@@ -10,16 +10,16 @@ from tests.programs import ListSource
 
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
-from millrace.runtime import specs
-from millrace.runtime.codec import decode
-from millrace.runtime.coordinator import Coordinator, EpochResult
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
 from millrace.runtime.elements import Chunk
-from millrace.runtime.epoch import EpochPlan, TaskAck
-from millrace.runtime.exchange import ACK, Packet
-from millrace.runtime.job import JobGraph
+from millrace.runtime.exchange.codec import decode
+from millrace.runtime.exchange.exchange import ACK, Packet
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import MemoryStorage, SnapshotFiles, TaskId
+from millrace.runtime.tasks.worker import TaskCache, run_task
 from millrace.runtime.versions import epoch_and_run
-from millrace.runtime.worker import TaskCache, run_task
 from millrace.testing.local import LocalEngine
 
 

@@ -13,10 +13,11 @@ from tests.runtime.listed import LIVES, ListedEnumerator, ListedSource
 from millrace.common.source import SourceEvent
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime import packed_splits, reading
-from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochPlan, SourceOrder
-from millrace.runtime.reading import ReadingSnapshot
+from millrace.runtime.coordination import reading
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.reading import ReadingSnapshot
+from millrace.runtime.protocol import packed_splits
+from millrace.runtime.protocol.epoch import EpochPlan, SourceOrder
 
 
 def reading_job(splits: list[list[Any]], records: int | None = 1, parallelism: int = 1) -> Any:

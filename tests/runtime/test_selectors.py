@@ -11,7 +11,7 @@ from millrace.common import Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import KeySelector, MapFunction, Partitioner, RuntimeContext
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import OperatorHarness, run_locally
 
 events: list[str] = []

@@ -26,7 +26,7 @@ from millrace.datastream.functions import (
     SourceFunction,
 )
 from millrace.datastream.state import ListStateDescriptor
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 
 LIFE: list[Any] = []
@@ -205,7 +205,7 @@ class Deaf(SourceFunction[int]):
 
 
 def test_a_function_that_does_not_listen_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millrace.connectors.threads.GRACE_SECONDS", 0.01)
+    monkeypatch.setattr("millrace.util.threads.GRACE_SECONDS", 0.01)
     for _ in range(3):
         engine = endless(Deaf())
         assert numbers(engine, 1) == [1]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.faults import DiskError, DriverDied, WorkerDied
 
-from millrace.checkpoint.folder import Folder
+from millrace.checkpoint.files.folder import Folder
 from millrace.checkpoint.snapshot_files import FolderSnapshots
-from millrace.checkpoint.storage import FolderStorage
-from millrace.runtime.cleaning import AtOnce
-from millrace.runtime.epoch import EpochPlan, TaskAck
-from millrace.runtime.exchange import ACK, Packet
-from millrace.runtime.job import JobGraph
+from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.runtime.coordination.cleaning import AtOnce
+from millrace.runtime.exchange.exchange import ACK, Packet
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.worker import StaleOrderError, TaskCache, run_task
-from millrace.spark.orders import Orders, read
+from millrace.runtime.tasks.worker import StaleOrderError, TaskCache, run_task
+from millrace.spark.owners.orders import Orders, read
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -1,4 +1,4 @@
-"""Plays the part of ``spark/submit.py`` and ``spark/runner.py``: the same calls in the same order, step by step."""
+"""Plays the part of ``submit.py`` and ``runner.py`` in ``spark/jobs``: the same calls in the same order."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.faults import DriverDied
 from tests.simulation.programs import template
 
-from millrace.checkpoint.errors import RestoreError, SnapshotError
+from millrace.checkpoint.files.errors import RestoreError, SnapshotError
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
-from millrace.common.job_status import JobStatus
-from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochPlan
-from millrace.runtime.restart_policies import FixedDelay
-from millrace.spark.savepoints import SavepointRequest, answer, failed
+from millrace.common.jobs.job_status import JobStatus
+from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.restart_policies import FixedDelay
+from millrace.runtime.protocol.epoch import EpochPlan
+from millrace.spark.jobs.savepoints import SavepointRequest, answer, failed
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

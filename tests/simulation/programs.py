@@ -16,7 +16,7 @@ from millrace.common import Time
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from millrace.graph.serialize import serialize
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 
 COUNT = 20
 FEW = 5

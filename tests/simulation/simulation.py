@@ -16,13 +16,14 @@ from tests.simulation.faults import DriverDied, Violation
 from tests.simulation.world import World
 
 from millrace.checkpoint import directory, home, restore, snapshot_files
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.connectors.file_system import committer, part, writer
 from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of
-from millrace.runtime import chains, cleaning, commits, coordinator
+from millrace.runtime.coordination import chains, cleaning, commits, coordinator
 from millrace.runtime.operators import sink
-from millrace.spark import orders, savepoints
+from millrace.spark.jobs import savepoints
+from millrace.spark.owners import orders
 
 MOST_DRIVERS = 60
 FOLDERS = (home, restore, snapshot_files, savepoints)

@@ -9,7 +9,7 @@ from typing import Any
 from tests.simulation.current import world
 from tests.simulation.part_files import encode
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from millrace.connectors.file_system.committer import FileCommitter

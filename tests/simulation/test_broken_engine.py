@@ -15,19 +15,22 @@ from tests.simulation.simulation import simulate
 from millrace.checkpoint.directory import CheckpointDirectory
 from millrace.connectors.file_system.part import RowPart
 from millrace.connectors.file_system.writer import FileWriter, WriterState
-from millrace.runtime import chains, exchange, versions, worker
-from millrace.runtime.between import Between
-from millrace.runtime.chains import Chains, TaskChain, TaskFiles
-from millrace.runtime.checkpoints import Checkpoints
-from millrace.runtime.commits import Commits
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.epoch import TaskAck
-from millrace.runtime.loops import Loops
+from millrace.runtime import versions
+from millrace.runtime.coordination import chains
+from millrace.runtime.coordination.chains import Chains, TaskChain, TaskFiles
+from millrace.runtime.coordination.checkpoints import Checkpoints
+from millrace.runtime.coordination.commits import Commits
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.coordination.loops import Loops
+from millrace.runtime.coordination.reading import ReadingSnapshot
+from millrace.runtime.exchange import exchange
 from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.reading import ReadingSnapshot
+from millrace.runtime.protocol.epoch import TaskAck
 from millrace.runtime.storage import TaskId
-from millrace.runtime.wiring import Fork
-from millrace.spark import orders
+from millrace.runtime.tasks import worker
+from millrace.runtime.tasks.between import Between
+from millrace.runtime.tasks.wiring import Fork
+from millrace.spark.owners import orders
 
 ENOUGH = 2_000
 """seeds, one of which must find it"""

@@ -17,7 +17,7 @@ from tests.simulation.programs import PROGRAMS, Program
 from tests.simulation.promises import Promises
 from tests.simulation.stores import Ledger
 
-from millrace.runtime.checkpoints import CheckpointSettings
+from millrace.runtime.coordination.checkpoints import CheckpointSettings
 
 WISHES = ("savepoint", "cancel", "stop", "stop")
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from millrace.common import Configuration
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from millrace.runtime.coordinator import EpochResult
-from millrace.spark.listeners import (
+from millrace.runtime.coordination.coordinator import EpochResult
+from millrace.spark.jobs.listeners import (
     EpochDone,
     JobStarted,
     PlainListener,

@@ -11,7 +11,7 @@ from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import Time, Types
 from millrace.datastream import AsyncDataStream, AsyncFunction
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 
 
 class Lookup(AsyncFunction[int, Any]):

@@ -25,7 +25,7 @@ from millrace.common.source import (
 )
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import ProcessFunction, SinkFunction, SourceFunction
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 
 
 @dataclass(frozen=True)

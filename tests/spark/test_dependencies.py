@@ -18,8 +18,8 @@ from tests.spark.conftest import MakeEnvironment
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import MapFunction, RuntimeContext
-from millrace.spark import submit
-from millrace.spark.requirements import RequirementsError
+from millrace.spark.jobs import submit
+from millrace.spark.shipping.requirements import RequirementsError
 
 
 @pytest.fixture(params=["workers here", "workers elsewhere"])

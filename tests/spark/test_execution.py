@@ -9,11 +9,11 @@ import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import Types
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from millrace.spark.client import JobCancelledError
+from millrace.spark.jobs.client import JobCancelledError
 
 
 def endless(env: StreamExecutionEnvironment, per_second: int = 200) -> DataStream:

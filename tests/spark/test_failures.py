@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import KeyedProcessFunction
 from millrace.graph.nodes import GraphError
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 
 NOISE = ("Traceback", "org.apache", "py4j", "java.", "\tat ")
 

@@ -14,7 +14,7 @@ from millrace.common import Encoder, Row, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.datastream.connectors.file_system import BucketAssigner, FileSink, FileSource, RollingPolicy, StreamFormat
 from millrace.datastream.formats.parquet import ParquetBulkWriters
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 
 ROW = Types.ROW_NAMED(["number", "text"], [Types.LONG(), Types.STRING()])
 EPOCHS = {"millrace.epoch.max-records": 20}

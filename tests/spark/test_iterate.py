@@ -11,7 +11,7 @@ from tests.spark.test_execution import endless
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.spark import orders
+from millrace.spark.owners import orders
 
 
 class Reached(KeyedProcessFunction):

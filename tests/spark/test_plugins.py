@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.runtime.state.store.stores import SqliteBackend
 from tests.spark.conftest import MakeEnvironment, Watch
-from tests.spark.test_savepoints import numbering, printed, wanted
+from tests.spark.jobs.test_savepoints import numbering, printed, wanted
 from tests.testing.conformance import storages
 from tests.testing.conformance.storages import SqliteFiles
 
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream import CustomCheckpointStorage, ExternalizedCheckpointRetention
 
 

@@ -9,7 +9,7 @@ from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction
 from millrace.datastream.functions import RuntimeContext
 from millrace.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from millrace.spark.queries import StateQueryError
+from millrace.spark.jobs.queries import StateQueryError
 
 KEYS = 7
 

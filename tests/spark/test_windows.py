@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.runtime.operators.window_oracle import Oracle, SessionOracle, grid
-from tests.runtime.operators.windowing import LATE, Show, ShowSorted, Total
+from tests.runtime.windows.window_oracle import Oracle, SessionOracle, grid
+from tests.runtime.windows.windowing import LATE, Show, ShowSorted, Total
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import Time, Types

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.checkpoint.columns import decode, encode
+from millrace.checkpoint.values.columns import decode, encode
 from millrace.common import Row, RowKind
 from millrace.state.arrays import arrays_of
 from millrace.state.plain import without_classes

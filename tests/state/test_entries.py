@@ -17,11 +17,11 @@ from millrace.datastream.state import (
     ValueStateDescriptor,
 )
 from millrace.datastream.window import TimeWindow
-from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, KeyedStateBackend
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import StateTime
+from millrace.runtime.windows.aligned_window import SLICES
 from millrace.state.entries import Slice, Timer, changed, changed_operator_state, operator_state_pairs, pairs
 
 LONG = Types.LONG()

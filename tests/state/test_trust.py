@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import every_state
 
-from millrace.checkpoint.folder import LocalFolder
-from millrace.checkpoint.metadata import Metadata, read_metadata, write_metadata
-from millrace.checkpoint.stored_file import LocalFile
-from millrace.checkpoint.task_file import TaskFile, task_file
+from millrace.checkpoint.files.folder import LocalFolder
+from millrace.checkpoint.files.stored_file import LocalFile
+from millrace.checkpoint.savepoints.metadata import Metadata, read_metadata, write_metadata
+from millrace.checkpoint.tasks.task_file import TaskFile, task_file
 from millrace.cli.main import main
 from millrace.common import Types
 from millrace.datastream.state import (

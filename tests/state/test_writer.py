@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.state.every_state import COUNT, EveryState, Memo, every_state, key_of
 
-from millrace.checkpoint.errors import RestoreError
+from millrace.checkpoint.files.errors import RestoreError
 from millrace.common import Time, Types
 from millrace.datastream import (
     AggregateFunction,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millrace.relational.functions.aggregates import find_aggregate
+from millrace.relational.functions.aggregates.registry import find_aggregate
 from millrace.relational.functions.registry import find_scalar
 from millrace.relational.types import IntType
 from millrace.table import expressions

@@ -11,7 +11,7 @@ from tests.local_jobs import run_jobs_locally
 
 from millrace.common import Types
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.table import DataTypes, EnvironmentSettings, StreamTableEnvironment, Table, TableEnvironment
 from millrace.table.expressions import call, col, lit
 from millrace.table.udf import AggregateFunction, ScalarFunction, udaf, udf, udtf

@@ -9,7 +9,7 @@ from tests.runtime.jobs import numbers
 
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.functions import KeyedProcessFunction, MapFunction
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 
 LIFE: list[str] = []

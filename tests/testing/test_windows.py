@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from tests.runtime.operators.windowing import LATE, Apply, Show, Total, add_up, key_of
+from tests.runtime.windows.windowing import LATE, Apply, Show, Total, add_up, key_of
 
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types

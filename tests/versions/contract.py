@@ -25,7 +25,7 @@ from millrace.common import Configuration, Types
 from millrace.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.spark.owners.frames import Call
-from millrace.spark.session import local_session
+from millrace.spark.sessions.session import local_session
 
 COUNT, KEYS = 200, 10
 

@@ -7,13 +7,19 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from millrace.checkpoint.errors import CorruptFileError, MissingFileError, SnapshotError
-from millrace.checkpoint.folder import Folder
-from millrace.checkpoint.metadata import METADATA, Metadata, checkpoint_metadata, read_metadata, write_metadata
-from millrace.checkpoint.storage import ORDERS, FolderStorage, chain_files, stored_version
-from millrace.runtime.chains import TaskFiles
-from millrace.runtime.checkpoints import Kept
-from millrace.runtime.snapshot import JobSnapshot
+from millrace.checkpoint.files.errors import CorruptFileError, MissingFileError, SnapshotError
+from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.savepoints.metadata import (
+    METADATA,
+    Metadata,
+    checkpoint_metadata,
+    read_metadata,
+    write_metadata,
+)
+from millrace.checkpoint.tasks.storage import ORDERS, FolderStorage, chain_files, stored_version
+from millrace.runtime.coordination.chains import TaskFiles
+from millrace.runtime.coordination.checkpoints import Kept
+from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.runtime.storage import TaskId
 
 logger = logging.getLogger(__name__)

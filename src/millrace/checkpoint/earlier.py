@@ -7,24 +7,25 @@ once.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.checkpoint.errors import MissingFileError
-from millrace.checkpoint.folder import Folder
-from millrace.checkpoint.kept import KeptBytes
-from millrace.checkpoint.metadata import Metadata
-from millrace.checkpoint.sections import BY_ADDRESS, of_groups
-from millrace.checkpoint.storage import chain_files
-from millrace.checkpoint.task_file import KEYED, REST, Load, Section, TaskFile
-from millrace.runtime.keygroups import group_range, key_group
-from millrace.runtime.member import OperatorDeltas
+from millrace.checkpoint.files.errors import MissingFileError
+from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.savepoints.metadata import Metadata
+from millrace.checkpoint.tasks.kept import KeptBytes
+from millrace.checkpoint.tasks.sections import BY_ADDRESS, of_groups
+from millrace.checkpoint.tasks.storage import chain_files
+from millrace.checkpoint.tasks.task_file import KEYED, REST, Load, Section, TaskFile
+from millrace.checkpoint.values.moved import load as load_stored
+from millrace.checkpoint.values.moved import loads
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
 from millrace.runtime.state.operator_state import OperatorDelta, OperatorStateBackend
+from millrace.runtime.tasks.member import OperatorDeltas
 
 __all__ = ["EarlierSubtask", "Rest", "keyed_state", "rest_of", "rests"]
 
@@ -46,7 +47,7 @@ def _sections(
     place: OperatorPlace,
     subtask: int,
     wanted: Callable[[Section], bool],
-    load: Load = pickle.load,
+    load: Load = load_stored,
 ) -> Iterator[tuple[Section, OperatorDeltas]]:
     """The wanted sections of an operator in the files of one subtask, oldest first."""
     task = (place.stage, place.offset + subtask)
@@ -123,7 +124,7 @@ def _chosen(
 
 
 def rest_of(
-    folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = pickle.load
+    folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = load_stored
 ) -> Rest:
     operator = OperatorStateBackend()
     small: Any = None
@@ -149,7 +150,7 @@ def rests(folder: Folder, metadata: Metadata, place: OperatorPlace) -> list[Rest
     def read() -> bytes:
         return dumps([rest_of(folder, metadata, place, subtask) for subtask in range(place.parallelism)])
 
-    found: list[Rest] = pickle.loads(_kept.get(f"{folder.uri} {metadata.id}", place.uid, read))
+    found: list[Rest] = loads(_kept.get(f"{folder.uri} {metadata.id}", place.uid, read))
     return found
 
 
@@ -160,7 +161,7 @@ class EarlierSubtask:
     """One earlier subtask of an operator, for whoever looks at a checkpoint."""
 
     def __init__(
-        self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = pickle.load
+        self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = load_stored
     ) -> None:
         """``load``: see ``TaskFile.read``."""
         self.keyed = KeyedStateBackend()

@@ -9,16 +9,16 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from millrace.checkpoint.alive import Heartbeat, is_left_alone
 from millrace.checkpoint.directory import CheckpointDirectory
-from millrace.checkpoint.folder import Folder, LocalFolder, open_folder
-from millrace.checkpoint.storage import FolderStorage
-from millrace.common.file_systems import absolute
-from millrace.common.job_status import JobStatus
-from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from millrace.runtime.checkpoints import Checkpoints, CheckpointSettings
-from millrace.runtime.cleaning import Cleaner
-from millrace.runtime.snapshot import JobSnapshot
+from millrace.checkpoint.files.alive import Heartbeat, is_left_alone
+from millrace.checkpoint.files.folder import Folder, LocalFolder, open_folder
+from millrace.checkpoint.tasks.storage import FolderStorage
+from millrace.common.files.file_systems import absolute
+from millrace.common.jobs.job_status import JobStatus
+from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from millrace.runtime.coordination.checkpoints import Checkpoints, CheckpointSettings
+from millrace.runtime.coordination.cleaning import Cleaner
+from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.util.private_folder import make_shared
 
 

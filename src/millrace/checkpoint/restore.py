@@ -6,16 +6,16 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from millrace.checkpoint.alive import living_driver
-from millrace.checkpoint.compare import Comparison, compare, compare_states
 from millrace.checkpoint.directory import SHARED, CheckpointDirectory, check_sizes
-from millrace.checkpoint.errors import SnapshotError
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
+from millrace.checkpoint.files.alive import living_driver
+from millrace.checkpoint.files.errors import SnapshotError
+from millrace.checkpoint.files.folder import Folder, open_folder
+from millrace.checkpoint.savepoints.compare import Comparison, compare, compare_states
+from millrace.checkpoint.savepoints.metadata import CHECKPOINT, METADATA, Metadata, read_metadata
 from millrace.checkpoint.trust import check_trusted
-from millrace.common.file_systems import absolute
-from millrace.runtime.coordinator import Coordinator
-from millrace.runtime.epoch import EpochPlan
+from millrace.common.files.file_systems import absolute
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.versions import first_of_epoch
 

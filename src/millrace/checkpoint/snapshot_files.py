@@ -6,27 +6,27 @@ A savepoint is a folder of its own. A checkpoint is read from the files of its j
 from __future__ import annotations
 
 import base64
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from millrace.checkpoint.adapt import adapt
-from millrace.checkpoint.compare import state_changes
-from millrace.checkpoint.compatibility import adapter
 from millrace.checkpoint.directory import SHARED
 from millrace.checkpoint.earlier import keyed_state, rest_of, rests
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
-from millrace.checkpoint.state_files import iter_states, read_operator_state, write_states
-from millrace.checkpoint.window_forms import convert_windows
-from millrace.runtime.epoch import SavedSubtask
-from millrace.runtime.job import OperatorInfo
-from millrace.runtime.keygroups import group_range
+from millrace.checkpoint.files.folder import Folder, open_folder
+from millrace.checkpoint.savepoints.compare import state_changes
+from millrace.checkpoint.savepoints.metadata import SAVEPOINT, Metadata, StateDescription, read_metadata
+from millrace.checkpoint.savepoints.state_files import iter_states, read_operator_state, write_states
+from millrace.checkpoint.savepoints.window_forms import convert_windows
+from millrace.checkpoint.values.adapt import adapt
+from millrace.checkpoint.values.compatibility import adapter
+from millrace.checkpoint.values.moved import loads
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range
+from millrace.runtime.jobs.job import OperatorInfo
+from millrace.runtime.jobs.specs import Window
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
-from millrace.runtime.specs import Window
+from millrace.runtime.protocol.epoch import SavedSubtask
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend
 from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution
@@ -145,7 +145,7 @@ def _from_savepoint(
     groups = group_range(subtask, info.max_parallelism, info.parallelism)
     keyed = iter_states(folder, saved.files, groups)
     shared = read_operator_state(folder, saved.files, place.parallelism, info.parallelism, subtask)
-    smalls = tuple(None if small is None else pickle.loads(base64.b64decode(small)) for small in saved.smalls)
+    smalls = tuple(None if small is None else loads(base64.b64decode(small)) for small in saved.smalls)
     return EarlierState(keyed, shared, _present(smalls), saved.watermark)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from millrace.checkpoint.directory import state_files
-from millrace.checkpoint.folder import Folder, LocalFolder
-from millrace.checkpoint.metadata import METADATA, Metadata
+from millrace.checkpoint.files.folder import Folder, LocalFolder
+from millrace.checkpoint.savepoints.metadata import METADATA, Metadata
 from millrace.util.private_folder import check_file, check_shared
 
 __all__ = ["check_trusted"]

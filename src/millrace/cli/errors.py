@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 
 from millrace.cli.supervisor import DRIVER_LOST
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.failure import describe, full_traceback, user_location
 from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError

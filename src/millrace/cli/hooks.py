@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from millrace import activate, deactivate
 from millrace.common.configuration import Configuration
-from millrace.datastream.defaults import Submitter, set_defaults, set_submitter
-from millrace.spark.listeners import PlainListener, set_listener_factory
+from millrace.datastream.settings.defaults import Submitter, set_defaults, set_submitter
+from millrace.spark.jobs.listeners import PlainListener, set_listener_factory
 
 if TYPE_CHECKING:
     from millrace.cli.settings import RunSettings
-    from millrace.spark.listeners import JobListener
+    from millrace.spark.jobs.listeners import JobListener
 
 
 @contextlib.contextmanager

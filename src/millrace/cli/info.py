@@ -47,7 +47,7 @@ def info(program: ProgramOptions) -> None:
 
 def _plan(program: Program, settings: RunSettings, pyflink: bool) -> str | None:
     from millrace.cli.hooks import hooks
-    from millrace.datastream.defaults import Submission
+    from millrace.datastream.settings.defaults import Submission
 
     def show(submission: Submission) -> NoReturn:
         raise _PlanFoundError(submission.plan())

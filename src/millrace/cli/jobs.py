@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from millrace.common.job_status import JobStatus
-from millrace.datastream.defaults import Submission
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings.defaults import Submission
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 
 class Jobs:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from millrace.cli.progress import Progress
-from millrace.common.job_status import JobStatus
-from millrace.spark.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
+from millrace.common.jobs.job_status import JobStatus
+from millrace.spark.jobs.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
 
 if TYPE_CHECKING:
     from millrace.cli.screen import Screen

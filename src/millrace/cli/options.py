@@ -169,7 +169,7 @@ def savepoint_options(command: F) -> F:
 
     @functools.wraps(command)
     def collected(path: str | None, allow_non_restored: bool, claim_mode: str | None, **values: Any) -> Any:
-        from millrace.datastream.restore_settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
+        from millrace.datastream.settings.restore_settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
 
         given = {PATH: path, IGNORE_UNCLAIMED: "true" if allow_non_restored else None, CLAIM_MODE: claim_mode}
         return command(savepoint=tuple((key, text) for key, text in given.items() if text is not None), **values)

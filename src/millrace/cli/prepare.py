@@ -8,8 +8,8 @@ import click
 @click.command()
 def prepare() -> None:
     """Archive Spark's classes for a faster start (about half a minute, 160 MB in the user's cache directory)."""
-    from millrace.spark.class_archive import archive_path, make_archive
     from millrace.spark.java import JavaNotFoundError
+    from millrace.spark.sessions.class_archive import archive_path, make_archive
 
     try:
         click.echo(f"Archiving Spark's classes in {archive_path()} ...", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from millrace.spark.recovery_file import JobRecord, RecoveredJob, read_jobs
 
 if TYPE_CHECKING:
-    from millrace.runtime.restart import RestartPolicy
+    from millrace.runtime.coordination.restart import RestartPolicy
 
 LOST = "the driver has lost Spark's JVM"
 
@@ -70,7 +70,7 @@ class Restarts:
         return max(allowed) if len(allowed) == len(delays) else None
 
     def _policy(self, job: JobRecord) -> RestartPolicy:
-        from millrace.runtime.restart import restart_policy
+        from millrace.runtime.coordination.restart import restart_policy
 
         if job.index not in self._policies:
             self._policies[job.index] = restart_policy(job.restart or {}, checkpointing=True)

@@ -27,8 +27,8 @@ from millrace.spark import recovery_file
 if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
     from millrace.cli.screen import Screen
-    from millrace.datastream.defaults import Submission
-    from millrace.spark.submit import SparkJobClient
+    from millrace.datastream.settings.defaults import Submission
+    from millrace.spark.jobs.submit import SparkJobClient
 
 EPILOG = """
 A driver that dies while a job with checkpoints runs is started again, as the job's restart strategy says. SIGUSR1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from millrace.checkpoint.folder import Folder
+    from millrace.checkpoint.files.folder import Folder
 
 @click.command()
 @click.argument("job", required=False)
@@ -33,9 +33,9 @@ def savepoint(job: str | None, directory: str | None, dispose: str | None) -> No
 
 
 def _dispose(path: str) -> None:
-    from millrace.checkpoint.errors import SnapshotError
-    from millrace.checkpoint.folder import open_folder
-    from millrace.checkpoint.metadata import METADATA
+    from millrace.checkpoint.files.errors import SnapshotError
+    from millrace.checkpoint.files.folder import open_folder
+    from millrace.checkpoint.savepoints.metadata import METADATA
 
     try:
         folder = open_folder(path.rstrip("/").removesuffix(f"/{METADATA}"))
@@ -48,7 +48,7 @@ def _dispose(path: str) -> None:
 
 def _check(folder: Folder) -> None:
     """See that a folder is a savepoint and nothing else. Raises ``ValueError``, ``OSError``, ``SnapshotError``."""
-    from millrace.checkpoint.metadata import METADATA, SAVEPOINT, read_metadata
+    from millrace.checkpoint.savepoints.metadata import METADATA, SAVEPOINT, read_metadata
 
     metadata = read_metadata(folder)
     if metadata.kind != SAVEPOINT:

@@ -24,7 +24,7 @@ class RunSettings:
 
 def run_settings(options: ProgramOptions, program: Program, directory: str) -> RunSettings:
     """The configuration; zip files for the workers are made in ``directory``. An option beats its -D twin."""
-    from millrace.datastream.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
+    from millrace.datastream.settings.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
 
     configuration = dict(options.properties)
     master = options.master or configuration.pop(SPARK_MASTER, None) or configuration.get(MASTER)

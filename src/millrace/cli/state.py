@@ -135,7 +135,7 @@ def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[An
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
     """Turn what can be wrong into one line and exit code 2."""
-    from millrace.checkpoint.errors import RestoreError, SnapshotError
+    from millrace.checkpoint.files.errors import RestoreError, SnapshotError
     from millrace.state import NotInSavepointError
 
     try:

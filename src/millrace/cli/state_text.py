@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from millrace.checkpoint.pickled_object import PickledObject
+from millrace.checkpoint.values.pickled_object import PickledObject
 from millrace.common.types import Row
 from millrace.runtime.failure import shorten
 from millrace.runtime.state.address import Scoped
@@ -20,7 +20,7 @@ from millrace.state.diff import NOTHING, Difference, Example, OperatorDifference
 from millrace.state.listing import OperatorEntry, StateEntry
 
 if TYPE_CHECKING:
-    from millrace.checkpoint.metadata import Metadata
+    from millrace.checkpoint.savepoints.metadata import Metadata
     from millrace.state import SavepointMetadata
     from millrace.state.opened import Opened
 

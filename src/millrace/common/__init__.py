@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.coercion import TypeMismatchError
-from millrace.common.completable_future import CompletableFuture
 from millrace.common.config_options import ConfigOption, ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.input_dependency_constraint import InputDependencyConstraint
-from millrace.common.job_client import JobClient
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs.job_status import JobStatus
 from millrace.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
 from millrace.common.serialization import (
     ByteArraySchema,

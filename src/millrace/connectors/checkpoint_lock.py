@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from millrace.connectors.threads import Cancelled
+from millrace.util.threads import Cancelled
 
 WAIT_SECONDS = 0.02
 

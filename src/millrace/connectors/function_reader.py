@@ -12,7 +12,7 @@ import cloudpickle
 
 from millrace.common.source import InputStatus, ReaderOutput, SourceReader, SourceReaderContext
 from millrace.connectors.handover import ELEMENT, IDLE, WAIT_SECONDS, WATERMARK, Event, Handover, emit
-from millrace.connectors.threads import Cancelled, end_thread
+from millrace.util.threads import Cancelled, end_thread
 
 if TYPE_CHECKING:
     from millrace.common.functions import SourceFunction

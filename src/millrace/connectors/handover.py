@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from millrace.common.source import ReaderOutput
 from millrace.connectors.checkpoint_lock import CheckpointLock
-from millrace.connectors.threads import Cancelled
+from millrace.util.threads import Cancelled
 
 WAIT_SECONDS = 0.005
 """How long a reader waits for a function that has nothing at the moment."""

@@ -12,7 +12,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, expect
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 __all__ = ["AsyncDataStream"]
 

@@ -11,7 +11,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.broadcast_stream import BroadcastStream
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream, expect
 from millrace.graph.origin import user_origin
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 __all__ = ["BroadcastConnectedStream"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from millrace.checkpoint.home import CheckpointPlan
-from millrace.common.checkpoint_files import CheckpointFiles, own_uri
 from millrace.common.config_values import to_int
-from millrace.common.plugin_class import is_class_name, load_class
+from millrace.common.files.checkpoint_files import CheckpointFiles, own_uri
+from millrace.common.state.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpoint_storage import (
     CheckpointStorage,
@@ -15,8 +15,8 @@ from millrace.datastream.checkpoint_storage import (
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
-from millrace.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from millrace.runtime.checkpoints import CheckpointSettings
+from millrace.runtime.coordination.checkpoints import CheckpointSettings
+from millrace.util.plugin_class import is_class_name, load_class
 
 DIRECTORY = ("execution.checkpointing.dir", "state.checkpoints.dir")
 """The key, and the name that it had in Flink 1."""

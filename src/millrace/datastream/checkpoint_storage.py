@@ -6,8 +6,8 @@ from abc import ABC
 from typing import Any
 from urllib.parse import urlsplit
 
-from millrace.common.checkpoint_files import CheckpointFiles, own_uri
-from millrace.common.plugin_class import checked_class, load_class
+from millrace.common.files.checkpoint_files import CheckpointFiles, own_uri
+from millrace.util.plugin_class import checked_class, load_class
 
 __all__ = [
     "CheckpointStorage",

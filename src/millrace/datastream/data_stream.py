@@ -67,17 +67,18 @@ from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Chaining, Edge, GraphError, Node
 from millrace.graph.origin import user_origin
-from millrace.runtime import partitioners, specs
-from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.exchange import partitioners
+from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.jobs import specs
 
 if TYPE_CHECKING:
     from millrace.common.state import MapStateDescriptor
     from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
     from millrace.datastream.cached_stream import CachedDataStream
-    from millrace.datastream.co_grouped_streams import CoGroupedStreams
-    from millrace.datastream.interval_join import IntervalJoin
     from millrace.datastream.iterative_stream import IterativeStream
-    from millrace.datastream.joined_streams import JoinedStreams
+    from millrace.datastream.joins.co_grouped_streams import CoGroupedStreams
+    from millrace.datastream.joins.interval_join import IntervalJoin
+    from millrace.datastream.joins.joined_streams import JoinedStreams
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
     from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
@@ -360,13 +361,13 @@ class DataStream(_NodeHandle):
 
     def join(self, other_stream: DataStream) -> JoinedStreams:
         """Pair elements of equal keys in the same window (an addition to PyFlink)."""
-        from millrace.datastream.joined_streams import JoinedStreams
+        from millrace.datastream.joins.joined_streams import JoinedStreams
 
         return JoinedStreams(self, other_stream)
 
     def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
         """Bring the elements of equal keys in the same window together, both groups (an addition to PyFlink)."""
-        from millrace.datastream.co_grouped_streams import CoGroupedStreams
+        from millrace.datastream.joins.co_grouped_streams import CoGroupedStreams
 
         return CoGroupedStreams(self, other_stream)
 
@@ -629,7 +630,7 @@ class KeyedStream(DataStream):
 
     def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
         """Join with elements of the same key whose timestamps are near (an addition to PyFlink)."""
-        from millrace.datastream.interval_join import IntervalJoin
+        from millrace.datastream.joins.interval_join import IntervalJoin
 
         return IntervalJoin(self, other_stream)
 

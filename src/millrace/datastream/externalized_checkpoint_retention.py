@@ -1,20 +1,4 @@
-"""What happens to the last checkpoints when a job is cancelled."""
+"""What happens to the last checkpoints of a cancelled job, under PyFlink's path."""
 
-from __future__ import annotations
-
-from enum import Enum
-
-__all__ = ["ExternalizedCheckpointRetention"]
-
-
-class ExternalizedCheckpointRetention(Enum):
-    """Whether checkpoints outlive the job that wrote them."""
-
-    DELETE_ON_CANCELLATION = 0
-    """Kept when the job fails, deleted when it is cancelled."""
-
-    RETAIN_ON_CANCELLATION = 1
-    """Kept in both cases; the user deletes them."""
-
-    NO_EXTERNALIZED_CHECKPOINTS = 2
-    """Checkpoints serve only the recovery of the running job."""
+from millrace.common.state.externalized_checkpoint_retention import *  # noqa: F403
+from millrace.common.state.externalized_checkpoint_retention import __all__ as __all__

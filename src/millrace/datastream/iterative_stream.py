@@ -8,7 +8,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, Port, expect
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 if TYPE_CHECKING:
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment

@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from millrace.common.plugin_class import checked_class, load_class
-from millrace.common.state_store import KeyValueStore, StorePlace
+from millrace.common.state.store import KeyValueStore, StorePlace
 from millrace.datastream.not_yet import not_yet
+from millrace.util.plugin_class import checked_class, load_class
 
 __all__ = [
     "StateBackend",

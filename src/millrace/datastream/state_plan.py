@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millrace.common.plugin_class import is_class_name, load_class
 from millrace.datastream.state_backend import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,
@@ -14,6 +13,7 @@ from millrace.datastream.state_backend import (
 )
 from millrace.runtime.state.store.plan import InStores
 from millrace.runtime.state.working import InMemory, StatePlan
+from millrace.util.plugin_class import is_class_name, load_class
 
 __all__ = ["BACKEND", "LOCAL_DIRECTORIES", "configured_backend", "state_plan"]
 

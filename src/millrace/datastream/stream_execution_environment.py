@@ -12,9 +12,9 @@ from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.functions import ParallelSourceFunction, SourceFunction
-from millrace.common.job_client import JobClient
-from millrace.common.job_execution_result import JobExecutionResult
-from millrace.common.job_id import JobID
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs.job_id import JobID
 from millrace.common.source import Boundedness, Source
 from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation, Types
@@ -23,36 +23,36 @@ from millrace.connectors.collection import CollectionSource
 from millrace.connectors.function import SourceFunctionSource
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
-from millrace.datastream import options
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpoint_plan import checkpoint_plan
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream, Port, checked_type, expect
-from millrace.datastream.defaults import Submission, get_defaults, get_submitter
-from millrace.datastream.dependencies import Dependencies, dependencies_of, existing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.not_yet import not_yet
+from millrace.datastream.settings import options
+from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter
+from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing
+from millrace.datastream.settings.state_options import tell_about
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
-from millrace.datastream.state_options import tell_about
 from millrace.datastream.state_plan import configured_backend, state_plan
 from millrace.graph.lowering import lower, with_settings
 from millrace.graph.nodes import Graph, GraphError, Node, Settings
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.graph.program import Program
-from millrace.runtime import specs
-from millrace.runtime.commits import commits_in_two_phases
-from millrace.runtime.failover import is_regional
-from millrace.runtime.job import JobGraph
-from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM
-from millrace.runtime.restart import restart_policy
+from millrace.runtime.coordination.commits import commits_in_two_phases
+from millrace.runtime.coordination.failover import is_regional
+from millrace.runtime.coordination.restart import restart_policy
+from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.working import InMemory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -452,7 +452,7 @@ class StreamExecutionEnvironment:
         return limit + (job.epoch_millis or 0)
 
     def _start(self, job_name: str | None) -> SparkJobClient:
-        from millrace.spark.submit import JobSettings, submit
+        from millrace.spark.jobs.submit import JobSettings, submit
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
         tell_about({**configuration, **self._checkpoint_config.to_dict()})

@@ -40,7 +40,7 @@ from millrace.datastream.aggregations import (
 from millrace.datastream.data_stream import DataStream, KeyedStream, checked_type, expect
 from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.types import Row
 from millrace.connectors.file_system.format import BulkFormat, SplitRecords

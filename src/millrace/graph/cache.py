@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from millrace.connectors.result_cache import ResultCache
-from millrace.runtime.specs import Spec
+from millrace.runtime.jobs.specs import Spec
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
-from millrace.graph.passes.chain_operators import slot_groups
-from millrace.runtime import specs
-from millrace.runtime.job import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.loops import ancestors
+from millrace.graph.slot_groups import slot_groups
+from millrace.runtime.coordination.loops import ancestors
+from millrace.runtime.exchange.partitioners import Forward
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
 from millrace.runtime.operators.broadcast_process import BROADCAST_INPUT
-from millrace.runtime.partitioners import Forward
 
 
 def lower(graph: Graph, job_name: str) -> JobGraph:

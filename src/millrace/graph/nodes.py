@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass, field
 
 from millrace.common.typeinfo import TypeInformation
-from millrace.runtime.partitioners import Partitioner
-from millrace.runtime.specs import CloseWith, Collect, Print, Sink, Source, Spec, StatefulSink
+from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.jobs.specs import CloseWith, Collect, Print, Sink, Source, Spec, StatefulSink
 from millrace.runtime.state.working import InMemory, StatePlan
 
 DEFAULT_SLOT_GROUP = "default"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from millrace.graph.nodes import Edge, Graph, Node
-from millrace.runtime.specs import CloseWith
+from millrace.runtime.jobs.specs import CloseWith
 
 
 def plan_json(graph: Graph) -> str:

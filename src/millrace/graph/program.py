@@ -10,8 +10,8 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Edge, Graph, Node, Settings
 from millrace.graph.origin import user_origin
-from millrace.runtime.loops import ancestors
-from millrace.runtime.specs import CloseWith, Source, Spec
+from millrace.runtime.coordination.loops import ancestors
+from millrace.runtime.jobs.specs import CloseWith, Source, Spec
 
 
 class Program:

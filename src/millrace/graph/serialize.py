@@ -13,7 +13,7 @@ import cloudpickle
 
 from millrace.graph.nodes import GraphError
 from millrace.runtime.failure import describe
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 
 DEPTH = 6
 """How many steps into the user's objects the search for the culprit goes."""

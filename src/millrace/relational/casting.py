@@ -30,7 +30,7 @@ def explicit_cast(expression: Rex, target: DataType, attempt: bool = False) -> C
 
     :raises SignatureError: there is no such cast. The message says what else to do.
     """
-    from millrace.relational.functions.cast_values import caster, may_be_null, why_not
+    from millrace.relational.functions.casts.values import caster, may_be_null, why_not
     from millrace.relational.functions.registry import SignatureError
 
     source = expression.type

@@ -20,7 +20,7 @@ from millrace.relational.rex import (
     Subquery,
     UdfCall,
 )
-from millrace.relational.rules.traversal import subqueries_of
+from millrace.relational.traversal import subqueries_of
 from millrace.relational.types import NullType
 from millrace.util.secrets import mask_options
 

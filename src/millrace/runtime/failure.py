@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from millrace.runtime.job import OperatorInfo
+    from millrace.runtime.jobs.job import OperatorInfo
 
 ELEMENT_LIMIT = 200
 """Characters of an element's repr that an error shows."""

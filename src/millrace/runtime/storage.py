@@ -10,9 +10,9 @@ from millrace.runtime.pickling import dumps
 from millrace.runtime.versions import Past
 
 if TYPE_CHECKING:
-    from millrace.runtime.epoch import SavedSubtask
-    from millrace.runtime.job import OperatorInfo
-    from millrace.runtime.snapshot import JobSnapshot
+    from millrace.runtime.coordination.snapshot import JobSnapshot
+    from millrace.runtime.jobs.job import OperatorInfo
+    from millrace.runtime.protocol.epoch import SavedSubtask
     from millrace.runtime.state.info import StateInfo
     from millrace.runtime.state.saved import EarlierState, SubtaskState
 

@@ -1,48 +1,6 @@
-"""PySpark's worker daemon with everything imported that tasks need.
+"""PySpark's worker daemon, by the name that settings of existing sessions give."""
 
-Workers are forks of the daemon: what it has imported they all share, in time (a worker starts in milliseconds instead
-of importing pyarrow and Millrace by itself) and in memory. So is the keeper of the owners that tasks live in, and what
-the keeper forks.
-"""
-
-from __future__ import annotations
-
-import gc
-import os
-import sys
-import zipimport
-
-from pyspark import daemon, worker  # noqa: F401  imported for the forks
-
-from millrace.spark.owners import handover, keeper
-from millrace.spark.owners.warm import warm_up
-
-
-def fork_keeper() -> None:
-    """Start the keeper of this daemon's workers."""
-    daemon_pid = os.getpid()
-    if os.fork():
-        return
-    try:
-        os.setpgid(0, 0)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)  # Spark talks to the daemon through its standard input and output
-        os.dup2(2, 1)
-        keeper.keep(daemon_pid)
-    finally:
-        os._exit(0)
-
+from millrace.spark.workers.daemon import main
 
 if __name__ == "__main__":
-    warm_up()
-    # PySpark may lie in a zip file. A new worker lets Python forget what it knows of import paths, and every importer
-    # of a folder in there would read the directory of the whole file again.
-    for path, finder in list(sys.path_importer_cache.items()):
-        if isinstance(finder, zipimport.zipimporter):
-            del sys.path_importer_cache[path]
-    # Objects that live for ever need no collector, and pages that it doesn't touch stay shared.
-    gc.collect()
-    gc.freeze()
-    fork_keeper()
-    handover.watch_workers()
-    daemon.manager()
+    main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.checkpoint.pickled_object import PickledObject
+from millrace.checkpoint.values.pickled_object import PickledObject
 from millrace.state.bootstrap import KeyedStateBootstrapFunction, OperatorTransformation
 from millrace.state.entries import Slice, Timer
 from millrace.state.keyed_bootstrap import BootstrapError

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import INERT, decode
-from millrace.checkpoint.evolution import EvolutionError
-from millrace.checkpoint.pickles import encode_pickles
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.columns import INERT, decode
+from millrace.checkpoint.values.evolution import EvolutionError
+from millrace.checkpoint.values.pickles import encode_pickles
 from millrace.state.plain import without_classes
 from millrace.state.shapes import (
     Described,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.state_file import StateFile
-from millrace.checkpoint.state_files import write_states
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.state_file import StateFile
+from millrace.checkpoint.savepoints.state_files import write_states
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
 from millrace.state.inputs import rows_of

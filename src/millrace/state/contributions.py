@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import StateDescription
-from millrace.checkpoint.state_file import StateFile
-from millrace.checkpoint.state_files import write_states
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.metadata import StateDescription
+from millrace.checkpoint.savepoints.state_file import StateFile
+from millrace.checkpoint.savepoints.state_files import write_states
 from millrace.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend
 from millrace.runtime.state.redistribute import redistribute
 from millrace.state.bootstrap import BootstrapTransformation

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from millrace.checkpoint.columns import check, classes_of
-from millrace.checkpoint.state_rows import of_key_groups
-from millrace.runtime.keygroups import group_range
+from millrace.checkpoint.savepoints.state_rows import of_key_groups
+from millrace.checkpoint.values.columns import check, classes_of
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import group_range
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import TIMERS
 from millrace.runtime.state.info import KEYED
 from millrace.runtime.state.operator_state import Distribution

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.folder import Folder
-from millrace.checkpoint.metadata import SavedOperator, StateDescription
+from millrace.checkpoint.files.folder import Folder
+from millrace.checkpoint.savepoints.metadata import SavedOperator, StateDescription
+from millrace.checkpoint.savepoints.state_file import StateFile
+from millrace.checkpoint.savepoints.state_files import read_content, write_states
+from millrace.checkpoint.savepoints.state_rows import implode, implode_operator_state
 from millrace.checkpoint.snapshot_files import operator_folder
-from millrace.checkpoint.state_file import StateFile
-from millrace.checkpoint.state_files import read_content, write_states
-from millrace.checkpoint.state_rows import implode, implode_operator_state
+from millrace.checkpoint.values.classes import Classes
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.info import KEYED
 from millrace.runtime.state.operator_state import Distribution, OperatorDelta

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from millrace.common.window import TimeWindow
-from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, TIMERS
 from millrace.runtime.state.operator_state import Distribution
+from millrace.runtime.windows.aligned_window import SLICES
 
 __all__ = ["Change", "Slice", "Timer", "changed", "changed_operator_state", "operator_state_pairs", "pairs"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import pyarrow as pa
 
-from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import children
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.columns import children
 from millrace.state.arrays import arrays_of
 from millrace.state.opened import Opened, Piece
 from millrace.state.rows import added, columns_of, described_columns, shapes_of, stored_name

@@ -9,12 +9,12 @@ from typing import Any
 
 import cloudpickle
 
-from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.bases.base import OperatorContext
+from millrace.runtime.bases.process_base import KeyedProcessBase
+from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.exchange.keygroups import key_group, subtask_of_group, unhashable
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.keygroups import key_group, subtask_of_group, unhashable
-from millrace.runtime.operators.base import OperatorContext
-from millrace.runtime.operators.process_base import KeyedProcessBase
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.state.bootstrap import BootstrapTransformation, KeyedStateBootstrapFunction
 

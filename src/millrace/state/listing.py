@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from millrace.checkpoint.compatibility import type_text
-from millrace.checkpoint.metadata import StateDescription
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.checkpoint.savepoints.metadata import StateDescription
+from millrace.checkpoint.values.compatibility import type_text
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS
 from millrace.state.opened import Opened, Piece
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import difflib
-import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from millrace.checkpoint.classes import Classes
 from millrace.checkpoint.earlier import EarlierSubtask
-from millrace.checkpoint.folder import Folder, open_folder
-from millrace.checkpoint.inert import inert_load, inert_loads
-from millrace.checkpoint.metadata import CHECKPOINT, Metadata, read_metadata
+from millrace.checkpoint.files.folder import Folder, open_folder
 from millrace.checkpoint.restore import base_folder, snapshot_path
-from millrace.checkpoint.state_file import StateFile
-from millrace.checkpoint.state_files import ROWS_IN_A_FILE, main_classes, read_rows
-from millrace.checkpoint.state_rows import explode, explode_operator_state
-from millrace.runtime.reading import ReadingSnapshot
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.checkpoint.savepoints.metadata import CHECKPOINT, Metadata, read_metadata
+from millrace.checkpoint.savepoints.state_file import StateFile
+from millrace.checkpoint.savepoints.state_files import ROWS_IN_A_FILE, main_classes, read_rows
+from millrace.checkpoint.savepoints.state_rows import explode, explode_operator_state
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.inert import inert_load, inert_loads
+from millrace.checkpoint.values.moved import load as load_stored
+from millrace.checkpoint.values.moved import loads
+from millrace.runtime.coordination.reading import ReadingSnapshot
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
 from millrace.state.plain import plain_columns
@@ -136,7 +137,7 @@ class Opened:
 
     def subtask(self, place: OperatorPlace, subtask: int) -> EarlierSubtask:
         """One subtask of an operator of a checkpoint, in memory as a whole."""
-        load = pickle.load if self.trusted else inert_load
+        load = load_stored if self.trusted else inert_load
         return EarlierSubtask(self.base, self.metadata, place, subtask, load)
 
     def sources(self) -> dict[str, ReadingSnapshot]:
@@ -145,7 +146,7 @@ class Opened:
 
     @property
     def _load(self) -> Callable[[Any], Any]:
-        return pickle.loads if self.trusted else inert_loads
+        return loads if self.trusted else inert_loads
 
 
 def _read_file(uri: str, file: StateFile) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import INERT
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.columns import INERT
 
 __all__ = ["plain_columns", "without_classes"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
 from millrace.runtime.state.operator_state import Distribution

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.runtime.operators.aligned_window import SLICES
 from millrace.runtime.state.backend import EVENT_TIMERS, TIMERS
 from millrace.runtime.state.info import OPERATOR
 from millrace.runtime.state.operator_state import Distribution
+from millrace.runtime.windows.aligned_window import SLICES
 from millrace.state.opened import Piece
 from millrace.state.shapes import Nothing, Shape, shape_of, type_of, unify
 

@@ -1,7 +1,8 @@
 """What columns of a savepoint look like to those who read them as data: shapes, which files of one state may differ in.
 
-A shape follows from the description of a column (``checkpoint.columns``) without reading it. Where files differ beyond
-help, and where values are pickled, the shape is ``Opaque``: their text, and beside it their pickles.
+A shape follows from the description of a column (``checkpoint.values.columns``) without reading it.
+Where files differ beyond help, and where values are pickled, the shape is ``Opaque``: their text, and beside it their
+pickles.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from millrace.checkpoint.state_rows import implode, implode_operator_state
+from millrace.checkpoint.savepoints.state_rows import implode, implode_operator_state
 from millrace.runtime.state.info import OPERATOR
 from millrace.runtime.state.operator_state import Distribution
 from millrace.state.arrays import arrays_of

@@ -13,15 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import decode
-from millrace.checkpoint.state_rows import implode
+from millrace.checkpoint.savepoints.state_rows import implode
+from millrace.checkpoint.values.classes import Classes
+from millrace.checkpoint.values.columns import decode
 from millrace.common.window import TimeWindow
-from millrace.runtime.operators.aligned_window import SLICES
-from millrace.runtime.operators.window import MERGING
-from millrace.runtime.snapshot import OperatorPlace
+from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.info import KEYED
+from millrace.runtime.windows.aligned_window import SLICES
 from millrace.runtime.windows.strategy import CONTENTS
+from millrace.runtime.windows.window import MERGING
 from millrace.state.opened import Opened, Piece
 
 __all__ = ["WINDOWS", "window_pieces"]

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from millrace.checkpoint.folder import open_folder
-from millrace.checkpoint.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
+from millrace.checkpoint.files.folder import open_folder
+from millrace.checkpoint.savepoints.metadata import SAVEPOINT, Metadata, StateDescription, write_metadata
 from millrace.checkpoint.trust import check_trusted
-from millrace.common.file_systems import absolute
+from millrace.common.files.file_systems import absolute
 from millrace.common.functions import KeySelector
-from millrace.common.job_id import JobID
+from millrace.common.jobs.job_id import JobID
 from millrace.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from millrace.graph.origin import user_origin
-from millrace.runtime.keygroups import DEFAULT_LOWER_BOUND_MAX_PARALLELISM, UPPER_BOUND_MAX_PARALLELISM
+from millrace.runtime.coordination.snapshot import OperatorPlace
+from millrace.runtime.exchange.keygroups import DEFAULT_LOWER_BOUND_MAX_PARALLELISM, UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.pickling import dumps
-from millrace.runtime.snapshot import OperatorPlace
 from millrace.runtime.state.info import OPERATOR, StateInfo
 from millrace.runtime.state.operator_state import Distribution
 from millrace.state.bootstrap import BootstrapTransformation, OneState, OperatorTransformation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.relational import types as t
 from millrace.relational.casting import cast_to, common_type, explicit_cast, is_text
-from millrace.relational.functions.aggregates import aggregate_call, find_aggregate
+from millrace.relational.functions.aggregates.registry import aggregate_call, find_aggregate
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import AggCall, Call, FieldAccess, Literal, Ref, Rex, Subquery, UdfCall

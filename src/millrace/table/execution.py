@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import row_of
-from millrace.datastream.defaults import Submission, get_submitter
+from millrace.datastream.settings.defaults import Submission, get_submitter
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Sink
 from millrace.relational.python_rows import python_rows
@@ -22,7 +22,7 @@ from millrace.table.table_config import COLUMN_WIDTH, JOB_NAME
 from millrace.table.table_result import MAX_WIDTH, TableResult
 
 if TYPE_CHECKING:
-    from millrace.common.job_client import JobClient
+    from millrace.common.jobs.job_client import JobClient
     from millrace.datastream import StreamExecutionEnvironment
     from millrace.table.table_environment import TableEnvironment
 
@@ -116,7 +116,7 @@ def to_spark(plan: Rel, environment: TableEnvironment) -> Any:
 
 def spark_session(stream_environment: StreamExecutionEnvironment) -> Any:
     """The session of an environment: the user's, the active one, or a new one."""
-    sessions = _engine("millrace.spark.session", "Spark")
+    sessions = _engine("millrace.spark.sessions.session", "Spark")
     wishes = sessions.SessionWishes(stream_environment.get_parallelism(), stream_environment._configuration.to_dict())
     return sessions.workplace(stream_environment._spark, wishes).session
 

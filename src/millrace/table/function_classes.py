@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from millrace.common.distributed_cache import DistributedCache
+from millrace.common.files.distributed_cache import DistributedCache
 
 if TYPE_CHECKING:
     from millrace.metrics import MetricGroup

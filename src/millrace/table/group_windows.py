@@ -7,7 +7,7 @@ import datetime
 from millrace.relational import types as t
 from millrace.relational.nodes import PROCTIME, WindowSpec
 from millrace.relational.rex import Ref
-from millrace.runtime.tables.count_windows import ROWS
+from millrace.runtime.tables.windows.count_windows import ROWS
 from millrace.table import unbound as u
 from millrace.table.binding import Binder
 from millrace.table.expression_text import text

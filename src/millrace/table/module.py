@@ -24,7 +24,7 @@ class CoreModule(Module):
     """The built-in functions. The planner knows them itself."""
 
     def list_functions(self) -> list[str]:
-        from millrace.relational.functions.aggregates import aggregate_names
+        from millrace.relational.functions.aggregates.registry import aggregate_names
         from millrace.relational.functions.registry import scalar_names
 
         names = {*scalar_names(), *aggregate_names()}

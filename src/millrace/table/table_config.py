@@ -8,7 +8,7 @@ import sys
 from millrace.common import config_values
 from millrace.common.configuration import Configuration
 from millrace.common.time import Duration
-from millrace.datastream.dependencies import EXECUTABLE
+from millrace.datastream.settings.dependencies import EXECUTABLE
 from millrace.relational.zones import zone_of
 from millrace.table.not_yet import not_yet
 from millrace.table.problems import problem

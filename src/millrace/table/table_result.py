@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from millrace.common.job_client import JobClient
+from millrace.common.jobs.job_client import JobClient
 from millrace.common.types import Row, row_of
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Schema

@@ -30,27 +30,27 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.state_backend import HashMapStateBackend, StateBackend
 from millrace.metrics.snapshot import CounterSnapshot, MetricSnapshot
-from millrace.runtime.codec import decode
-from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.bases.base import Operator, OperatorContext, ReadingOperator
+from millrace.runtime.context.context import OperatorRuntimeContext
+from millrace.runtime.context.global_aggregate import merged
+from millrace.runtime.context.measures import Measures
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
-from millrace.runtime.epoch import SourceOrder, SourceReport
-from millrace.runtime.global_aggregate import merged
-from millrace.runtime.measures import Measures
-from millrace.runtime.member import OperatorDeltas
-from millrace.runtime.operators.base import Operator, OperatorContext, ReadingOperator
+from millrace.runtime.exchange.codec import decode
+from millrace.runtime.exchange.partitioners import PartitioningError, each
 from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.making import make_operator
 from millrace.runtime.operators.sink import SinkOperator
-from millrace.runtime.operators.window import WindowOperatorBase
-from millrace.runtime.partitioners import PartitioningError, each
-from millrace.runtime.results import parts_of
+from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
+from millrace.runtime.protocol.results import parts_of
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.state.ttl_tables import TtlTable
+from millrace.runtime.tasks.member import OperatorDeltas
+from millrace.runtime.tasks.wiring import Gate
 from millrace.runtime.windows.strategy import CONTENTS
-from millrace.runtime.wiring import Gate
+from millrace.runtime.windows.window import WindowOperatorBase
 from millrace.testing.operators import Testable, choice_for
 from millrace.testing.records import Captured, Item, Record, records
 from millrace.testing.snapshot import Snapshot
@@ -345,7 +345,7 @@ class OperatorHarness:
     ) -> SourceReport:
         """Let a source read its share of an epoch, with these new splits: at most about ``records`` elements.
 
-        The head of a loop reads packets of an exchange (``millrace.runtime.codec.encode``).
+        The head of a loop reads packets of an exchange (``millrace.runtime.exchange.codec.encode``).
         """
         if not isinstance(self.operator, ReadingOperator):
             raise TypeError(f"{type(self.operator).__name__} has inputs: only sources read, and the heads of loops")

@@ -10,7 +10,7 @@ import cloudpickle
 from millrace.common.functions import ProcessJoinFunction
 from millrace.common.output_tag import OutputTag
 from millrace.common.time import TimeSpan, to_millis
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.runtime.operators.making import make_operator
 from millrace.testing.harness import OperatorHarness, Selector
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.graph.serialize import serialize
 from millrace.metrics.report import MetricsReport
-from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
-from millrace.runtime.epoch import EpochPlan, TaskAck
-from millrace.runtime.exchange import ACK, Packet
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.pickling import dumps
-from millrace.runtime.results import parts_of
+from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
+from millrace.runtime.protocol.results import parts_of
 from millrace.runtime.storage import MemoryStorage
-from millrace.runtime.worker import TaskCache, run_task
+from millrace.runtime.tasks.worker import TaskCache, run_task
 
 if TYPE_CHECKING:
     from millrace.datastream.data_stream import DataStream
@@ -127,7 +127,7 @@ def run_locally(
     ``seed`` make tasks change workers at random between epochs. Raises what ``execute`` would raise.
     """
     from millrace.datastream.data_stream import DataStream
-    from millrace.runtime import specs
+    from millrace.runtime.jobs import specs
 
     if isinstance(program, DataStream):
         env = program.get_execution_environment()

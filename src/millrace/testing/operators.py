@@ -17,7 +17,7 @@ from millrace.datastream.keyed_adapters import (
     KeyedFlatMap,
     KeyedMap,
 )
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 Testable = f.Function | f.AsyncFunctionDescriptor
 """What says all that a job needs to know."""

@@ -6,8 +6,8 @@ import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.pickling import dumps
+from millrace.runtime.tasks.member import OperatorDeltas
 
 
 @dataclass(frozen=True)

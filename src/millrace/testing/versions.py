@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from millrace.datastream.state_backend import StateBackend
 from millrace.datastream.state_plan import state_plan
-from millrace.runtime.member import OperatorDeltas
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.working import InMemory, StatePlan
 from millrace.runtime.storage import MemoryStorage
+from millrace.runtime.tasks.member import OperatorDeltas
 from millrace.runtime.versions import NO_PAST, whole_at
 
 JOB, TASK, UID = "harness", (0, 0), "operator"

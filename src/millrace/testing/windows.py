@@ -16,7 +16,7 @@ from millrace.common.output_tag import OutputTag
 from millrace.common.time import TimeSpan
 from millrace.common.window import Evictor, Trigger, WindowAssigner
 from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 
 
 def window_spec(

@@ -16,7 +16,7 @@ from millrace.cli.sql.session import SqlSession
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
-from millrace.spark.listeners import JobStarted
+from millrace.spark.jobs.listeners import JobStarted
 from millrace.table import TableEnvironment, TableResult
 
 

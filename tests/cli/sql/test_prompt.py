@@ -19,8 +19,8 @@ from millrace.cli.sql.client import Client
 from millrace.cli.sql.completion import Completions
 from millrace.cli.sql.jobs import SqlJob
 from millrace.cli.sql.prompt import SqlCompleter, interact, is_whole, prompt_session
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
 
 QUIT = "quit\r"
 

@@ -11,7 +11,7 @@ from tests.cli.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.script import Script, run_scripts
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_status import JobStatus
 from millrace.runtime.failure import Failure, JobFailedError
 
 INSERT = "INSERT INTO t VALUES (1);"

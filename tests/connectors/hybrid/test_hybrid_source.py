@@ -20,7 +20,7 @@ from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.ranges import RangeSplit
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from millrace.runtime.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.testing import run_locally
 
 ENDLESS = Boundedness.CONTINUOUS_UNBOUNDED

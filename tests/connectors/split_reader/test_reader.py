@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.connectors.driving import Collected
 
 from millrace.common.source import InputStatus
-from millrace.connectors import threads
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 from millrace.connectors.split_reader.fetcher import Fetcher
+from millrace.util import threads
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tests.connectors.socket_server import server
 from tests.local_jobs import run_jobs_locally
 
 from millrace.common.types import RowKind
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.util.exceptions import TableException
 

@@ -30,7 +30,7 @@ import pytest
 
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings, call, find_scalar
 from millrace.relational.rex import Call, Literal, Ref, Rex
 from millrace.relational.types import DataType

@@ -29,9 +29,11 @@ def _configure(spark: SparkSession, settings: dict[str, str | None]) -> None:
 
 def examples() -> Iterator[Example]:
     """The examples of all test modules here."""
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if path.name != Path(__file__).name:
-            yield from getattr(importlib.import_module(f"tests.relational.functions.{path.stem}"), "EXAMPLES", ())
+    here = Path(__file__).parent
+    for path in sorted(here.rglob("test_*.py")):
+        if path != Path(__file__):
+            name = ".".join(path.relative_to(here).with_suffix("").parts)
+            yield from getattr(importlib.import_module(f"tests.relational.functions.{name}"), "EXAMPLES", ())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.casting import cast_to
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import TRUE, Frame, Literal, Ref, Rex, SortKey, UdfCall, conjuncts
 from millrace.relational.rules.batch import optimise

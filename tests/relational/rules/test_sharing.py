@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import Call, Literal, Ref, Rex, UdfCall
 from millrace.relational.rules.sharing import share

@@ -9,8 +9,8 @@ import pytest
 from millrace.runtime.batch import buckets as module
 from millrace.runtime.batch.buckets import BUCKETS, Buckets, Part
 from millrace.runtime.batch.scratch import ENVIRONMENT, scratch_file
-from millrace.runtime.codec import decode, decode_columns, encode
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import decode, decode_columns, encode
 
 
 def filled(level: int, keys: list[Any], inputs: int = 1) -> Buckets:

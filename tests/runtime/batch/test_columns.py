@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from millrace.common.types import Row
 from millrace.runtime.batch.columns import Columns, compact, take
-from millrace.runtime.codec import Packed, decode_columns, encode
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import Packed, decode_columns, encode
 
 VALUES: dict[str, Any] = {
     "numbers": [1, -2, 3],

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from millrace.runtime.batch import one_key
 from millrace.runtime.batch.one_key import in_order
-from millrace.runtime.codec import encode
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import encode
 
 PIECE = st.tuples(st.integers(0, 1), st.lists(st.none() | st.integers(-5, 5), min_size=1, max_size=6))
 """(input, the timestamps of a chunk)"""

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.codec import decode
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import decode
+from millrace.runtime.exchange.outbox import FLUSH_AT
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.close_with import CloseWithOperator
-from millrace.runtime.outbox import FLUSH_AT
 from millrace.testing import Element, EndInput, EpochEnd, OperatorHarness, Step, WatermarkStep, check_variants
 from millrace.testing.records import Record
 

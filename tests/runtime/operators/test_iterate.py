@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pytest
 
 from millrace.common.typeinfo import Types
-from millrace.runtime.codec import encode
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
+from millrace.runtime.exchange.codec import encode
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.iterate import END_OF_TIME, IterateOperator
 from millrace.testing import Element, EndInput, OperatorHarness, Record, Step, Watermark, WatermarkStep, check_variants

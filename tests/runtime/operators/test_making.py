@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.runtime import specs
-from millrace.runtime.operators.base import Operator, ReadingOperator
+from millrace.runtime.bases.base import Operator, ReadingOperator
+from millrace.runtime.jobs import specs
 from millrace.runtime.operators.making import BATCH, STREAMING
 from millrace.runtime.operators.sink import SinkOperator
 

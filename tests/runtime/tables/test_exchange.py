@@ -12,12 +12,12 @@ from tests.runtime.tables.table_runs import Change, changes_of, rows_of
 
 from millrace.relational import types as t
 from millrace.relational.rows import Rows
-from millrace.runtime import outbox
-from millrace.runtime.codec import decode, encode
 from millrace.runtime.elements import Chunk, Status, count
-from millrace.runtime.exchange import ChannelWriter, Packet
-from millrace.runtime.keygroups import key_group, subtask_of_group
-from millrace.runtime.partitioners import Global
+from millrace.runtime.exchange import outbox
+from millrace.runtime.exchange.codec import decode, encode
+from millrace.runtime.exchange.exchange import ChannelWriter, Packet
+from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.partitioners import Global
 from millrace.runtime.tables.exchange import ByColumns, Single
 
 TYPES = (t.VarCharType(3), t.IntType(), t.DoubleType())

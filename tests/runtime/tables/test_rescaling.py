@@ -11,20 +11,20 @@ import pytest
 from tests.runtime.tables.table_runs import changes_of, element, harness, run, table_of
 
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.nodes import WindowSpec
 from millrace.relational.rex import Ref, SortKey
 from millrace.runtime.elements import Chunk
-from millrace.runtime.keygroups import key_group, subtask_of_group
+from millrace.runtime.exchange.keygroups import key_group, subtask_of_group
 from millrace.runtime.state.backend import only_keys
+from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.changelog import ChangelogNormalize
-from millrace.runtime.tables.deduplicate import Deduplicate
 from millrace.runtime.tables.exchange import ByColumns
-from millrace.runtime.tables.group_aggregate import GroupAggregate
-from millrace.runtime.tables.rank import Rank
-from millrace.runtime.tables.window_config import WindowAggregate
-from millrace.runtime.tables.window_rank import WindowDeduplicate
+from millrace.runtime.tables.ordering.deduplicate import Deduplicate
+from millrace.runtime.tables.ordering.rank import Rank
+from millrace.runtime.tables.windows.window_config import WindowAggregate
+from millrace.runtime.tables.windows.window_rank import WindowDeduplicate
 from millrace.testing import Element, EndInput
 
 TYPES = (t.VarCharType(3), t.TimestampType(3), t.IntType(), t.TimestampType(3))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.runtime.operators.windowing import AGGREGATE, PROCESS, key_of
+from tests.runtime.windows.windowing import AGGREGATE, PROCESS, key_of
 
 from millrace.common.time import Time
 from millrace.datastream.window import (
@@ -25,9 +25,9 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from millrace.runtime.operators.evicting_window import EvictingWindowOperator
-from millrace.runtime.operators.window import WindowOperator
 from millrace.runtime.windows.choice import window_operator
+from millrace.runtime.windows.evicting_window import EvictingWindowOperator
+from millrace.runtime.windows.window import WindowOperator
 from millrace.testing.windows import window_spec
 
 ms = Time.milliseconds

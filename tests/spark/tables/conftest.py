@@ -9,8 +9,8 @@ import pytest
 from tests.spark.tables.plans import rows_of
 
 from millrace.relational import nodes as n
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import batch_context, collect
+from millrace.spark.tables.steps.context import Context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import AggCall, Literal, Ref, Rex, SortKey
 from millrace.relational.types import DataType

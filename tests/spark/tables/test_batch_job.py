@@ -12,15 +12,15 @@ import pytest
 from tests.spark.tables.plans import at, fn, lit, project
 from tests.spark.tables.test_connectors import ROWS, Numbers, NumbersTable, Reader, insert, scan
 
-from millrace.common.job_client import JobClient
-from millrace.common.job_status import JobStatus
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.jobs.job_status import JobStatus
 from millrace.common.source import Source, SourceReaderContext
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
-from millrace.spark.client import JobCancelledError
-from millrace.spark.tables.context import Context
+from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.tables.execute import QueryFailedError, write_all
+from millrace.spark.tables.steps.context import Context
 from millrace.table import EnvironmentSettings, TableEnvironment, TableResult
 from millrace.table.udf import FunctionContext, ScalarFunction, udf
 

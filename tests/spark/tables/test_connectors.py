@@ -28,8 +28,8 @@ from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import ALL_KINDS, TableSink, TableSource
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import explain, write_all
+from millrace.spark.tables.steps.context import Context
 
 PATH = ("catalog", "database", "numbers")
 COLUMNS = (n.Field("a", INT), n.Field("b", STRING), n.Field("c", BIGINT))

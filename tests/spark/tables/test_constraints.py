@@ -11,8 +11,8 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.runtime.tables.constraints import LENGTH, NOT_NULL
 from millrace.spark.tables.constraints import enforced
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import frame_of
+from millrace.spark.tables.steps.context import Context
 
 COLUMNS = (
     n.Field("k", t.BigIntType(False)),

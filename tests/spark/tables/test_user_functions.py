@@ -16,8 +16,8 @@ from millrace.common.types import Row
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import AggCall, Frame, Rex
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import QueryFailedError, explain
+from millrace.spark.tables.steps.context import Context
 from millrace.table.udf import (
     AggregateFunction,
     FunctionContext,

@@ -15,12 +15,12 @@ from millrace.common.types import Row
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import Literal, Ref, Rex
-from millrace.spark.tables.computed import _computed_column
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import batch_context, collect
-from millrace.spark.tables.frames import types_of
-from millrace.spark.tables.leaves import values as values_frame
-from millrace.spark.tables.types import as_internal
+from millrace.spark.tables.nodes.leaves import values as values_frame
+from millrace.spark.tables.steps.computed import _computed_column
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import types_of
+from millrace.spark.tables.texts.types import as_internal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

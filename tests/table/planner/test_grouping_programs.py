@@ -12,7 +12,7 @@ from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import AggCall
 from millrace.relational.rules.streaming import optimise

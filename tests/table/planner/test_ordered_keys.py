@@ -11,12 +11,12 @@ from tests.table.planner.programs import BIGINT, INT, STRING, changelog, final, 
 
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational import nodes as n
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.rex import Literal, SortKey
 from millrace.relational.rules.streaming import optimise
-from millrace.runtime.tables.group_aggregate import GroupAggregate
-from millrace.runtime.tables.rank import Rank
+from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
+from millrace.runtime.tables.ordering.rank import Rank
 from millrace.table.planner.changes import changes_of
 from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Options

@@ -10,7 +10,7 @@ import pytest
 from tests.table.planner.programs import BIGINT, INT, STRING, changelog, final, project, ref, table
 
 from millrace.relational import nodes as n
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import AggCall, Literal, SortKey
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.checkpoint.jobs import SavedJob
 from tests.table.programs.running import SECOND, Bound, Change, changes_in, job_of
 
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 
 
 def restored(made: Bound, again: Bound, draw: random.Random, directory: Path) -> list[list[Change]]:

@@ -22,7 +22,7 @@ from millrace.relational import nodes as n
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.values import to_arrow, to_python
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.changes import Changes, changes_of
 from millrace.table.planner.run import options_of, surroundings_of

@@ -17,7 +17,6 @@ from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
-from millrace.relational.rules.traversal import transform
 from millrace.relational.sources import (
     ALL_KINDS,
     INSERT_ONLY,
@@ -27,6 +26,7 @@ from millrace.relational.sources import (
     TableFactory,
     TableSource,
 )
+from millrace.relational.traversal import transform
 from millrace.relational.values import to_arrow
 from millrace.table.factories import register_factory
 

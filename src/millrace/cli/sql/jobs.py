@@ -8,13 +8,13 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING
 
 from millrace.cli.jobs import spark_context
-from millrace.common.job_status import JobStatus
-from millrace.datastream.defaults import Submission
-from millrace.spark.listeners import JobStarted, PlainListener
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings.defaults import Submission
+from millrace.spark.jobs.listeners import JobStarted, PlainListener
 from millrace.table.sql.errors import SqlError, did_you_mean
 
 if TYPE_CHECKING:
-    from millrace.spark.submit import SparkJobClient
+    from millrace.spark.jobs.submit import SparkJobClient
 
 
 class SqlJob:
@@ -101,7 +101,7 @@ class SqlJobs:
         """INSERTs that have failed, each told once."""
         for job in self._jobs:
             if not job.told and not job.running:
-                from millrace.spark.client import JobCancelledError
+                from millrace.spark.jobs.client import JobCancelledError
 
                 job.told = True
                 error = job.client.get_job_execution_result().future().exception()

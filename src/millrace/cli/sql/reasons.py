@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millrace.cli.errors import raised_by_millrace, report, spark_line
 from millrace.cli.sql.settings import VERBOSE
-from millrace.runtime.coordinator import JobFailedError
+from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.failure import full_traceback
 from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from millrace.common.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
-    from millrace.common.distributed_cache import DistributedCache
+    from millrace.common.files.distributed_cache import DistributedCache
     from millrace.common.functions.aggregate import AggregateFunction
-    from millrace.common.job_info import JobInfo
+    from millrace.common.jobs.job_info import JobInfo
     from millrace.common.state import (
         AggregatingState,
         AggregatingStateDescriptor,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from millrace.common.file_systems import Location
+from millrace.common.files.file_systems import Location
 from millrace.common.sink import Committer
 from millrace.connectors.file_system.hidden import epoch_of, is_of, other_target, owner_in
 from millrace.connectors.file_system.part import PartState, PendingFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.compression import decompressed, is_compressed
 from millrace.connectors.file_system.split import FileSplit
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from millrace.common.file_systems import Location, locate
+from millrace.common.files.file_systems import Location, locate
 
 __all__ = ["FoundFile", "list_files"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from millrace.common.file_systems import is_local, open_file_system
+from millrace.common.files.file_systems import is_local, open_file_system
 
 __all__ = ["LocalPartStore", "PartStore", "discard_file", "is_file", "part_store"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
-from millrace.common.file_systems import absolute, locate
+from millrace.common.files.file_systems import absolute, locate
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.sink import Sink, WriterInitContext
 from millrace.connectors.base import StreamTransformer, SupportsPreprocessing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from millrace.common.file_systems import absolute
+from millrace.common.files.file_systems import absolute
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumerator, SplitEnumeratorContext
 from millrace.common.time import Duration
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider, FileSplitAssignerProvider

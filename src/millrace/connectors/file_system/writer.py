@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from millrace.common.file_systems import Location
+from millrace.common.files.file_systems import Location
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner, BucketContext
 from millrace.connectors.file_system.hidden import hidden_name, is_of

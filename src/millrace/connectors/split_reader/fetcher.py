@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.source import split_id
 from millrace.connectors.split_reader.contract import SplitBatch, SplitReader
-from millrace.connectors.threads import Cancelled, end_thread
+from millrace.util.threads import Cancelled, end_thread
 
 T = TypeVar("T")
 SplitT = TypeVar("SplitT")

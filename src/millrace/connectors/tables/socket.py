@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
-from millrace.connectors.tables.filesystem.options import TableOptions
+from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.formats.tables.registry import format_factory, format_names, format_options
 from millrace.relational.formats import DecodingFormat, FormatContext
 from millrace.relational.rex import Rex

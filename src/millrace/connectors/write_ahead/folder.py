@@ -6,7 +6,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from millrace.common.file_systems import Location
+from millrace.common.files.file_systems import Location
 
 __all__ = ["LogFolder"]
 

@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from typing import Generic, TypeVar
 
-from millrace.common.file_systems import absolute, is_local, locate
+from millrace.common.files.file_systems import absolute, is_local, locate
 from millrace.common.sink import Sink, WriterInitContext
 from millrace.connectors.owner import owner_of
 from millrace.connectors.write_ahead.batch import BatchWriter

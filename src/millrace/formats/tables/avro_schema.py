@@ -16,7 +16,7 @@ from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.times import cut
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.decimals import fit
+from millrace.relational.decimals import fit
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of, row_of

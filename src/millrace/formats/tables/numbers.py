@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.functions.cast_parse import parser
-from millrace.relational.functions.cast_text import double_text, float_text
-from millrace.relational.functions.decimals import EXACT
+from millrace.relational.decimals import EXACT
+from millrace.relational.parsing import parser
+from millrace.relational.printing import double_text, float_text
 from millrace.relational.types import DataType
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")

@@ -12,7 +12,7 @@ from millrace.formats.tables.options import Options
 from millrace.formats.tables.problems import malformed
 from millrace.relational.arrow import arrow_type
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
-from millrace.relational.functions.encodings import decoded_text, encoded_text
+from millrace.relational.functions.strings.encodings import decoded_text, encoded_text
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType

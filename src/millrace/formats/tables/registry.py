@@ -14,12 +14,12 @@ from millrace.util.similar import did_you_mean
 ENTRY_POINTS = "millrace.formats"
 _BUILT_IN = {
     "avro": "millrace.formats.tables.avro:AvroFormatFactory",
-    "canal-json": "millrace.formats.tables.canal:CanalJsonFormatFactory",
-    "csv": "millrace.formats.tables.csv:CsvFormatFactory",
-    "debezium-json": "millrace.formats.tables.debezium:DebeziumJsonFormatFactory",
-    "json": "millrace.formats.tables.json:JsonFormatFactory",
-    "maxwell-json": "millrace.formats.tables.maxwell:MaxwellJsonFormatFactory",
-    "ogg-json": "millrace.formats.tables.ogg:OggJsonFormatFactory",
+    "canal-json": "millrace.formats.tables.changes.canal:CanalJsonFormatFactory",
+    "csv": "millrace.formats.tables.csv.format:CsvFormatFactory",
+    "debezium-json": "millrace.formats.tables.changes.debezium:DebeziumJsonFormatFactory",
+    "json": "millrace.formats.tables.json.format:JsonFormatFactory",
+    "maxwell-json": "millrace.formats.tables.changes.maxwell:MaxwellJsonFormatFactory",
+    "ogg-json": "millrace.formats.tables.changes.ogg:OggJsonFormatFactory",
     "raw": "millrace.formats.tables.raw:RawFormatFactory",
 }
 

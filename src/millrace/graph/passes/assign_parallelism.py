@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.runtime.keygroups import UPPER_BOUND_MAX_PARALLELISM, default_max_parallelism
-from millrace.runtime.specs import CloseWith, Collect
+from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM, default_max_parallelism
+from millrace.runtime.jobs.specs import CloseWith, Collect
 
 
 def assign_parallelism(graph: Graph) -> Graph:

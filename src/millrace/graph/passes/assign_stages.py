@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.graph.nodes import Edge, Graph, Node
-from millrace.graph.passes.chain_operators import slot_groups
-from millrace.runtime.partitioners import Forward
+from millrace.graph.slot_groups import slot_groups
+from millrace.runtime.exchange.partitioners import Forward
 
 
 def assign_stages(graph: Graph) -> Graph:

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import replace
 
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.runtime.specs import CloseWith, Collect
+from millrace.runtime.jobs.specs import CloseWith, Collect
 
 
 def assign_uids(graph: Graph) -> Graph:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millrace.graph.nodes import DEFAULT_SLOT_GROUP, Chaining, Edge, Graph, Node, Settings
-from millrace.runtime.partitioners import Forward
+from millrace.graph.nodes import Chaining, Edge, Graph, Node, Settings
+from millrace.graph.slot_groups import slot_groups
+from millrace.runtime.exchange.partitioners import Forward
 
 
 def chain_operators(graph: Graph) -> Graph:
@@ -37,13 +38,3 @@ def _chainable(upper: Node, edge: Edge, lower: Node, settings: Settings) -> bool
         and upper.chaining is not Chaining.NEVER
         and (settings.chain_different_max_parallelism or upper.max_parallelism == lower.max_parallelism)
     )
-
-
-def slot_groups(graph: Graph) -> dict[int, str]:
-    """node id -> its slot sharing group: its own, else that of its inputs if they agree, else the default."""
-    groups: dict[int, str] = {}
-    for node in graph.nodes:
-        inherited = {groups[edge.source] for edge in node.edges}
-        group = inherited.pop() if len(inherited) == 1 else DEFAULT_SLOT_GROUP
-        groups[node.id] = node.slot_sharing_group or group
-    return groups

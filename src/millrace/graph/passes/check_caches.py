@@ -5,7 +5,7 @@ from __future__ import annotations
 from millrace.common.source import Boundedness
 from millrace.graph.cache import Cache
 from millrace.graph.nodes import Graph, GraphError, Node
-from millrace.runtime.specs import Source
+from millrace.runtime.jobs.specs import Source
 
 
 def check_caches(graph: Graph) -> Graph:

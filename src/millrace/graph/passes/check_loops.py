@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.graph.nodes import Graph, GraphError
-from millrace.runtime.specs import CloseWith, Iterate
+from millrace.runtime.jobs.specs import CloseWith, Iterate
 
 
 def check_loops(graph: Graph) -> Graph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.graph.nodes import Edge, Graph, GraphError, Node
-from millrace.runtime.partitioners import Forward, Hash, Rebalance
+from millrace.runtime.exchange.partitioners import Forward, Hash, Rebalance
 from millrace.runtime.tables.exchange import ByColumns
 
 

@@ -6,10 +6,11 @@ through both and compare.
 
 To add a function:
 
-1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of this package, and import the module
-   in ``catalogue``. The name is upper case, as SQL has it; operators have their signs (``+``, ``<=``, ``||``) or words
-   (``IS NULL``, ``IS NOT DISTINCT FROM``, ``SIMILAR TO``). What has special syntax takes its parts as plain arguments
-   in the order of the text, fixed words as options. NOT forms (``NOT LIKE``) are ``NOT`` of the plain one.
+1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of its room here, and import the module
+   in ``catalogue/builtin.py``. The name is upper case, as SQL has it; operators have their signs (``+``, ``<=``,
+   ``||``) or words (``IS NULL``, ``IS NOT DISTINCT FROM``, ``SIMILAR TO``). What has special syntax takes its parts as
+   plain arguments in the order of the text, fixed words as options. NOT forms (``NOT LIKE``) are ``NOT`` of the plain
+   one.
 2. ``infer`` is mostly ``signatures.takes(TEXT, WHOLE, result=...)``. What it does not take raises ``SignatureError``
    with "it takes (...)"; ``call`` puts name and types before that.
 3. The computation gets each argument as an Arrow column or, for a constant, as an Arrow scalar, and gives either, of
@@ -37,7 +38,7 @@ from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
 
 if TYPE_CHECKING:
-    from millrace.relational.evaluate import Evaluator
+    from millrace.relational.functions.evaluate import Evaluator
 
 Column: TypeAlias = Any
 """An argument or result: a ``pyarrow.Array``, or a ``pyarrow.Scalar`` that stands for a column of equal values."""
@@ -193,4 +194,4 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
 @cache
 def _load() -> None:
     """Import the modules that register functions."""
-    from millrace.relational.functions import catalogue  # noqa: F401
+    from millrace.relational.functions.catalogue import builtin  # noqa: F401

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import AggCall, Literal, Ref, Rex, conjunction, refs, substitute
-from millrace.relational.rules.traversal import transform
+from millrace.relational.traversal import transform
 
 
 def attached_windows(plan: n.Rel) -> n.Rel:

@@ -9,7 +9,7 @@ from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
 from millrace.relational.rules.merge_projections import merge_projections
-from millrace.relational.rules.traversal import transform
+from millrace.relational.traversal import transform
 
 
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:

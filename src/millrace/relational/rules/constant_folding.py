@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings, find_scalar
 from millrace.relational.rex import TRUE, Call, Literal, Rex, conjunction, conjuncts
-from millrace.relational.rules.traversal import map_expressions, transform
+from millrace.relational.traversal import map_expressions, transform
 from millrace.relational.values import to_python
 
 _NOT_FOLDED = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.UserDefinedType, t.BitmapType)

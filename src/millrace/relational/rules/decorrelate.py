@@ -29,7 +29,7 @@ from millrace.relational.rex import (
     shift,
     walk,
 )
-from millrace.relational.rules.traversal import expressions_of, is_correlated, outer_refs
+from millrace.relational.traversal import expressions_of, is_correlated, outer_refs
 from millrace.relational.types import BigIntType, BooleanType
 
 NEVER_NULL = frozenset({"COUNT", "$SUM0", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "GROUPING", "GROUP_ID"})

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import AggCall, Literal, Ref, Rex
-from millrace.relational.rules.traversal import transform
+from millrace.relational.traversal import transform
 from millrace.relational.types import IntType
 
 _GROUPING = ("GROUPING", "GROUP_ID")

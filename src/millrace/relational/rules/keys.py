@@ -5,7 +5,7 @@ from __future__ import annotations
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
 from millrace.relational.rules.top_n import top_n
-from millrace.relational.rules.traversal import transform
+from millrace.relational.traversal import transform
 
 
 def row_key(plan: n.Rel) -> tuple[int, ...]:

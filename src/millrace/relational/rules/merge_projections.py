@@ -8,7 +8,7 @@ from dataclasses import replace
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref, Rex, substitute, walk
 from millrace.relational.rules.determinism import is_deterministic, is_expensive
-from millrace.relational.rules.traversal import transform
+from millrace.relational.traversal import transform
 
 
 def merge_projections(plan: n.Rel) -> n.Rel:

@@ -10,8 +10,8 @@ from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
 from millrace.relational.rules.determinism import is_deterministic
 from millrace.relational.rules.merge_projections import merge_projections
-from millrace.relational.rules.traversal import expressions_of, transform
 from millrace.relational.sources import TableSource
+from millrace.relational.traversal import expressions_of, transform
 
 REUSE_PLANS = "table.optimizer.reuse-sub-plan-enabled"
 REUSE_SOURCES = "table.optimizer.reuse-source-enabled"

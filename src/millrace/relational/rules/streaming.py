@@ -12,7 +12,7 @@ from millrace.relational.rules.grouping_sets import grouping_sets
 from millrace.relational.rules.join_keys import join_keys
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.top_n import top_n
-from millrace.relational.rules.traversal import transform
+from millrace.relational.traversal import transform
 
 
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:

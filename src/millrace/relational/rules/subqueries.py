@@ -20,8 +20,8 @@ from millrace.relational.rex import (
     walk,
 )
 from millrace.relational.rules.decorrelate import NEVER_NULL, Pulled, Puller, decorrelate, joined_condition
-from millrace.relational.rules.traversal import expressions_of, is_correlated
 from millrace.relational.rules.window_join import window_join
+from millrace.relational.traversal import expressions_of, is_correlated
 from millrace.relational.types import BigIntType, BooleanType
 
 _COUNT = AggCall("COUNT", (), BigIntType(False))

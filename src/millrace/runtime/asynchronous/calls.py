@@ -15,7 +15,7 @@ from typing import Any
 
 from millrace.runtime.asynchronous.buffers import Batch, Buffer, Entry, Mark
 from millrace.runtime.asynchronous.loop import WIND_UP_SECONDS, LoopBlocked, LoopThread
-from millrace.runtime.operators.base import NO_ELEMENT
+from millrace.runtime.bases.base import NO_ELEMENT
 
 BLOCKED_SECONDS = 30.0
 """If no call ends in so much more than the timeout, a coroutine keeps the loop from running."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from millrace.runtime.batch.columns import Columns, take
 from millrace.runtime.batch.grouping import positions
 from millrace.runtime.batch.scratch import scratch_file
-from millrace.runtime.codec import Packed
+from millrace.runtime.exchange.codec import Packed
 
 BUCKET_BITS = 6
 BUCKETS = 2**BUCKET_BITS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.runtime.codec import Packed, packed
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import Packed, packed
 
 MANY = 4_096
 """From here on it pays to have numbers without an object each."""

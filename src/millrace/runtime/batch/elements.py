@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from millrace.runtime.batch.columns import MANY, Columns, compact, take
 from millrace.runtime.batch.grouping import Groups, groups_of
-from millrace.runtime.codec import Packed
 from millrace.runtime.elements import Chunk
+from millrace.runtime.exchange.codec import Packed
 
 ROUND = 16_384
 """Elements that an operator gets at once, if the keys are small."""

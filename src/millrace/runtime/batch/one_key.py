@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from millrace.runtime.batch.elements import ROUND, Elements, KeyedChunk
 from millrace.runtime.batch.scratch import scratch_file
-from millrace.runtime.codec import decode, decode_columns, encode
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk
+from millrace.runtime.exchange.codec import decode, decode_columns, encode
 
 SEGMENT = 4_096
 """Elements of a run that are in memory at a time while runs are merged."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.functions.aggregate_parts import Entry
-from millrace.relational.functions.aggregates_collections import in_sequence
+from millrace.relational.functions.aggregates.collections import in_sequence
+from millrace.relational.functions.aggregates.parts import Entry
 from millrace.relational.rex import AggCall
 from millrace.relational.values import to_internal
+from millrace.runtime.bases.base import NO_ELEMENT
 from millrace.runtime.functions.groups import GroupFunction
-from millrace.runtime.operators.base import NO_ELEMENT
 
 
 class UserAccumulators:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.metrics.metricbase import MetricGroup
-from millrace.runtime.context import OperatorRuntimeContext
+from millrace.runtime.context.context import OperatorRuntimeContext
 
 
 class TaskFunctionContext:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational import evaluate
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions import evaluate
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Column, Surroundings, find_scalar
 from millrace.relational.rex import Call, Literal, Ref, Rex, UdfCall, rewrite
 from millrace.relational.rules.determinism import is_expensive

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from millrace.relational.rex import AggCall
 from millrace.relational.values import to_python
+from millrace.runtime.bases.base import NO_ELEMENT
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.functions.results import result_column, row_values
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.operators.base import NO_ELEMENT
 
 
 class GroupFunction:

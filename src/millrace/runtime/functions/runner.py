@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from millrace.runtime.asynchronous.loop import LoopThread
+from millrace.runtime.bases.base import NO_ELEMENT, OperatorContext
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.functions.asynchronous import AsyncSettings, call_all
 from millrace.runtime.functions.context import TaskFunctionContext
-from millrace.runtime.operators.base import NO_ELEMENT, OperatorContext
 
 
 class FunctionRunner:

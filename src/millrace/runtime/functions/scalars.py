@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.rex import UdfCall
+from millrace.runtime.bases.base import failing
 from millrace.runtime.failure import check_complete
 from millrace.runtime.functions.asynchronous import CallFailed
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.operators.base import failing
 
 
 def call_with_rows(runner: FunctionRunner, call: UdfCall, rows: list[tuple[Any, ...]]) -> list[Any]:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.types import DataType
+from millrace.runtime.bases.base import failing
 from millrace.runtime.functions.results import result_column, result_rows, row_values
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.operators.base import failing
 
 Made = tuple[Any, list[pa.Array]]
 """(the input row of each row that was made, in order, as numpy integers; the columns)"""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
+from millrace.runtime.bases.base import Operator, Output, failing
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Status
-from millrace.runtime.operators.base import Operator, Output, failing
 
 
 class _Marks(WatermarkOutput):

@@ -16,8 +16,8 @@ from millrace.runtime.asynchronous.attempts import Attempts, as_results
 from millrace.runtime.asynchronous.buffers import Batch, Buffer, Entry, Mark, OrderedBuffer, UnorderedBuffer
 from millrace.runtime.asynchronous.calls import CallError, Calls
 from millrace.runtime.asynchronous.loop import LoopThread
+from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.operators.function import FunctionOperator
 
 _BUFFERS: dict[AsyncFunctionDescriptor.OutputMode, type[Buffer]] = {
     AsyncFunctionDescriptor.OutputMode.ORDERED: OrderedBuffer,

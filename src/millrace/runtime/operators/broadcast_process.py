@@ -11,10 +11,9 @@ from millrace.common.functions import (
     KeyedBroadcastProcessFunction,
 )
 from millrace.common.state import MapStateDescriptor, StateDescriptor
-from millrace.runtime.elements import MAX_WATERMARK, Chunk
-from millrace.runtime.operators.by_key import OneKeyAtATime
-from millrace.runtime.operators.function import FunctionOperator
-from millrace.runtime.operators.process_base import (
+from millrace.runtime.bases.by_key import OneKeyAtATime
+from millrace.runtime.bases.function import FunctionOperator
+from millrace.runtime.bases.process_base import (
     ElementFunction,
     KeyedContext,
     KeyedProcessBase,
@@ -23,6 +22,7 @@ from millrace.runtime.operators.process_base import (
     ReadOnlyTimerService,
     run_without_key,
 )
+from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.state.address import NoKey
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.operator_state import OperatorStateBackend

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import chain, repeat
 
-from millrace.runtime.codec import encode
+from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.base import Operator
-from millrace.runtime.outbox import FLUSH_AT
+from millrace.runtime.exchange.codec import encode
+from millrace.runtime.exchange.outbox import FLUSH_AT
 from millrace.runtime.pickling import first_unpicklable
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from millrace.common.text import printer
 from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.bases.base import Operator
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.base import Operator
 from millrace.runtime.pickling import dumps, first_unpicklable
-from millrace.runtime.results import Result, ResultFiles, Results
+from millrace.runtime.protocol.results import Result, ResultFiles, Results
 
 
 class PrintOperator(Operator):

@@ -6,10 +6,10 @@ from itertools import compress
 
 from millrace.common.functions import FilterFunction
 from millrace.common.functions.adapt import CallableFilter
+from millrace.runtime.bases.base import failing
+from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
-from millrace.runtime.operators.base import failing
-from millrace.runtime.operators.function import FunctionOperator
 
 
 class FilterOperator(FunctionOperator[FilterFunction]):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millrace.common.functions import FlatMapFunction
+from millrace.runtime.bases.base import failing
+from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.base import failing
-from millrace.runtime.operators.function import FunctionOperator
 
 
 class FlatMapOperator(FunctionOperator[FlatMapFunction]):

@@ -8,12 +8,12 @@ from typing import Any
 
 from millrace.common.functions import ProcessJoinFunction
 from millrace.common.output_tag import OutputTag
+from millrace.runtime.bases.by_key import ByKey
+from millrace.runtime.bases.function import FunctionOperator
+from millrace.runtime.bases.keyed import keyed_backend
+from millrace.runtime.bases.process_base import Results
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.by_key import ByKey
-from millrace.runtime.operators.function import FunctionOperator
-from millrace.runtime.operators.keyed import keyed_backend
-from millrace.runtime.operators.process_base import Results
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.time_buffer_table import TimeBufferTable
 

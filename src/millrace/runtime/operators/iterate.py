@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from millrace.runtime.codec import Mark, decode, encode
+from millrace.runtime.bases.base import Output, ReadingOperator
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
-from millrace.runtime.epoch import SourceOrder, SourceReport
-from millrace.runtime.operators.base import Output, ReadingOperator
+from millrace.runtime.exchange.codec import Mark, decode, encode
+from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 
 END_OF_TIME = encode(Chunk([]), [(0, MAX_WATERMARK)])
 """The packet with which the driver lets the last watermark pass."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from millrace.common.functions import RuntimeContext
 from millrace.common.source import Source, SourceEvent, SourceReaderContext
-from millrace.runtime import packed_splits
-from millrace.runtime.epoch import SourceOrder
-from millrace.runtime.operators.base import OperatorContext
+from millrace.runtime.bases.base import OperatorContext
 from millrace.runtime.operators.source_output import SourceOutput
+from millrace.runtime.protocol import packed_splits
+from millrace.runtime.protocol.epoch import SourceOrder
 from millrace.runtime.state.operator_state import OperatorStateBackend
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from millrace.runtime import specs
+from millrace.runtime.bases.base import Operator
+from millrace.runtime.jobs import specs
 from millrace.runtime.operators.assign_timestamps import AssignTimestampsOperator
 from millrace.runtime.operators.async_wait import AsyncWaitOperator
-from millrace.runtime.operators.base import Operator
 from millrace.runtime.operators.broadcast_process import (
     BatchBroadcastProcessOperator,
     BatchKeyedBroadcastProcessOperator,

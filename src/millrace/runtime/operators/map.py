@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from millrace.common.functions import MapFunction
+from millrace.runtime.bases.base import failing
+from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import check_complete
-from millrace.runtime.operators.base import failing
-from millrace.runtime.operators.function import FunctionOperator
 
 
 class MapOperator(FunctionOperator[MapFunction]):

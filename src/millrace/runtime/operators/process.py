@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millrace.common.functions import KeyedProcessFunction, ProcessFunction
+from millrace.runtime.bases.by_key import OneKeyAtATime
+from millrace.runtime.bases.process_base import ElementFunction, KeyedProcessBase, UnkeyedProcessBase
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.by_key import OneKeyAtATime
-from millrace.runtime.operators.process_base import ElementFunction, KeyedProcessBase, UnkeyedProcessBase
 
 
 class ProcessOperator(UnkeyedProcessBase[ProcessFunction]):

@@ -6,11 +6,11 @@ from collections.abc import Collection
 from typing import Any
 
 from millrace.common.functions import ReduceFunction
+from millrace.runtime.bases.base import failing
+from millrace.runtime.bases.by_key import ByKey
+from millrace.runtime.bases.function import FunctionOperator
+from millrace.runtime.bases.keyed import keyed_backend
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
-from millrace.runtime.operators.base import failing
-from millrace.runtime.operators.by_key import ByKey
-from millrace.runtime.operators.function import FunctionOperator
-from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import ValueTable
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from millrace.common.functions import RuntimeContext
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.runtime.bases.base import Operator, failing
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.base import Operator, failing
 
 logger = logging.getLogger(__name__)
 

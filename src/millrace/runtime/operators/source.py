@@ -10,13 +10,13 @@ from typing import Any
 
 from millrace.common.source import InputStatus, Source
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.runtime.bases.base import Output, ReadingOperator
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status
-from millrace.runtime.epoch import SourceOrder, SourceReport
 from millrace.runtime.operators.assign_timestamps import ExtractionError
-from millrace.runtime.operators.base import Output, ReadingOperator
 from millrace.runtime.operators.live_reader import LiveReader, ReaderContext
 from millrace.runtime.operators.source_output import SourceOutput
 from millrace.runtime.operators.split_times import SplitTimes
+from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.operator_state import OperatorStateBackend
 
 WAIT_SECONDS = 0.005

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.runtime.bases.base import Output
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
 from millrace.runtime.operators.assign_timestamps import EventTime
-from millrace.runtime.operators.base import Output
 
 Emit = Callable[[list[Any], list[int | None] | None], None]
 

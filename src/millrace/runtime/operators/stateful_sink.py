@@ -7,9 +7,9 @@ from typing import Any
 
 from millrace.common.functions import SinkFunction
 from millrace.common.functions.adapt import invoke_of
+from millrace.runtime.bases.base import Operator, failing
+from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.elements import Chunk
-from millrace.runtime.operators.base import Operator, failing
-from millrace.runtime.operators.function import FunctionOperator
 
 
 class _Context(SinkFunction.Context):

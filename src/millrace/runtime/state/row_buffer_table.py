@@ -102,7 +102,7 @@ class RowBufferTable(Table):
         import numpy as np
 
         from millrace.relational.rows import Rows, record_batch
-        from millrace.runtime.tables.row_codec import RowCodec
+        from millrace.runtime.tables.columns.row_codec import RowCodec
 
         times = [time for entry_times, _ in entries.values() for time in entry_times]
         stored = [row for _, rows in entries.values() for row in rows]
@@ -114,8 +114,8 @@ class RowBufferTable(Table):
     def entries(self) -> dict[Any, Any]:
         if not self._segments:
             return {}
-        from millrace.runtime.tables.keys import key_tuples
-        from millrace.runtime.tables.row_codec import RowCodec
+        from millrace.runtime.tables.columns.keys import key_tuples
+        from millrace.runtime.tables.columns.row_codec import RowCodec
 
         found: dict[Any, tuple[list[int], list[Any]]] = {}
         codec = RowCodec(self._types)

@@ -9,15 +9,15 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import Kinds, Rows, concat, record_batch
+from millrace.runtime.bases.base import Operator
+from millrace.runtime.bases.keyed import keyed_backend
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.operators.base import Operator
-from millrace.runtime.operators.keyed import keyed_backend
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.tables.state import KeyedMap, KeyedValue, keyed_map, keyed_value
 

@@ -13,7 +13,7 @@ from millrace.relational.rows import Rows, concat
 from millrace.relational.zones import standard_name
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.row_buffer_table import RowBufferTable
-from millrace.runtime.tables.keys import Ids
+from millrace.runtime.tables.columns.keys import Ids
 
 
 def millis(column: pa.Array, zone: str | None = None) -> Ids:

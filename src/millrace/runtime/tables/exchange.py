@@ -9,9 +9,9 @@ import numpy as np
 
 from millrace.relational.rows import Rows, concat
 from millrace.runtime.elements import Chunk
-from millrace.runtime.partitioners import Partitioner, Router
-from millrace.runtime.tables.key_hashes import key_subtasks
-from millrace.runtime.tables.keys import Ids
+from millrace.runtime.exchange.partitioners import Partitioner, Router
+from millrace.runtime.tables.columns.key_hashes import key_subtasks
+from millrace.runtime.tables.columns.keys import Ids
 
 
 @dataclass(frozen=True)

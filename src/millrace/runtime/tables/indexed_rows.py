@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import record_batch
-from millrace.runtime.hash_columns import Hashes
+from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import MapTable, Table
-from millrace.runtime.tables.changes import differing
-from millrace.runtime.tables.key_hashes import key_hashes
-from millrace.runtime.tables.keys import Ids, key_tuples
-from millrace.runtime.tables.row_codec import RowCodec
-from millrace.runtime.tables.row_index import HashIndex, RowStore
+from millrace.runtime.tables.columns.changes import differing
+from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.columns.keys import Ids, key_tuples
+from millrace.runtime.tables.columns.row_codec import RowCodec
+from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
 
 SINCE = 0
 """The address of the batches in a delta: not a key, since these are tuples."""

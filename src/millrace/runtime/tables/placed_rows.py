@@ -7,8 +7,8 @@ from typing import Any
 
 from millrace.relational.rows import Rows
 from millrace.runtime.tables.base import KeyedTableOperator
-from millrace.runtime.tables.keys import Key, key_tuples
-from millrace.runtime.tables.row_codec import Row, RowCodec
+from millrace.runtime.tables.columns.keys import Key, key_tuples
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 
 
 class PlacedRows:

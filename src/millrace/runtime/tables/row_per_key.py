@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
-from millrace.runtime.tables.changes import row_changes
-from millrace.runtime.tables.keys import Key
-from millrace.runtime.tables.row_codec import Row, RowCodec
+from millrace.runtime.tables.columns.changes import row_changes
+from millrace.runtime.tables.columns.keys import Key
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 
 C = TypeVar("C", bound=TableConfig)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from millrace.relational.rows import DELETE, INSERT, Rows
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
-from millrace.runtime.tables.keys import group
+from millrace.runtime.tables.columns.keys import group
 
 Counts = Sequence[int]
 """how often a row is in each input"""

@@ -9,17 +9,17 @@ from millrace.common.window import (
     EventTimeTrigger,
     ProcessingTimeTrigger,
 )
-from millrace.runtime.operators.aligned_window import (
+from millrace.runtime.windows.aligned_window import (
     AlignedEventTimeWindowOperator,
     AlignedProcessingTimeWindowOperator,
     BatchAlignedEventTimeWindowOperator,
     BatchAlignedProcessingTimeWindowOperator,
 )
-from millrace.runtime.operators.evicting_window import BatchEvictingWindowOperator, EvictingWindowOperator
-from millrace.runtime.operators.session_window import BatchSessionWindowOperator, SessionWindowOperator
-from millrace.runtime.operators.window import BatchWindowOperator, WindowOperator, WindowOperatorBase
+from millrace.runtime.windows.evicting_window import BatchEvictingWindowOperator, EvictingWindowOperator
+from millrace.runtime.windows.session_window import BatchSessionWindowOperator, SessionWindowOperator
 from millrace.runtime.windows.slicing import slicing_of
 from millrace.runtime.windows.strategy import WindowStrategy
+from millrace.runtime.windows.window import BatchWindowOperator, WindowOperator, WindowOperatorBase
 
 
 def window_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperatorBase]:

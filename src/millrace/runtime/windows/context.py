@@ -9,7 +9,7 @@ from millrace.common.functions import KeyedStateStore, ProcessWindowFunction, Ru
 from millrace.common.state import StateDescriptor
 from millrace.common.window import Trigger, WindowAssigner
 from millrace.metrics.metricbase import MetricGroup
-from millrace.runtime.operators.base import Operator
+from millrace.runtime.bases.base import Operator
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.keyed_states import KeyedStates

@@ -7,10 +7,10 @@ from typing import Any
 
 from millrace.common.state import ListStateDescriptor
 from millrace.common.window import EventTimeTrigger, ProcessingTimeTrigger
-from millrace.runtime.operators.aligned_window import AlignedWindowBase
-from millrace.runtime.operators.evicting_window import EvictingWindowOperator
-from millrace.runtime.operators.session_window import SessionWindowOperator
+from millrace.runtime.windows.aligned_window import AlignedWindowBase
 from millrace.runtime.windows.choice import window_operator
+from millrace.runtime.windows.evicting_window import EvictingWindowOperator
+from millrace.runtime.windows.session_window import SessionWindowOperator
 from millrace.runtime.windows.slicing import CumulativeSlices, Slicing, SlidingSlices, TumblingSlices, slicing_of
 from millrace.runtime.windows.strategy import WindowStrategy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from millrace.runtime.task_cache import TaskCache
+from millrace.runtime.tasks.task_cache import TaskCache
 
 LONGEST_SECONDS = 10.0
 """How long it sleeps at a time: somebody may set the clock."""

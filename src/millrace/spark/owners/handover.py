@@ -1,6 +1,6 @@
 """The worker's connection to Spark's JVM, so that an owner can be given it.
 
-Only the daemon of ours knows it (``millrace.spark.daemon``): it notes the files that PySpark's worker is called with.
+Only the daemon of ours knows it (``spark/workers/daemon.py``): it notes the files that PySpark's worker is called with.
 Elsewhere, and with versions of PySpark whose worker nobody has looked at, ``files`` is None and data goes through the
 worker.
 """

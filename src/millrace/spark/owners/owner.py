@@ -12,7 +12,6 @@ import sys
 import threading
 
 from millrace.runtime.failure import full_traceback
-from millrace.spark import shipping
 from millrace.spark.owners.frames import (
     ENDED,
     Begun,
@@ -28,9 +27,10 @@ from millrace.spark.owners.frames import (
     receive,
     send,
 )
+from millrace.spark.owners.running import Running
 from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
 from millrace.spark.owners.warm import own_modules
-from millrace.spark.running import Running
+from millrace.spark.shipping import shipping
 from millrace.util.processes import this_machine
 
 

@@ -12,9 +12,9 @@ MODULES = (
     "pandas",  # pyarrow imports it when it makes its first array
     "millrace.connectors.collection",
     "millrace.datastream.stream_execution_environment",  # what modules of user functions import
-    "millrace.spark.here",
+    "millrace.spark.workers.here",
     "millrace.spark.owners.owner",
-    "millrace.spark.stage",
+    "millrace.spark.workers.stage",
 )
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
 from millrace.relational.nodes import Schema
-from millrace.spark.tables.types import same_type, spark_type
+from millrace.spark.tables.texts.types import same_type, spark_type
 from millrace.util.exceptions import TableException
 from millrace.util.similar import did_you_mean
 

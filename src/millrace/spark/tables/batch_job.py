@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from millrace.common.completable_future import CompletableFuture
-from millrace.common.job_status import JobStatus
-from millrace.spark.client import POLL_SECONDS, JobCancelledError, LocalJobClient
-from millrace.spark.listeners import JobStarted, get_listener
-from millrace.spark.tables.context import Context
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
+from millrace.spark.jobs.client import POLL_SECONDS, JobCancelledError, LocalJobClient
+from millrace.spark.jobs.listeners import JobStarted, get_listener
 from millrace.spark.tables.settings import active
+from millrace.spark.tables.steps.context import Context
 
 if TYPE_CHECKING:
     from millrace.metrics.report import MetricsReport

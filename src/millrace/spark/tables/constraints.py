@@ -15,7 +15,7 @@ from millrace.runtime.tables.constraints import (
     length_problem,
     null_problem,
 )
-from millrace.spark.tables.frames import select_texts
+from millrace.spark.tables.steps.frames import select_texts
 
 
 def enforced(frame: DataFrame, columns: Schema, settings: Mapping[str, str]) -> DataFrame:

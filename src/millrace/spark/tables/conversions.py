@@ -12,11 +12,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from millrace.relational.nodes import Field, Rel, Scan
 from millrace.relational.rex import Rex
 from millrace.relational.sources import TableSource
-from millrace.spark.families import session_of_program
+from millrace.spark.sessions.families import session_of_program
 from millrace.spark.tables.adopting import adopted
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.execute import frame_of
-from millrace.spark.tables.types import quoted
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.texts.types import quoted
 from millrace.table.arrow_types import from_arrow_type
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
-from millrace.datastream.dependencies import Dependencies
+from millrace.datastream.settings.dependencies import Dependencies
 from millrace.graph.origin import user_origin
 from millrace.relational import nodes as n
 from millrace.relational.arrow import arrow_type
@@ -21,17 +21,17 @@ from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import record_batch
 from millrace.relational.rules.batch import optimise
 from millrace.runtime.failure import Failure
-from millrace.spark.provision import interpreter, provide
-from millrace.spark.session import Workplace, one_process
+from millrace.spark.sessions.session import Workplace, one_process
+from millrace.spark.shipping.provision import interpreter, provide
 from millrace.spark.tables.batch_job import BatchJobClient
-from millrace.spark.tables.context import Context
 from millrace.spark.tables.fetching import fetched
-from millrace.spark.tables.frames import types_of
 from millrace.spark.tables.inserts import Inserts
+from millrace.spark.tables.nodes.translate import translate
 from millrace.spark.tables.settings import active, child_session
-from millrace.spark.tables.task_metrics import BatchMetrics
-from millrace.spark.tables.translate import translate
-from millrace.spark.tables.types import as_internal
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import types_of
+from millrace.spark.tables.steps.task_metrics import BatchMetrics
+from millrace.spark.tables.texts.types import as_internal
 
 
 class QueryFailedError(RuntimeError):

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from millrace.relational import nodes as n
 from millrace.relational.rules.batch import optimise
 from millrace.relational.rules.sharing import share_as_set
-from millrace.spark.provision import interpreter
+from millrace.spark.shipping.provision import interpreter
 from millrace.spark.tables.constraints import enforced
-from millrace.spark.tables.context import Context
+from millrace.spark.tables.nodes.translate import Translation
 from millrace.spark.tables.settings import active
 from millrace.spark.tables.sinks import writing
-from millrace.spark.tables.translate import Translation
+from millrace.spark.tables.steps.context import Context
 
 
 class Inserts:

@@ -14,10 +14,10 @@ from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource
 from millrace.relational.type_table import type_parts
 from millrace.relational.types import RawType
-from millrace.spark.families import session_of_program
+from millrace.spark.sessions.families import session_of_program
 from millrace.spark.tables.adopting import adopted, checked
 from millrace.spark.tables.staging import StagedSource
-from millrace.spark.tables.types import quoted, spark_schema
+from millrace.spark.tables.texts.types import quoted, spark_schema
 from millrace.util.exceptions import TableException
 
 STAGING = "staging-path"

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from millrace.relational.zones import standard_name
-from millrace.spark.families import new_session
+from millrace.spark.sessions.families import new_session
 
 DEFAULTS = {
     # A session that was made for streams has other ones: it moves a few large rows.

@@ -18,9 +18,9 @@ from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInit
 from millrace.relational import nodes as n
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
-from millrace.spark.tables.context import Context
-from millrace.spark.tables.frames import types_of
-from millrace.spark.tables.types import as_internal
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import types_of
+from millrace.spark.tables.texts.types import as_internal
 
 logger = logging.getLogger(__name__)
 

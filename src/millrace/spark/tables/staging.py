@@ -13,16 +13,16 @@ from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
 from millrace.connectors.file_system.source import FileSource
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.file_system.static import StaticEnumerator
-from millrace.connectors.tables.filesystem.layout import Layout
-from millrace.connectors.tables.filesystem.parquet import ParquetTableFormat
+from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
+from millrace.connectors.tables.filesystem.layout.columns import Layout
 from millrace.connectors.tables.filesystem.source import Reading
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
-from millrace.spark.families import session_of_program
-from millrace.spark.tables.frames import typed
+from millrace.spark.sessions.families import session_of_program
 from millrace.spark.tables.settings import active, child_session
+from millrace.spark.tables.steps.frames import typed
 
 if TYPE_CHECKING:
     from millrace.spark.tables.passthrough import SparkSource

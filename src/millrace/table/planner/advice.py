@@ -7,8 +7,8 @@ from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational.rules.determinism import is_deterministic
-from millrace.relational.rules.traversal import expressions_of
 from millrace.relational.text import node_text, rex_text
+from millrace.relational.traversal import expressions_of
 from millrace.table.planner.changes import changes_of
 from millrace.table.table_config import STATE_TTL
 

@@ -6,10 +6,15 @@ from dataclasses import replace
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
-from millrace.runtime.tables.group_aggregate import GroupAggregate
-from millrace.runtime.tables.local_aggregate import LocalAggregate, supports_two_phases
-from millrace.runtime.tables.split_distinct import BucketColumn, DistinctAggregate, shared_values, without_distinct
-from millrace.runtime.tables.table_aggregate import TableAggregate
+from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
+from millrace.runtime.tables.aggregates.local_aggregate import LocalAggregate, supports_two_phases
+from millrace.runtime.tables.aggregates.split_distinct import (
+    BucketColumn,
+    DistinctAggregate,
+    shared_values,
+    without_distinct,
+)
+from millrace.runtime.tables.aggregates.table_aggregate import TableAggregate
 from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational import nodes as n
-from millrace.runtime.tables.interval_join import IntervalJoin
-from millrace.runtime.tables.join_config import JoinConfig
-from millrace.runtime.tables.regular_join import RegularJoin
-from millrace.runtime.tables.temporal_config import TemporalJoin
-from millrace.runtime.tables.window_join import WindowJoin
+from millrace.runtime.tables.joins.interval_join import IntervalJoin
+from millrace.runtime.tables.joins.join_config import JoinConfig
+from millrace.runtime.tables.joins.regular_join import RegularJoin
+from millrace.runtime.tables.joins.temporal_config import TemporalJoin
+from millrace.runtime.tables.windows.window_join import WindowJoin
 from millrace.table.planner.changes import Changes
 from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
 from millrace.table.planner.versions import versions

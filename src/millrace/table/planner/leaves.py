@@ -11,7 +11,7 @@ from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import UPSERT
 from millrace.relational.types import RowType
 from millrace.relational.values import to_arrow
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.runtime.tables.stream_rows import FromElements
 from millrace.table.planner.plan import Plan, Planned, by, rule

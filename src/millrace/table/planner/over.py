@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from millrace.relational import nodes as n
 from millrace.runtime.tables.base import TableConfig
-from millrace.runtime.tables.over import Over
-from millrace.runtime.tables.updating_over import UpdatingOver
+from millrace.runtime.tables.over.over import Over
+from millrace.runtime.tables.over.updating_over import UpdatingOver
 from millrace.table.planner.over_order import is_settled
 from millrace.table.planner.plan import Plan, Planned, by, rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
-from millrace.runtime.tables.over_calls import looks_ahead
+from millrace.runtime.tables.over.over_calls import looks_ahead
 
 
 def is_settled(node: n.Over, append_only: bool) -> bool:

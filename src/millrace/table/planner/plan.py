@@ -11,8 +11,8 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
-from millrace.runtime import specs
-from millrace.runtime.partitioners import Partitioner
+from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.jobs import specs
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single
 from millrace.table.planner.changes import ChangelogError, Changes, Key, changes_of

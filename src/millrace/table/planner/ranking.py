@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref, SortKey
-from millrace.runtime.tables.deduplicate import Deduplicate
-from millrace.runtime.tables.rank import Rank
-from millrace.runtime.tables.window_rank import WindowDeduplicate, WindowRank
+from millrace.runtime.tables.ordering.deduplicate import Deduplicate
+from millrace.runtime.tables.ordering.rank import Rank
+from millrace.runtime.tables.windows.window_rank import WindowDeduplicate, WindowRank
 from millrace.table.planner.plan import Plan, Planned, add_changing, by, rule
 from millrace.table.planner.windows import is_zoned
 

@@ -6,10 +6,10 @@ from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rules.determinism import is_expensive
 from millrace.runtime.tables.calc import Calc
-from millrace.runtime.tables.correlate import Correlate
 from millrace.runtime.tables.expand import Expand
-from millrace.runtime.tables.lookup_join import LookupJoin
-from millrace.runtime.tables.lookups import LookupConfig
+from millrace.runtime.tables.joins.correlate import Correlate
+from millrace.runtime.tables.joins.lookup_join import LookupJoin
+from millrace.runtime.tables.joins.lookups import LookupConfig
 from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.table.planner.plan import Plan, Planned, rule
 

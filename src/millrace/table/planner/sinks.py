@@ -9,8 +9,8 @@ from millrace.common.types import RowKind
 from millrace.graph.nodes import Edge
 from millrace.relational import nodes as n
 from millrace.relational.sources import TableSink
-from millrace.runtime import specs
-from millrace.runtime.partitioners import Partitioner
+from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.jobs import specs
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
 from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.table.planner.changes import ChangelogError, Changes, Key

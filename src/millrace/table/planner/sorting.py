@@ -5,10 +5,10 @@ from __future__ import annotations
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
 from millrace.runtime.tables.base import TableConfig
-from millrace.runtime.tables.bounded_sort import BoundedSort
-from millrace.runtime.tables.limit import Limit
-from millrace.runtime.tables.rank import Rank
-from millrace.runtime.tables.temporal_sort import TemporalSort
+from millrace.runtime.tables.ordering.bounded_sort import BoundedSort
+from millrace.runtime.tables.ordering.limit import Limit
+from millrace.runtime.tables.ordering.rank import Rank
+from millrace.runtime.tables.ordering.temporal_sort import TemporalSort
 from millrace.table.planner.changes import Key
 from millrace.table.planner.plan import Plan, Planned, add_changing, by, rule
 

@@ -8,7 +8,7 @@ from millrace.graph.nodes import Edge
 from millrace.graph.program import Program
 from millrace.relational import nodes as n
 from millrace.relational.rules.sharing import share_as_set
-from millrace.runtime import specs
+from millrace.runtime.jobs import specs
 from millrace.table.planner import (
     aggregates,
     changelogs,

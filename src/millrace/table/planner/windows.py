@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from millrace.relational import nodes as n
 from millrace.relational.types import LocalZonedTimestampType
-from millrace.runtime.tables.count_windows import ROWS
-from millrace.runtime.tables.local_aggregate import supports_two_phases
-from millrace.runtime.tables.local_window_aggregate import LocalWindowAggregate
-from millrace.runtime.tables.session_table import SessionTable
-from millrace.runtime.tables.window_config import WindowAggregate
-from millrace.runtime.tables.window_table import WindowTable
+from millrace.runtime.tables.aggregates.local_aggregate import supports_two_phases
+from millrace.runtime.tables.windows.count_windows import ROWS
+from millrace.runtime.tables.windows.local_window_aggregate import LocalWindowAggregate
+from millrace.runtime.tables.windows.session_table import SessionTable
+from millrace.runtime.tables.windows.window_config import WindowAggregate
+from millrace.runtime.tables.windows.window_table import WindowTable
 from millrace.table.planner.plan import Plan, Planned, by, rule
 
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from millrace.common.checkpoint_files import CheckpointFiles
+from millrace.common.files.checkpoint_files import CheckpointFiles
 from millrace.testing.conformance.checks import Check, expect, run_all
 
 __all__ = ["check_checkpoint_storage", "checkpoint_storage_checks"]

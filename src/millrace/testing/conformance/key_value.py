@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from millrace.common.state_store import KeyValueStore
+from millrace.common.state.store import KeyValueStore
 from millrace.testing.conformance.checks import Check, expect
 
 Open = Callable[[], KeyValueStore]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from millrace.common.state_store import StorePlace
+from millrace.common.state.store import StorePlace
 from millrace.datastream.state_backend import CustomStateBackend, KeyValueStateBackend, StateBackend
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.testing.conformance.checks import Check, expect, run_all

@@ -20,7 +20,7 @@ from millrace.connectors.tables.filesystem import PartitionCommitContext, Partit
 from millrace.connectors.tables.values import clear_values, register_values
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.relational.rules.streaming import optimise
-from millrace.runtime.job import JobGraph
+from millrace.runtime.jobs.job import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program

@@ -22,11 +22,11 @@ from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, f
 
 from millrace.common.sink import Sink
 from millrace.common.types import Row
-from millrace.connectors.tables.filesystem import compaction
+from millrace.connectors.tables.filesystem.commits import compaction
 from millrace.connectors.tables.filesystem.factory import FileSystemFactory
-from millrace.connectors.tables.filesystem.grouping import Partitioner
-from millrace.connectors.tables.filesystem.layout import Layout
-from millrace.connectors.tables.filesystem.parquet import ParquetTableFormat
+from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
+from millrace.connectors.tables.filesystem.layout.columns import Layout
+from millrace.connectors.tables.filesystem.layout.grouping import Partitioner
 from millrace.relational.nodes import Field
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext

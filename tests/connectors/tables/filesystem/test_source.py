@@ -19,8 +19,8 @@ from tests.connectors.tables.filesystem.tables import COLUMNS, context, plain, r
 
 from millrace.common.source import Boundedness
 from millrace.connectors.file_system.lines import RecordError
-from millrace.connectors.tables.filesystem import avro as avro_module
-from millrace.connectors.tables.filesystem import orc as orc_module
+from millrace.connectors.tables.filesystem.formats import avro as avro_module
+from millrace.connectors.tables.filesystem.formats import orc as orc_module
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Call, Literal, Ref, Rex
 from millrace.table import DataTypes as D

@@ -21,7 +21,7 @@ from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import OuterRef, Subquery, walk
 from millrace.relational.rules import batch, streaming
 from millrace.relational.rules.top_n import top_n
-from millrace.relational.rules.traversal import expressions_of, transform
+from millrace.relational.traversal import expressions_of, transform
 
 Rows = dict[str, list[list[Any]]]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from millrace.connectors.tables.filesystem import options as names
-from millrace.connectors.tables.filesystem.formats import known_formats, table_format
-from millrace.connectors.tables.filesystem.layout import Layout
-from millrace.connectors.tables.filesystem.messages import MessageTableFormat
-from millrace.connectors.tables.filesystem.options import TableOptions
-from millrace.connectors.tables.filesystem.partitions import DEFAULT_NAME, check_partition_types
+from millrace.connectors.tables.filesystem.formats.by_name import known_formats, table_format
+from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
+from millrace.connectors.tables.filesystem.layout import options as names
+from millrace.connectors.tables.filesystem.layout.columns import Layout
+from millrace.connectors.tables.filesystem.layout.options import TableOptions
+from millrace.connectors.tables.filesystem.layout.partitions import DEFAULT_NAME, check_partition_types
 from millrace.connectors.tables.filesystem.sink import FileSystemSink
 from millrace.connectors.tables.filesystem.source import FileSystemSource
 from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource

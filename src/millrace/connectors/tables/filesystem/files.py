@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from millrace.connectors.file_system.enumerate import FileEnumeratorProvider
 from millrace.connectors.file_system.listing import FoundFile
-from millrace.connectors.tables.filesystem.layout import Layout
-from millrace.connectors.tables.filesystem.partitions import partition_values
+from millrace.connectors.tables.filesystem.layout.columns import Layout
+from millrace.connectors.tables.filesystem.layout.partitions import partition_values
 from millrace.relational.arrow import arrow_type
-from millrace.relational.evaluate import Evaluator, repeat
+from millrace.relational.functions.evaluate import Evaluator, repeat
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Rex
 from millrace.relational.values import to_arrow

@@ -6,19 +6,19 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from millrace.common.file_systems import locate
+from millrace.common.files.file_systems import locate
 from millrace.common.sink import Sink, WriterInitContext
 from millrace.connectors.file_system.sink import FileSink, FileSinkBuilder
 from millrace.connectors.file_system.writer import WriterState
-from millrace.connectors.tables.filesystem.commit_options import partition_commit
-from millrace.connectors.tables.filesystem.committer import PartitionCommit, TableCommitter
-from millrace.connectors.tables.filesystem.compaction import Compaction
-from millrace.connectors.tables.filesystem.format import BulkTableFormat, FileTableFormat, StreamTableFormat
-from millrace.connectors.tables.filesystem.grouping import Partitioner
-from millrace.connectors.tables.filesystem.layout import Layout
-from millrace.connectors.tables.filesystem.options import MINUTE, TableOptions
-from millrace.connectors.tables.filesystem.overwrite import OverwritingCommitter, Replaced
-from millrace.connectors.tables.filesystem.partitions import DEFAULT_NAME, folder_of, text_of
+from millrace.connectors.tables.filesystem.commits.committer import PartitionCommit, TableCommitter
+from millrace.connectors.tables.filesystem.commits.compaction import Compaction
+from millrace.connectors.tables.filesystem.commits.options import partition_commit
+from millrace.connectors.tables.filesystem.commits.overwrite import OverwritingCommitter, Replaced
+from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, FileTableFormat, StreamTableFormat
+from millrace.connectors.tables.filesystem.layout.columns import Layout
+from millrace.connectors.tables.filesystem.layout.grouping import Partitioner
+from millrace.connectors.tables.filesystem.layout.options import MINUTE, TableOptions
+from millrace.connectors.tables.filesystem.layout.partitions import DEFAULT_NAME, folder_of, text_of
 from millrace.connectors.tables.filesystem.writer import ByFolder, TableRollingPolicy, TableWriter
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableSink

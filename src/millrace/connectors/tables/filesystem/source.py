@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.common.file_systems import open_file_system
+from millrace.common.files.file_systems import open_file_system
 from millrace.common.source import Source
 from millrace.common.time import Duration
 from millrace.connectors.file_system.format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.source import FileSource
 from millrace.connectors.file_system.split import FileSplit
-from millrace.connectors.tables.filesystem.conform import conformed
 from millrace.connectors.tables.filesystem.files import TableFiles, constant
-from millrace.connectors.tables.filesystem.format import FileTableFormat
-from millrace.connectors.tables.filesystem.layout import METADATA, Layout, Wanted
-from millrace.connectors.tables.filesystem.partitions import partition_values
+from millrace.connectors.tables.filesystem.formats.base import FileTableFormat
+from millrace.connectors.tables.filesystem.formats.conform import conformed
+from millrace.connectors.tables.filesystem.layout.columns import METADATA, Layout, Wanted
+from millrace.connectors.tables.filesystem.layout.partitions import partition_values
 from millrace.relational.rex import Rex, refs, remap
 from millrace.relational.rows import Rows
 from millrace.relational.rules.determinism import is_deterministic, is_expensive

@@ -9,9 +9,9 @@ from millrace.common.sink import SinkWriterContext, WriterInitContext
 from millrace.connectors.file_system.bucket import BucketAssigner
 from millrace.connectors.file_system.rolling import DefaultRollingPolicy, PartFileInfo
 from millrace.connectors.file_system.writer import FileWriter, WriterConfig, WriterState
-from millrace.connectors.tables.filesystem.committer import Written
-from millrace.connectors.tables.filesystem.grouping import Partitioner
-from millrace.connectors.tables.filesystem.triggers import CommitTrigger
+from millrace.connectors.tables.filesystem.commits.committer import Written
+from millrace.connectors.tables.filesystem.commits.triggers import CommitTrigger
+from millrace.connectors.tables.filesystem.layout.grouping import Partitioner
 
 
 class ByFolder(BucketAssigner):

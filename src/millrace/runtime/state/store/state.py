@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from millrace.common.state_store import KeyValueStore
+from millrace.common.state.store import KeyValueStore
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all
 from millrace.runtime.state.disk.content import Head, prefix_of

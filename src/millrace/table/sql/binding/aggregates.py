@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.relational.functions.aggregates import aggregate_call
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import AggCall, Literal, Rex, SortKey
 from millrace.relational.types import BigIntType, DataType, DoubleType, NullType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.relational.evaluate import Evaluator
+from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings, find_scalar
 from millrace.relational.rex import Call, Literal, Rex, walk
 from millrace.relational.types import AtomicType

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millrace.relational.casting import cast_to, explicit_cast
-from millrace.relational.functions.comparison import comparable_type
+from millrace.relational.functions.logic.comparison import comparable_type
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import Call, Literal, Rex
 from millrace.relational.types import BooleanType, NullType

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.relational.functions.aggregates import aggregate_names as _registered
-from millrace.relational.functions.aggregates import find_aggregate
+from millrace.relational.functions.aggregates.registry import aggregate_names as _registered
+from millrace.relational.functions.aggregates.registry import find_aggregate
 from millrace.table.sql import nodes
 
 RANKINGS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD")

@@ -1,0 +1,1 @@
+"""Folders and files of jobs, and whose they are."""

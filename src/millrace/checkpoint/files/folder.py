@@ -1,0 +1,284 @@
+"""Files below one directory, on the local disk or on any file system that pyarrow or fsspec opens.
+
+Paths are relative and have ``/`` between their parts. A file appears as a whole or not at all, and never changes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO, Any, Protocol
+
+from pyarrow import fs
+
+from millrace.checkpoint.files.aside import TEMPORARY, is_left_over, name_aside
+from millrace.checkpoint.files.own_folder import open_own
+from millrace.checkpoint.files.stored_file import LocalFile, RemoteFile, StoredFile
+from millrace.common.files.checkpoint_files import SCHEME
+from millrace.common.files.file_systems import is_local, locate
+from millrace.util.private_folder import TRUST_DIRECTORY
+
+__all__ = ["Folder", "open_folder"]
+
+Payload = Iterable[Any]
+"""Pieces of bytes, written one after the other."""
+SYNCED_TOGETHER = 8
+
+
+class Folder(Protocol):
+    """Where the files of a job, a checkpoint or a savepoint lie."""
+
+    uri: str
+
+    def write(self, path: str, pieces: Payload) -> int:
+        """Store a file; its size. Folders that it needs are made; a file of that name is replaced."""
+
+    def read(self, path: str) -> Any:
+        """The content as one buffer of bytes. Raises ``FileNotFoundError``."""
+
+    def open(self, path: str) -> StoredFile:
+        """A file of which parts are wanted; to be closed. Raises ``FileNotFoundError``."""
+
+    def read_range(self, path: str, begin: int, length: int) -> Any:
+        """One part of a file, less at its end. Raises ``FileNotFoundError``."""
+
+    def size(self, path: str) -> int | None:
+        """The size of a file, None if there is none."""
+
+    def files(self, path: str = "") -> list[str]:
+        """All files below a path, as paths of this folder; none if it does not exist."""
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        """As ``files``, with their sizes in bytes; one listing."""
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """Let files outlast a loss of power, and their names, too. Those that are gone are no matter."""
+
+    def sweep(self) -> None:
+        """Delete what processes were writing when they were killed, as far as it is sure that they were."""
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is gone is fine."""
+
+    def delete_tree(self, path: str = "") -> None:
+        """Delete all below a path, and the folder itself; one that is gone is fine."""
+
+    def child(self, path: str) -> Folder: ...
+
+
+def open_folder(uri: str) -> Folder:
+    """The folder at a path or URI, be it there or not. Raises ``ValueError`` for a scheme that nothing here opens."""
+    if uri.startswith(SCHEME):
+        return open_own(uri)
+    location = locate(uri)
+    system = location.file_system()
+    return LocalFolder(location.path) if is_local(system) else RemoteFolder(uri, system, location.path)
+
+
+class LocalFolder:
+    """Files of this machine, written aside and renamed."""
+
+    def __init__(self, path: str) -> None:
+        self.uri = path
+
+    def _path(self, path: str) -> str:
+        return f"{self.uri}/{path}" if path else self.uri
+
+    def write(self, path: str, pieces: Payload) -> int:
+        target = self._path(path)
+        temporary = name_aside(target)
+        file = _created(temporary)
+        try:
+            with file:
+                for piece in pieces:
+                    file.write(piece)
+                size = file.tell()
+            os.replace(temporary, target)
+        except BaseException:
+            _unlink(temporary)
+            raise
+        return size
+
+    def read(self, path: str) -> bytes:
+        with open(self._path(path), "rb") as file:
+            return file.read()
+
+    def open(self, path: str) -> StoredFile:
+        return LocalFile(self._path(path))
+
+    def read_range(self, path: str, begin: int, length: int) -> bytes:
+        with LocalFile(self._path(path)) as file:
+            return file.read(begin, length)
+
+    def size(self, path: str) -> int | None:
+        try:
+            return os.stat(self._path(path)).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def files(self, path: str = "") -> list[str]:
+        return sorted(name for name, _ in self._walk(path) if not name.endswith(TEMPORARY))
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        return {name: file.stat().st_size for name, file in self._walk(path) if not name.endswith(TEMPORARY)}
+
+    def _walk(self, path: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        try:
+            entries = list(os.scandir(self._path(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for entry in entries:
+            name = f"{path}/{entry.name}" if path else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._walk(name)
+            else:
+                yield name, entry
+
+    def persist(self, paths: Iterable[str]) -> None:
+        files = list(map(self._path, paths))
+        with ThreadPoolExecutor(SYNCED_TOGETHER) as threads:  # the file system writes them together
+            list(threads.map(_sync, files))
+            list(threads.map(_sync, self._above(files)))
+
+    def _above(self, files: Iterable[str]) -> set[str]:
+        """The directories that names of files are in, up to the one with the name of this folder."""
+        last = os.path.dirname(self.uri)
+        found = {last}
+        for directory in map(os.path.dirname, files):
+            while directory not in found and directory.startswith(last):
+                found.add(directory)
+                directory = os.path.dirname(directory)
+        return found
+
+    def sweep(self) -> None:
+        for name, entry in self._walk(""):
+            if name.endswith(TEMPORARY) and is_left_over(name, entry.stat().st_mtime):
+                _unlink(self._path(name))
+
+    def delete(self, path: str) -> None:
+        _unlink(self._path(path))
+
+    def delete_tree(self, path: str = "") -> None:
+        shutil.rmtree(self._path(path), ignore_errors=True)
+
+    def child(self, path: str) -> Folder:
+        return LocalFolder(self._path(path))
+
+
+class RemoteFolder:
+    """Files behind a ``pyarrow.fs.FileSystem``.
+
+    Object stores show a file when it is complete. Others get it under another name first.
+    """
+
+    def __init__(self, uri: str, system: Any, path: str) -> None:
+        self.uri = uri.rstrip("/")
+        self._system = system
+        self._root = path.rstrip("/")
+        self._whole_files = type(system).__name__ in ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
+
+    def _path(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def write(self, path: str, pieces: Payload) -> int:
+        target = self._path(path)
+        place = target if self._whole_files else f"{target}.{uuid.uuid4().hex[:8]}{TEMPORARY}"
+        if not self._whole_files:
+            self._system.create_dir(target.rpartition("/")[0], recursive=True)
+        with self._system.open_output_stream(place) as stream:
+            for piece in pieces:
+                stream.write(piece)
+            size: int = stream.tell()
+        if place != target:
+            self._system.move(place, target)
+        return size
+
+    def read(self, path: str) -> Any:
+        with self._system.open_input_file(self._path(path)) as file:
+            return file.read()
+
+    def open(self, path: str) -> StoredFile:
+        return RemoteFile(self._system.open_input_file(self._path(path)))
+
+    def read_range(self, path: str, begin: int, length: int) -> Any:
+        with self.open(path) as file:
+            return file.read(begin, length)
+
+    def size(self, path: str) -> int | None:
+        info = self._system.get_file_info(self._path(path))
+        return info.size if info.type is fs.FileType.File else None
+
+    def files(self, path: str = "") -> list[str]:
+        return sorted(name for name, _ in self._walk(path) if not name.endswith(TEMPORARY))
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        return {name: info.size for name, info in self._walk(path) if not name.endswith(TEMPORARY)}
+
+    def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
+        selector = fs.FileSelector(self._path(path), allow_not_found=True, recursive=True)
+        prefix = len(self._root.lstrip("/")) + 1
+        for info in self._system.get_file_info(selector):
+            if info.type is fs.FileType.File:
+                yield info.path.lstrip("/")[prefix:], info
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """What is closed there stays."""
+
+    def sweep(self) -> None:
+        for name, info in self._walk(""):
+            modified = time.time() if info.mtime is None else info.mtime.timestamp()
+            if name.endswith(TEMPORARY) and is_left_over(name, modified):
+                self.delete(name)
+
+    def delete(self, path: str) -> None:
+        try:
+            self._system.delete_file(self._path(path))
+        except FileNotFoundError:
+            return
+
+    def delete_tree(self, path: str = "") -> None:
+        try:
+            self._system.delete_dir(self._path(path))
+        except FileNotFoundError:
+            return
+
+    def child(self, path: str) -> Folder:
+        return RemoteFolder(f"{self.uri}/{path}", self._system, self._path(path))
+
+
+def _created(path: str) -> IO[bytes]:
+    """A new file; its folder is made only when it is missing."""
+    try:
+        try:
+            return open(path, "wb")
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return open(path, "wb")
+    except PermissionError as error:
+        raise PermissionError(
+            f"{error}: the user {os.geteuid()} may not write there. A job's folder is that of the driver's user alone; "
+            f"where executors run as other users (YARN, standalone clusters), set {TRUST_DIRECTORY}=true and give them "
+            f"the rights"
+        ) from None
+
+
+def _sync(path: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -1,0 +1,110 @@
+"""Folders in a checkpoint storage of a user's own.
+
+Their URIs, ``plugin://package.module:Class/location``, tell any process how to open them: ``-s`` and ``millrace state``
+take them like others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from typing import Any
+
+from millrace.checkpoint.files.stored_file import PartsFile, StoredFile
+from millrace.common.files.checkpoint_files import SCHEME, CheckpointFiles
+from millrace.util.plugin_class import load_class
+
+_URI = re.compile(SCHEME + r"(?P<cls>[^/]+)(?:/(?P<location>.*))?", re.DOTALL)
+OPENED = 16
+"""storages that a process keeps open"""
+
+
+def open_own(uri: str) -> OwnFolder:
+    """The folder behind a URI.
+
+    :raises ValueError: there is no such class, or it does not take the location.
+    :raises TypeError: it is no ``CheckpointFiles``.
+    """
+    match = _URI.fullmatch(uri)
+    if match is None:
+        raise ValueError(f"{uri}: a storage of your own is {SCHEME}package.module:Class/location")
+    cls = load_class(match["cls"], CheckpointFiles, uri)  # type: ignore[type-abstract]
+    return OwnFolder(uri.rstrip("/"), _opened(cls, (match["location"] or "").rstrip("/")), "")
+
+
+class OwnFolder:
+    """A ``Folder`` in a storage: what is below a prefix of its paths."""
+
+    def __init__(self, uri: str, files: CheckpointFiles, prefix: str) -> None:
+        self.uri = uri
+        self._files = files
+        self._prefix = prefix
+
+    def _path(self, path: str) -> str:
+        return f"{self._prefix}{path}" if path else self._prefix.rstrip("/")
+
+    def write(self, path: str, pieces: Iterable[Any]) -> int:
+        counted = _Counted(pieces)
+        self._files.write(self._path(path), counted)
+        return counted.size
+
+    def read(self, path: str) -> bytes:
+        return self._files.read(self._path(path))
+
+    def read_range(self, path: str, begin: int, length: int) -> bytes:
+        return self._files.read_range(self._path(path), begin, length)
+
+    def open(self, path: str) -> StoredFile:
+        size = self.size(path)
+        if size is None:
+            raise FileNotFoundError(f"{self.uri}/{path}")
+        return PartsFile(size, partial(self.read_range, path))
+
+    def size(self, path: str) -> int | None:
+        return self._files.size(self._path(path))
+
+    def sizes(self, path: str = "") -> dict[str, int]:
+        found = {file: self.size(file) for file in self.files(path)}
+        return {file: size for file, size in found.items() if size is not None}
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """What the storage has written lasts: so says its contract."""
+
+    def sweep(self) -> None:
+        """What a killed process was writing is the storage's own business."""
+
+    def files(self, path: str = "") -> list[str]:
+        return sorted(file[len(self._prefix) :] for file in self._files.files(self._path(path)))
+
+    def delete(self, path: str) -> None:
+        self._files.delete(self._path(path))
+
+    def delete_tree(self, path: str = "") -> None:
+        self._files.delete_below(self._path(path))
+
+    def child(self, path: str) -> OwnFolder:
+        return OwnFolder(f"{self.uri}/{path}", self._files, f"{self._prefix}{path}/")
+
+
+class _Counted:
+    """Pieces that know their size when they have been taken."""
+
+    def __init__(self, pieces: Iterable[Any]) -> None:
+        self._pieces = pieces
+        self.size = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for piece in self._pieces:
+            self.size += memoryview(piece).nbytes
+            yield piece
+
+
+@lru_cache(maxsize=OPENED)
+def _opened(cls: type[CheckpointFiles], location: str) -> CheckpointFiles:
+    try:
+        return cls(location)
+    except Exception as error:
+        raise ValueError(
+            f"checkpoint storage {cls.__qualname__} can't be opened at {location!r}: {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,1 @@
+"""What a savepoint consists of, and whether a program fits it."""

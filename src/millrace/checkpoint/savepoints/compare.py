@@ -1,0 +1,139 @@
+"""Before anything runs: what of a checkpoint or savepoint the program takes over, what is new, what can't be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from millrace.checkpoint.files.errors import RestoreError
+from millrace.checkpoint.savepoints.metadata import Metadata, SavedOperator, StateDescription
+from millrace.checkpoint.savepoints.state_files import check_states
+from millrace.checkpoint.savepoints.window_forms import check_windows
+from millrace.checkpoint.values.compatibility import INCOMPATIBLE, compare_types
+from millrace.checkpoint.values.stored_types import compare_stored
+from millrace.runtime.coordination.snapshot import JobSnapshot
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.specs import Window
+from millrace.runtime.state.info import StateInfo
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Lines for people, by what becomes of each operator's state."""
+
+    restored: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    incompatible: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        groups = [
+            ("restored", self.restored),
+            ("new", self.new),
+            ("dropped", self.dropped),
+            ("incompatible", self.incompatible),
+        ]
+        return "\n".join(f"  {what + ':':<13} {line}" for what, lines in groups for line in lines)
+
+
+def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_restored: bool) -> Comparison:
+    """How ``job`` fits: by the uids of its operators, as far as that can be seen without running anything.
+
+    :raises RestoreError: state would be dropped and that is not allowed, or something does not fit.
+    """
+    stateful = {*metadata.states, *snapshot.sources, *snapshot.committables}
+    stateful |= {uid for uid, saved in metadata.saved.items() if saved.files or any(saved.smalls)}
+    now = {info.uid: info for info in job.operators}
+    earlier = metadata.by_uid
+    restored, new, incompatible = [], [], []
+    for uid, info in now.items():
+        title = f"{info.name!r} (uid {uid})"
+        place = earlier.get(uid)
+        if place is None:
+            new.append(title)
+            continue
+        if place.max_parallelism != info.max_parallelism and uid in stateful:
+            incompatible.append(
+                f"{title}: its maximum parallelism is {info.max_parallelism}, but was {place.max_parallelism} in the "
+                f"first run and can't change: call set_max_parallelism({place.max_parallelism})"
+            )
+        elif uid in stateful:
+            rescaled = place.parallelism != info.parallelism
+            change = f", {place.parallelism} -> {info.parallelism} subtasks" if rescaled else ""
+            names = ", ".join(repr(state.name) for state in metadata.states.get(uid, ()))
+            if place.windows is not None and isinstance(info.spec, Window):
+                problem = check_windows(place.windows, info.spec.strategy)
+                incompatible += [] if problem is None else [f"{title}: {problem}"]
+            saved = metadata.saved.get(uid, SavedOperator())
+            incompatible += [f"{title}: {problem}" for problem in check_states(saved.files)]
+            restored.append(f"{title}{': ' + names if names else ''}{change}")
+    dropped = [f"{earlier[uid].name!r} (uid {uid})" for uid in earlier if uid in stateful and uid not in now]
+    found = Comparison(tuple(restored), tuple(new), tuple(dropped), tuple(incompatible))
+    fixes = []
+    if incompatible:
+        fixes.append("what is incompatible has to be mended as the lines say")
+    if dropped and not allow_non_restored:
+        fixes.append(
+            "for what would be dropped, give the operators that should have this state the uids from above, "
+            "or allow to drop it (--allowNonRestoredState)"
+        )
+    if fixes:
+        raise RestoreError(_text(metadata, found, fixes))
+    return found
+
+
+def compare_states(
+    job: JobGraph, metadata: Metadata, asked: Mapping[str, Sequence[StateInfo]], found: Comparison
+) -> Comparison:
+    """The same with the states that the functions have asked for when they were opened (uid -> states).
+
+    :raises RestoreError: a state has another kind or type than it had.
+    """
+    incompatible = []
+    names = {info.uid: f"{info.name!r} (uid {info.uid})" for info in job.operators}
+    new = list(found.new)
+    for uid, infos in asked.items():
+        before = {(state.scope, state.name): state for state in metadata.states.get(uid, ())}
+        for info in infos:
+            state = StateDescription.of(info)
+            known = before.get((state.scope, state.name))
+            if known is not None:
+                changes = state_changes(known, state) or _stored_otherwise(metadata.saved.get(uid), state)
+                incompatible += [f"{names[uid]}: {change}" for change in changes]
+            elif uid in metadata.states:
+                new.append(f"{names[uid]}: {state.kind} state {state.name!r}")
+    found = Comparison(found.restored, tuple(new), found.dropped, (*found.incompatible, *incompatible))
+    if incompatible:
+        fix = "give the changed state another name (it begins empty), or convert the savepoint (millrace.state)"
+        raise RestoreError(_text(metadata, found, [fix]))
+    return found
+
+
+def _stored_otherwise(saved: SavedOperator | None, state: StateDescription) -> list[str]:
+    """Whether the stored values are not of the declared type: types that may hold anything don't tell."""
+    if saved is None or state.type is None:
+        return []
+    files = [file for file in saved.files if (file.state, file.scope) == (state.name, state.scope)]
+    verdicts = [compare_stored(file.kind, file.columns, state.type) for file in files]
+    wrong = next((verdict for verdict in verdicts if verdict.startswith(INCOMPATIBLE)), None)
+    return [] if wrong is None else [f"state {state.name!r} is {wrong}"]
+
+
+def state_changes(before: StateDescription, now: StateDescription) -> list[str]:
+    """Why a state can't go on as what its function asks for now; nothing if it can."""
+    if before.type is None or now.type is None:
+        return []  # an operator's own: that it fits has been seen
+    if before.kind != now.kind:
+        return [f"state {now.name!r} was a {before.kind} state and is a {now.kind} state now"]
+    if before.ttl != now.ttl:
+        was, becomes = ("with", "without") if before.ttl else ("without", "with")
+        return [f"state {now.name!r} was {was} time to live and is {becomes} now"]
+    verdict = compare_types(before.type, now.type)
+    return [f"state {now.name!r} is {verdict}"] if verdict.startswith(INCOMPATIBLE) else []
+
+
+def _text(metadata: Metadata, found: Comparison, fixes: Sequence[str]) -> str:
+    return (
+        f"the program does not fit the {metadata.kind} of job {metadata.job_name!r} (epoch {metadata.id}); nothing has "
+        f"run:\n{found.render()}\n  fix:          {'; '.join(fixes)}"
+    )

@@ -1,0 +1,1 @@
+"""Values as stored data: columns, pickles, and the classes behind them."""

@@ -1,0 +1,1 @@
+"""Jobs as a program sees them: their names, clients, states and results."""

@@ -1,0 +1,60 @@
+"""The outcome of a finished job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from millrace.common.jobs.job_id import JobID
+
+if TYPE_CHECKING:
+    from millrace.metrics.report import MetricsReport
+
+__all__ = ["JobExecutionResult"]
+
+
+class JobExecutionResult:
+    """Id, run time, accumulators and metrics of a finished job."""
+
+    def __init__(
+        self,
+        job_id: JobID,
+        net_runtime_ms: int,
+        accumulators: Mapping[str, Any] | None = None,
+        metrics: MetricsReport | None = None,
+    ) -> None:
+        self._job_id = job_id
+        self._net_runtime_ms = net_runtime_ms
+        self._accumulators = dict(accumulators or {})
+        self._metrics = metrics
+
+    def get_job_id(self) -> JobID:
+        return self._job_id
+
+    def get_net_runtime(self) -> int:
+        """Run time of the job in ms, without planning and submission."""
+        return self._net_runtime_ms
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """Value of one accumulator, None when the job had no such accumulator."""
+        return self._accumulators.get(accumulator_name)
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        return dict(self._accumulators)
+
+    def get_metrics(self) -> MetricsReport:
+        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if nobody gathered them."""
+        if self._metrics is None:
+            raise RuntimeError(f"no metrics of job {self._job_id} were gathered")
+        return self._metrics
+
+    def __str__(self) -> str:
+        lines = [
+            "Program execution finished",
+            f"Job with JobID {self._job_id} has finished.",
+            f"Job Runtime: {self._net_runtime_ms} ms",
+        ]
+        if self._accumulators:
+            lines.append("Accumulator Results:")
+            lines += [f"- {name} ({type(value).__name__}): {value}" for name, value in self._accumulators.items()]
+        return "\n".join(lines)

@@ -1,0 +1,307 @@
+"""State handles, their descriptors and time-to-live."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from millrace.common.functions.adapt import as_reduce
+from millrace.common.functions.aggregate import AggregateFunction
+from millrace.common.functions.simple import ReduceFunction
+from millrace.common.state.ttl import StateTtlConfig
+from millrace.common.typeinfo import TypeInformation, Types
+
+__all__ = [
+    "ValueStateDescriptor",
+    "ValueState",
+    "ListStateDescriptor",
+    "ListState",
+    "MapStateDescriptor",
+    "MapState",
+    "ReducingStateDescriptor",
+    "ReducingState",
+    "AggregatingStateDescriptor",
+    "AggregatingState",
+    "ReadOnlyBroadcastState",
+    "BroadcastState",
+    "StateTtlConfig",
+    "OperatorStateStore",
+]
+
+T = TypeVar("T")
+"""Type of a value or of a list's elements."""
+K = TypeVar("K")
+"""Type of a map's keys."""
+V = TypeVar("V")
+"""Type of a map's values."""
+IN = TypeVar("IN")
+"""Type of what is added."""
+OUT = TypeVar("OUT")
+"""Type of what comes out."""
+
+
+class OperatorStateStore(ABC):
+    """Hands out state that belongs to a subtask of the operator, not to a key.
+
+    The methods differ in what becomes of the state when the number of subtasks changes. A name stands for one state.
+    """
+
+    @abstractmethod
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+        """The broadcast state of this descriptor; every subtask holds a copy."""
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """A list whose items are dealt out to the new subtasks, each to one."""
+
+    @abstractmethod
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """A list of which every new subtask is given all items of all subtasks, and keeps what it needs."""
+
+    @abstractmethod
+    def get_registered_state_names(self) -> set[str]:
+        """The names of the list states that were asked for or restored."""
+
+    @abstractmethod
+    def get_registered_broadcast_state_names(self) -> set[str]:
+        """The names of the broadcast states that were asked for or restored."""
+
+
+class State(ABC):
+    """A handle of keyed state. It shows the entry of the current key (and window); do not keep what it returns."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove the current key's entry."""
+
+
+class ValueState(State, Generic[T]):
+    """One value per key."""
+
+    @abstractmethod
+    def value(self) -> T | None:
+        """The value, None if there is none."""
+
+    @abstractmethod
+    def update(self, value: T) -> None:
+        """Set the value. A value that was changed in place must be set again; None removes it."""
+
+
+class AppendingState(State, Generic[IN, OUT]):
+    """State that elements are added to."""
+
+    @abstractmethod
+    def get(self) -> OUT | None:
+        """What the added elements amount to, None if there are none."""
+
+    @abstractmethod
+    def add(self, value: IN) -> None:
+        """Add an element."""
+
+
+class MergingState(AppendingState[IN, OUT], Generic[IN, OUT]):
+    """Appending state that can be merged, as the windows of a session are."""
+
+
+class ReducingState(MergingState[T, T], Generic[T]):
+    """Added elements are combined by a ``ReduceFunction``."""
+
+
+class AggregatingState(MergingState[IN, OUT], Generic[IN, OUT]):
+    """Added elements are combined by an ``AggregateFunction``; ``get`` gives its result."""
+
+
+class ListState(MergingState[T, Iterable[T]], Generic[T]):
+    """One list per key. ``get`` gives an iterable, an empty one if nothing was added."""
+
+    @abstractmethod
+    def get(self) -> Iterable[T]:
+        """The elements, in the order in which they were added."""
+
+    @abstractmethod
+    def update(self, values: list[T]) -> None:
+        """Replace the list."""
+
+    @abstractmethod
+    def add_all(self, values: list[T]) -> None:
+        """Add several elements."""
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.get())
+
+
+class _Mapping(State, Generic[K, V]):
+    """Reading a map; what ``MapState`` and ``ReadOnlyBroadcastState`` share."""
+
+    @abstractmethod
+    def get(self, key: K) -> V | None:
+        """The value of ``key``, None if there is none."""
+
+    @abstractmethod
+    def contains(self, key: K) -> bool:
+        """Whether ``key`` has a value."""
+
+    @abstractmethod
+    def items(self) -> Iterable[tuple[K, V]]:
+        """The entries."""
+
+    @abstractmethod
+    def keys(self) -> Iterable[K]:
+        """The keys."""
+
+    @abstractmethod
+    def values(self) -> Iterable[V]:
+        """The values."""
+
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether there are no entries."""
+
+    def __getitem__(self, key: K) -> V | None:
+        return self.get(key)
+
+    def __contains__(self, key: K) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+
+class _MutableMapping(_Mapping[K, V], Generic[K, V]):
+    """Writing a map; what ``MapState`` and ``BroadcastState`` share."""
+
+    @abstractmethod
+    def put(self, key: K, value: V) -> None:
+        """Set the value of ``key``."""
+
+    @abstractmethod
+    def put_all(self, dict_value: dict[K, V]) -> None:
+        """Set several values."""
+
+    @abstractmethod
+    def remove(self, key: K) -> None:
+        """Remove ``key``; nothing happens if it is not there."""
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        self.remove(key)
+
+
+class MapState(_MutableMapping[K, V], Generic[K, V]):
+    """One map per key, read and written entry by entry; also usable as ``state[k]``, ``k in state``, ``del state[k]``.
+
+    Unlike a dictionary, ``state[k]`` is None for a key that is not there.
+    """
+
+
+class ReadOnlyBroadcastState(_Mapping[K, V], Generic[K, V]):
+    """Broadcast state as the side that is not broadcast sees it. What it returns must not be changed."""
+
+
+class BroadcastState(_MutableMapping[K, V], ReadOnlyBroadcastState[K, V], Generic[K, V]):
+    """A map that every subtask holds a copy of, written by the broadcast side."""
+
+
+class StateDescriptor(ABC):
+    """Name and type of a state; the runtime context turns it into a handle.
+
+    :raises ValueError: empty name.
+    :raises TypeError: the name is no string, a type is no ``TypeInformation``.
+    """
+
+    def __init__(self, name: str, type_info: TypeInformation) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"The name of a state must be a string, not {name!r}")
+        if not name:
+            raise ValueError("The name of a state must not be empty")
+        self.name = name
+        self.type_info = _checked(type_info, "type", name)
+        self._ttl_config: StateTtlConfig | None = None
+
+    def get_name(self) -> str:
+        """The state's name, unique among the states of a function."""
+        return self.name
+
+    def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
+        """Let entries expire."""
+        if not isinstance(ttl_config, StateTtlConfig):
+            raise TypeError(f"The time-to-live of a state must be a StateTtlConfig, not {ttl_config!r}")
+        self._ttl_config = ttl_config
+
+    def get_ttl_config(self) -> StateTtlConfig | None:
+        """The time-to-live, None without or with a disabled one."""
+        return self._ttl_config if self._ttl_config is not None and self._ttl_config.is_enabled() else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.type_info})"
+
+
+class ValueStateDescriptor(StateDescriptor):
+    """Describes a ``ValueState``."""
+
+    def __init__(self, name: str, value_type_info: TypeInformation) -> None:
+        super().__init__(name, value_type_info)
+
+
+class ListStateDescriptor(StateDescriptor):
+    """Describes a ``ListState`` by the type of its elements."""
+
+    def __init__(self, name: str, elem_type_info: TypeInformation) -> None:
+        super().__init__(name, Types.LIST(_checked(elem_type_info, "element type", name)))
+
+
+class MapStateDescriptor(StateDescriptor):
+    """Describes a ``MapState`` or a ``BroadcastState`` by the types of its keys and values."""
+
+    def __init__(self, name: str, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
+        super().__init__(
+            name, Types.MAP(_checked(key_type_info, "key type", name), _checked(value_type_info, "value type", name))
+        )
+
+
+class ReducingStateDescriptor(StateDescriptor):
+    """Describes a ``ReducingState``.
+
+    :param reduce_function: a ``ReduceFunction`` or a callable of two values.
+    :raises TypeError: ``reduce_function`` is neither.
+    """
+
+    def __init__(self, name: str, reduce_function: Any, type_info: TypeInformation) -> None:
+        super().__init__(name, type_info)
+        self._reduce_function = as_reduce(reduce_function)
+
+    def get_reduce_function(self) -> ReduceFunction:
+        """The function, wrapped if it was given as a callable."""
+        return self._reduce_function
+
+
+class AggregatingStateDescriptor(StateDescriptor):
+    """Describes an ``AggregatingState``.
+
+    :param state_type_info: the type of the accumulator.
+    :raises TypeError: ``agg_function`` is no ``AggregateFunction``.
+    """
+
+    def __init__(self, name: str, agg_function: AggregateFunction, state_type_info: TypeInformation) -> None:
+        super().__init__(name, state_type_info)
+        if not isinstance(agg_function, AggregateFunction):
+            raise TypeError(
+                f"The input must be a millrace.common.functions.AggregateFunction, not {agg_function!r}"
+            )
+        self._agg_function = agg_function
+
+    def get_agg_function(self) -> AggregateFunction:
+        """The aggregate function."""
+        return self._agg_function
+
+
+def _checked(type_info: Any, what: str, name: str) -> TypeInformation:
+    if not isinstance(type_info, TypeInformation):
+        raise TypeError(
+            f"The {what} of state {name!r} must be a TypeInformation such as Types.STRING() "
+            f"or Types.PICKLED_BYTE_ARRAY(), not {type_info!r}"
+        )
+    return type_info

@@ -1,0 +1,1 @@
+"""When files and partitions become visible, and what is done then."""

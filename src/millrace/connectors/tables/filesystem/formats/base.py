@@ -1,0 +1,187 @@
+"""What the formats of a table's files have in common: files to rows, rows to files, several files to one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.common.serialization import BulkWriter, BulkWriterFactory
+from millrace.common.types import RowKind
+from millrace.connectors.file_system.format import SplitRecords
+from millrace.connectors.file_system.lines import RecordError
+from millrace.connectors.file_system.split import FileSplit
+from millrace.connectors.tables.filesystem.formats.conform import conformed
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Schema
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.sources import INSERT_ONLY
+
+BATCH = 1 << 17
+"""rows of a batch that is read; large ones are what makes columns fast"""
+GROUP_BYTES = 64 << 20
+"""bytes that a writer holds back at most"""
+
+
+class FileTableFormat(ABC):
+    """How rows lie in a file. Pickled into the tasks. The columns are those of files: without partitions."""
+
+    kinds: frozenset[RowKind] = INSERT_ONLY
+    """of rows that are read"""
+    written_kinds: frozenset[RowKind] = INSERT_ONLY
+    """of rows that can be written"""
+
+    def is_splittable(self, path: str) -> bool:
+        """Whether parts of a file can be read by themselves."""
+        return False
+
+    @abstractmethod
+    def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
+        """The rows of a split with these columns.
+
+        :param filters: conditions over ``columns``: rows for which one is not TRUE may be left out.
+        """
+
+    @abstractmethod
+    def merge(self, sources: Sequence[Any], target: Any) -> None:
+        """Write the rows of several files into one. All are open: files of pyarrow to be read, a stream to be
+        written, which stays open."""
+
+
+class BulkTableFormat(FileTableFormat):
+    """Files that are begun and finished as a whole."""
+
+    columns: Schema
+
+    @abstractmethod
+    def gathering(self, stream: Any, part_bytes: int) -> GatheredWriter:
+        """What writes a file into a stream.
+
+        :param part_bytes: when a file is large enough: more is not held back.
+        """
+
+    def writers(self, part_bytes: int) -> BulkWriterFactory:
+        """Makes writers that take ``InPartition``."""
+        return _Writers(self, part_bytes)
+
+
+class _Writers(BulkWriterFactory):
+    def __init__(self, format: BulkTableFormat, part_bytes: int) -> None:
+        self._format = format
+        self._part_bytes = part_bytes
+
+    def create(self, stream: Any) -> BulkWriter:
+        return self._format.gathering(stream, self._part_bytes)
+
+
+class StreamTableFormat(FileTableFormat):
+    """Files that grow at their end."""
+
+    @abstractmethod
+    def encode(self, rows: Rows) -> bytes:
+        """What is appended for these rows."""
+
+    def merge(self, sources: Sequence[Any], target: Any) -> None:
+        for source in sources:
+            while block := source.read(1 << 20):
+                target.write(block)
+
+
+class GatheredWriter(BulkWriter):
+    """Holds batches back until they are worth a row group. ``add_element`` takes ``InPartition``."""
+
+    def __init__(self, columns: Schema, part_bytes: int) -> None:
+        self._names = [column.name for column in columns]
+        self._bytes = min(GROUP_BYTES, part_bytes)
+        self._batches: list[pa.RecordBatch] = []
+        self._held_bytes = 0
+        self._held_rows = 0
+
+    def group(self, table: pa.Table) -> None:
+        """Write these rows."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Write what closes the file."""
+        raise NotImplementedError
+
+    def add_element(self, element: Any) -> None:
+        batch: pa.RecordBatch = element.rows.batch
+        self._batches.append(pa.RecordBatch.from_arrays(batch.columns, self._names))
+        self._held_bytes += batch.nbytes
+        self._held_rows += batch.num_rows
+        if self._held_rows >= BATCH * 8 or self._held_bytes >= self._bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._batches:
+            self.group(pa.Table.from_batches(self._batches))
+            self._batches, self._held_bytes, self._held_rows = [], 0, 0
+
+    def finish(self) -> None:
+        self.flush()
+        self.end()
+
+
+class FileColumns:
+    """Finds the columns of a table in a file, by name; those that it lacks are NULL."""
+
+    def __init__(self, path: str, columns: Schema, found: Sequence[str]) -> None:
+        self._path = path
+        self._columns = columns
+        present = set(found)
+        self.read = [column.name for column in columns if column.name in present]
+        """the columns to ask the file for"""
+
+    def rows(self, batch: pa.RecordBatch | pa.Table) -> Rows:
+        """What was read in the columns and types of the table."""
+        made = []
+        names = batch.schema.names
+        for column in self._columns:
+            if column.name not in names:
+                made.append(pa.nulls(batch.num_rows, arrow_type(column.type)))
+                continue
+            found = batch.column(names.index(column.name))
+            try:
+                made.append(conformed(found, column.type))
+            except (pa.ArrowException, NotImplementedError) as error:
+                raise RecordError(
+                    f"{self._path}: column '{column.name}' ({found.type}) cannot be read as {column.type}: {error}"
+                ) from error
+        return Rows(record_batch(made, batch.num_rows))
+
+
+class ColumnRecords(SplitRecords[Rows]):
+    """The rows of a split of a file that has columns. The position is the number of the next row among those of the
+    split, be they read or passed over."""
+
+    def __init__(self, split: FileSplit, stream: Any, wanted: FileColumns) -> None:
+        self._split = split
+        self._stream = stream
+        self._wanted = wanted
+        self._position = split.position or 0
+        self._batches = self.batches(self._position)
+
+    def batches(self, position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """(position after it, batch) for what is left from a position on. Not begun before the first is asked for."""
+        raise NotImplementedError
+
+    def read_batch(self) -> list[Rows] | None:
+        try:
+            found = next(self._batches, None)
+        except (pa.ArrowException, OSError) as error:
+            raise RecordError(f"{self._split.path}, after row {self._position}: {error}") from error
+        if found is None:
+            return None
+        rows = self._wanted.rows(found[1])
+        self._position = found[0]
+        return [rows]
+
+    def position(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        self._stream.close()

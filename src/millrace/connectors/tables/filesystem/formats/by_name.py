@@ -1,0 +1,74 @@
+"""The format of a table's files by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from millrace.connectors.tables.filesystem.formats import avro, orc, parquet
+from millrace.connectors.tables.filesystem.formats.avro import AvroTableFormat
+from millrace.connectors.tables.filesystem.formats.base import FileTableFormat
+from millrace.connectors.tables.filesystem.formats.line_array import Quotes
+from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
+from millrace.connectors.tables.filesystem.formats.orc import OrcTableFormat
+from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
+from millrace.connectors.tables.filesystem.layout.columns import Layout
+from millrace.formats.tables.registry import check_names, format_factory, format_names, format_options
+from millrace.relational.formats import FormatContext
+from millrace.relational.sources import TableContext
+from millrace.util.exceptions import TableException
+from millrace.util.similar import did_you_mean
+
+_FILES = {
+    "parquet": (ParquetTableFormat, parquet.OPTIONS),
+    "orc": (OrcTableFormat, orc.OPTIONS),
+    "avro": (AvroTableFormat, avro.OPTIONS),
+}
+
+
+def known_formats() -> list[str]:
+    """All that 'format' can name."""
+    return sorted({*_FILES, *format_names()})
+
+
+def table_format(table: TableContext, layout: Layout) -> FileTableFormat:
+    """The format that the table's options name, for the columns that its files have.
+
+    :raises TableException: there is no such format, or an option of it is wrong.
+    """
+    name = table.options["format"]
+    if name in _FILES:
+        made, known = _FILES[name]
+        options = _options(name, known, table.options, table.summary)
+        try:
+            return made(layout.in_files, options, table.summary)
+        except ValueError as error:
+            raise TableException(str(error)) from error
+    if name not in format_names():
+        formats = known_formats()
+        raise TableException(
+            f"table {table.summary}: there is no format '{name}'{did_you_mean(name, formats)}; there are "
+            f"{', '.join(formats)}"
+        )
+    return _messages(name, table, layout)
+
+
+def _options(name: str, known: tuple[str, ...], given: Mapping[str, str], table: str) -> dict[str, str]:
+    prefix = f"{name}."
+    found = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
+    check_names(found, known, f"table {table}: format '{name}'", prefix)
+    return found
+
+
+def _messages(name: str, table: TableContext, layout: Layout) -> MessageTableFormat:
+    factory = format_factory(name, table.summary)
+    options = format_options(factory, name, table.options, table.summary)
+    context = FormatContext(table.summary, layout.in_files, options, (), dict(table.configuration))
+    quotes = _quotes(options) if name == "csv" else None
+    return MessageTableFormat(factory, context, name == "json", quotes, name == "raw")
+
+
+def _quotes(options: Mapping[str, str]) -> Quotes | None:
+    if options.get("disable-quote-character", "false").lower() == "true":
+        return None
+    escape = options.get("escape-character")
+    return Quotes(options.get("quote-character", '"').encode(), escape.encode() if escape else None)

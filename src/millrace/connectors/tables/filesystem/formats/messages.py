@@ -1,0 +1,122 @@
+"""Files of messages, one a line: JSON, changelogs in JSON, CSV, raw values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.connectors.file_system.compression import is_compressed
+from millrace.connectors.file_system.format import SplitRecords
+from millrace.connectors.file_system.lines import LineBlocks, RecordError, where
+from millrace.connectors.file_system.split import FileSplit
+from millrace.connectors.tables.filesystem.formats.base import StreamTableFormat
+from millrace.connectors.tables.filesystem.formats.line_array import Quotes, lines_of, records_of
+from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
+from millrace.relational.nodes import Schema
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows
+
+FETCH_BYTES = 1 << 20
+
+
+class MessageTableFormat(StreamTableFormat):
+    """A message format on files.
+
+    :param context: of the columns that files have.
+    :param projects: whether the format can read some columns without the others.
+    :param quotes: how a field can hold line ends; None: a line end always ends a message.
+    :param blank: whether an empty line is a message.
+    """
+
+    def __init__(
+        self, factory: FormatFactory, context: FormatContext, projects: bool, quotes: Quotes | None, blank: bool
+    ) -> None:
+        self._factory = factory
+        self._context = context
+        self._projects = projects
+        self._quotes = quotes
+        self._blank = blank
+        self._encoding: EncodingFormat | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_encoding": None}
+
+    def for_reading(self) -> MessageTableFormat:
+        """This format, which says what kinds of rows it gives."""
+        self.kinds = self._factory.decoding(self._context).kinds
+        return self
+
+    def for_writing(self) -> MessageTableFormat:
+        """This format, which says what kinds of rows it takes."""
+        self.written_kinds = self._factory.encoding(self._context).kinds
+        return self
+
+    def is_splittable(self, path: str) -> bool:
+        return self._quotes is None and not is_compressed(path)
+
+    def open(self, split: FileSplit, columns: Schema, filters: Sequence[Rex] = ()) -> SplitRecords[Rows]:
+        read = columns if self._projects and columns else self._context.columns
+        context = FormatContext(
+            self._context.table, read, self._context.options, self._context.metadata, self._context.configuration
+        )
+        decoding = self._factory.decoding(context)
+        names = [column.name for column in read]
+        places = [names.index(column.name) for column in columns]
+        return _Records(split, decoding, places, self._quotes, self._blank)
+
+    def encode(self, rows: Rows) -> bytes:
+        if self._encoding is None:
+            self._encoding = self._factory.encoding(self._context)
+        messages = self._encoding.encode(rows).drop_null().cast(pa.binary())
+        return b"".join([part for message in messages.to_pylist() for part in (message, b"\n")])
+
+
+class _Records(SplitRecords[Rows]):
+    """The messages of a split; the position is a byte."""
+
+    def __init__(
+        self, split: FileSplit, decoding: DecodingFormat, places: Sequence[int], quotes: Quotes | None, blank: bool
+    ) -> None:
+        self._split = split
+        self._decoding = decoding
+        self._places = places
+        self._quotes = quotes
+        self._blank = blank
+        self._blocks = LineBlocks(split, FETCH_BYTES)
+        self._rest = b""
+        """of a message that goes on in the next block"""
+
+    def read_batch(self) -> list[Rows] | None:
+        start = self.position()
+        block = self._blocks.next_block()
+        if block is None and not self._rest:
+            return None
+        messages = self._messages(block)
+        if not self._blank:
+            messages = messages.filter(pc.greater(pc.binary_length(messages), 0))
+        if not len(messages):
+            return []
+        try:
+            decoded = self._decoding.decode(messages)
+        except ValueError as error:
+            raise RecordError(f"messages from {where(self._split, start)} on: {error}") from error
+        self.parse_errors += decoded.skipped
+        rows = decoded.rows.with_columns([decoded.rows.batch.column(place) for place in self._places])
+        return [rows] if len(rows) else []
+
+    def _messages(self, block: bytes | None) -> pa.Array:
+        if self._quotes is None:
+            return lines_of(block or b"")
+        content, self._rest = self._rest + (block or b""), b""
+        messages, end = records_of(content, self._quotes, whole=block is None)
+        self._rest = content[end:]
+        return messages
+
+    def position(self) -> int:
+        return self._blocks.position - len(self._rest)
+
+    def close(self) -> None:
+        self._blocks.close()

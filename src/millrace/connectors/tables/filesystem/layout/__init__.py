@@ -1,0 +1,1 @@
+"""Where rows lie: options, columns in files and folders, partitions."""

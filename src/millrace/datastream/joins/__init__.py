@@ -1,0 +1,1 @@
+"""Two streams by key: window joins, co-groups and interval joins, from handle to function."""

@@ -1,0 +1,1 @@
+"""Settings of environments and jobs beyond those of PyFlink."""

@@ -1,0 +1,1 @@
+"""Formats of changes: messages that say what happened to a row."""

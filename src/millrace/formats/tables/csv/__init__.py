@@ -1,0 +1,1 @@
+"""``csv``: a row is a line of CSV."""

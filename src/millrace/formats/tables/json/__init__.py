@@ -1,0 +1,1 @@
+"""``json``: a row is a JSON object."""

@@ -1,0 +1,135 @@
+"""Columns as JSON text."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.formats.tables import times
+from millrace.formats.tables.lists import relisted
+from millrace.formats.tables.numbers import decimal_texts, float_texts, patched
+from millrace.formats.tables.problems import NoForm
+from millrace.formats.tables.times import TimeForm
+from millrace.relational import types as t
+from millrace.relational.functions.json.text import quoted
+from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
+from millrace.relational.types import DataType
+
+_NEEDS_ESCAPE = r'["\\\x00-\x1f]'
+_AS_IS = (Family.BOOLEAN, Family.INTEGER, Family.MONTHS, Family.NULL)
+
+
+@dataclass(frozen=True)
+class JsonTexts:
+    """Writes columns as JSON, a text for every row.
+
+    :raises NoForm: for a type that JSON cannot hold.
+    """
+
+    form: TimeForm
+    plain_decimals: bool = False
+    """never with an exponent"""
+    leave_out_nulls: bool = False
+    """fields that are NULL, also of nested rows"""
+
+    def objects(self, columns: Sequence[tuple[str, pa.Array, DataType]], count: int) -> pa.Array:
+        """Rows as objects.
+
+        :param count: the number of rows.
+        """
+        pieces: list[Any] = []
+        if self.leave_out_nulls:
+            for name, column, kind in columns:
+                member = pc.binary_join_element_wise(f"{quoted(name)}:", self._valid(column, kind), ",", "")
+                pieces.append(member.fill_null(""))
+            members = pc.utf8_rtrim(_joined(pieces, count), characters=",")
+            return pc.binary_join_element_wise("{", members, "}", "")
+        for index, (name, column, kind) in enumerate(columns):
+            pieces += [f"{',' if index else '{'}{quoted(name)}:", self.values(column, kind)]
+        return _joined([*pieces, "}"] if pieces else ["{}"], count)
+
+    def values(self, column: pa.Array, kind: DataType) -> pa.Array:
+        """Values as JSON, NULL as ``null``."""
+        return self._valid(column, kind).fill_null("null")
+
+    def _valid(self, column: pa.Array, kind: DataType) -> pa.Array:
+        """Values as JSON; NULL stays NULL."""
+        write = _WRITERS.get(family_of(kind))
+        if write is None:
+            raise NoForm(f"values of {kind} have no form in JSON")
+        return write(self, column, kind)
+
+    def _row(self, column: pa.Array, kind: t.RowType) -> pa.Array:
+        parts = zip(kind.names, column.flatten(), kind.field_types())
+        texts = self.objects(list(parts), len(column))
+        return texts if not column.null_count else pc.if_else(column.is_valid(), texts, None)
+
+    def _array(self, column: pa.Array, kind: DataType) -> pa.Array:
+        return _lists(column, self.values(column.flatten(), *parts_of(kind)), "[", "]")
+
+    def _map(self, column: pa.Array, kind: DataType) -> pa.Array:
+        key, item = parts_of(kind)
+        if family_of(key) is not Family.TEXT:
+            raise NoForm(f"keys in JSON are text, so that {kind} has no form in it")
+        entries = column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+        keys, items = entries.flatten().flatten()
+        members = pc.binary_join_element_wise(self.values(keys, key), self.values(items, item), ":")
+        return _lists(entries, members, "{", "}")
+
+
+def base64_texts(column: pa.Array) -> pa.Array:
+    return pa.array([each and base64.b64encode(each).decode("ascii") for each in column.to_pylist()], pa.string())
+
+
+def millisecond_texts(column: pa.Array) -> pa.Array:
+    """Spans of time as their milliseconds."""
+    return pc.divide(column.cast(pa.int64()), 1000).cast(pa.string())
+
+
+def _strings(texts: pa.Array) -> pa.Array:
+    quotes = pc.match_substring_regex(texts, _NEEDS_ESCAPE)
+    return patched(_in_quotes(texts), quotes, texts, quoted)
+
+
+def _floats(column: pa.Array) -> pa.Array:
+    # JSON has no numbers for NaN and the infinite: they are strings, as Java's libraries write them.
+    texts = float_texts(column)
+    return pc.if_else(pc.is_finite(column), texts, _in_quotes(texts))
+
+
+def _in_quotes(texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _joined(pieces: list[Any], count: int) -> pa.Array:
+    """Texts and columns of texts, one after the other, for every row."""
+    if not any(isinstance(piece, pa.Array) for piece in pieces):
+        return pa.repeat("".join(pieces), count)
+    return pc.binary_join_element_wise(*pieces, "")
+
+
+def _lists(column: pa.Array, texts: pa.Array, start: str, end: str) -> pa.Array:
+    """The texts of the elements of a list column, joined row by row."""
+    return pc.binary_join_element_wise(start, pc.binary_join(relisted(column, texts), ","), end, "")
+
+
+_WRITERS: ByFamily = {
+    **dict.fromkeys(_AS_IS, lambda json, column, kind: column.cast(pa.string())),
+    Family.APPROXIMATE: lambda json, column, kind: _floats(column),
+    Family.DECIMAL: lambda json, column, kind: decimal_texts(column, not json.plain_decimals),
+    Family.SPAN: lambda json, column, kind: millisecond_texts(column),
+    Family.ARRAY: JsonTexts._array,
+    Family.MAP: JsonTexts._map,
+    Family.ROW: JsonTexts._row,
+    Family.TEXT: lambda json, column, kind: _strings(column),
+    Family.DATE: lambda json, column, kind: _in_quotes(times.date_texts(column)),
+    Family.TIME: lambda json, column, kind: _in_quotes(times.clock_texts(column)),
+    Family.TIMESTAMP: lambda json, column, kind: _in_quotes(times.timestamp_texts(column, json.form)),
+    Family.INSTANT: lambda json, column, kind: _in_quotes(times.timestamp_texts(column, json.form, "Z")),
+    Family.BYTES: lambda json, column, kind: _in_quotes(base64_texts(column)),
+}

@@ -1,0 +1,1 @@
+"""Aggregate functions, and what they are made of."""

@@ -1,0 +1,175 @@
+"""COUNT, SUM, AVG and the measures of spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.aggregates.parts import (
+    EXACT,
+    Accumulation,
+    Folding,
+    Slot,
+    column_of,
+    counting,
+    signed,
+    summing,
+    wrap,
+)
+from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.registry import Signature
+from millrace.relational.functions.signatures import BIGINT_TYPE, NUMERIC, takes
+from millrace.relational.rex import AggCall, Rex
+from millrace.relational.types import DataType
+
+
+def _sum_type(types: Sequence[DataType]) -> DataType:
+    """SUM(DECIMAL) has all digits that there are."""
+    arg = types[0]
+    return t.DecimalType(38, arg.scale) if isinstance(arg, t.DecimalType) else arg
+
+
+def _average_type(types: Sequence[DataType]) -> DataType:
+    """As in Flink the average of whole numbers is a whole number."""
+    arg = types[0]
+    return t.DecimalType(38, max(6, arg.scale)) if isinstance(arg, t.DecimalType) else arg
+
+
+def _count(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+    return Signature(tuple(arg.type for arg in args), BIGINT_TYPE.not_null())
+
+
+def _arg(call: AggCall) -> pa.DataType:
+    return arrow_type(call.args[0].type)
+
+
+class Count(Folding):
+    """Rows in which no argument is NULL."""
+
+    slots = (counting(),)
+
+    def contributions(self, args: Sequence[pa.Array], signs: pa.Array) -> list[pa.Array]:
+        for arg in args:
+            if arg.null_count:
+                signs = pc.if_else(pc.is_valid(arg), signs, 0)
+        return [signs]
+
+    def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
+        return column_of(slots[0], result_type)
+
+
+@dataclass(frozen=True)
+class Sum(Folding):
+    """The sum, and of how many values it is: none have NULL for a sum, unless it is SUM0."""
+
+    arg: pa.DataType
+    for_none: Any = None
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:  # type: ignore[override]
+        return summing(self.arg), counting()
+
+    def contributions(self, args: Sequence[pa.Array], signs: pa.Array) -> list[pa.Array]:
+        (values,) = args
+        present = pc.if_else(pc.is_valid(values), signs, 0) if values.null_count else signs
+        return [signed(values.cast(self.slots[0].type), signs), present]
+
+    def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
+        sums, counts = slots
+        return column_of([s if n else self.for_none for s, n in zip(sums, counts)], result_type)
+
+
+class Average(Sum):
+    """Of whole numbers it is cut towards zero, and their sum is a BIGINT that wraps around; of DECIMALs it is rounded
+    half up."""
+
+    def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
+        sums, counts = slots
+        if pa.types.is_decimal(result_type):
+            digits = Decimal(1).scaleb(-result_type.scale)
+            divided: list[Any] = [
+                EXACT.quantize(EXACT.divide(s, Decimal(n)), digits) if n else None for s, n in zip(sums, counts)
+            ]
+        elif pa.types.is_floating(result_type):
+            divided = [s / n if n else None for s, n in zip(sums, counts)]
+        else:
+            divided = [_cut(wrap(s, 64), n) if n else None for s, n in zip(sums, counts)]
+        return column_of(divided, result_type)
+
+
+def _cut(dividend: int, divisor: int) -> int:
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+@dataclass(frozen=True)
+class Spread(Folding):
+    """Variance and standard deviation, from the count, the sum and the sum of squares of the values."""
+
+    sample: bool
+    """of a sample, so that one value alone has none"""
+    root: bool
+    slots = (counting(), summing(pa.float64()), summing(pa.float64()))
+
+    def contributions(self, args: Sequence[pa.Array], signs: pa.Array) -> list[pa.Array]:
+        values = args[0].cast(pa.float64())
+        present = pc.if_else(pc.is_valid(values), signs, 0)
+        return [present, signed(values, signs), signed(pc.multiply(values, values), signs)]
+
+    def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
+        found = [self._of(*each) for each in zip(*slots)]
+        if pa.types.is_decimal(result_type):
+            digits = Decimal(1).scaleb(-result_type.scale)
+            exact = [None if each is None else EXACT.quantize(Decimal(repr(each)), digits) for each in found]
+            return column_of(exact, result_type)
+        if pa.types.is_integer(result_type):
+            return column_of([None if each is None else int(each) for each in found], result_type)
+        return pa.array(found, result_type)
+
+    def _of(self, count: int, total: float, squares: float) -> float | None:
+        divisor = count - self.sample
+        if divisor <= 0:
+            return None
+        # Rounding may leave a little less than nothing.
+        variance = max(0.0, (squares - total * total / count) / divisor)
+        return math.sqrt(variance) if self.root else variance
+
+
+@aggregate("COUNT", _count)
+def count(call: AggCall, retracts: bool) -> Accumulation:
+    return Count()
+
+
+@aggregate("SUM", takes(NUMERIC, result=_sum_type))
+def sum_(call: AggCall, retracts: bool) -> Accumulation:
+    return Sum(_arg(call))
+
+
+@aggregate("$SUM0", takes(NUMERIC, result=_sum_type, nullable=False), aliases=("SUM0",))
+def sum0(call: AggCall, retracts: bool) -> Accumulation:
+    return Sum(_arg(call), summing(_arg(call)).zero)
+
+
+@aggregate("AVG", takes(NUMERIC, result=_average_type))
+def average(call: AggCall, retracts: bool) -> Accumulation:
+    return Average(_arg(call))
+
+
+def _spread(name: str, sample: bool, root: bool, *aliases: str) -> None:
+    @aggregate(name, takes(NUMERIC, result=_average_type, nullable=True if sample else None), aliases=aliases)
+    def plan(call: AggCall, retracts: bool) -> Accumulation:
+        return Spread(sample, root)
+
+
+_spread("VAR_POP", False, False)
+_spread("VAR_SAMP", True, False, "VARIANCE")
+_spread("STDDEV_POP", False, True)
+_spread("STDDEV_SAMP", True, True, "STDDEV")

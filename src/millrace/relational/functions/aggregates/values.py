@@ -1,0 +1,89 @@
+"""MIN, MAX, FIRST_VALUE and LAST_VALUE: one of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.aggregates.parts import (
+    Accumulation,
+    Entry,
+    Extremum,
+    Folding,
+    Keeping,
+    Slot,
+    choosing,
+    column_of,
+    counted,
+)
+from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.signatures import ANY, Kind, first, takes
+from millrace.relational.rex import AggCall
+from millrace.relational.types import DataType
+
+_UNORDERED = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.VariantType, t.BitmapType)
+COMPARABLE = Kind("COMPARABLE", lambda found: None if isinstance(found, _UNORDERED) else found)
+
+
+@dataclass(frozen=True)
+class Choice(Folding):
+    """One value is enough, since none is ever taken back. NULLs do not count."""
+
+    arg: pa.DataType
+    which: str
+    """min, max, first or last"""
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:  # type: ignore[override]
+        return (choosing(self.arg, self.which),)
+
+    def contributions(self, args: Sequence[pa.Array], signs: pa.Array) -> list[pa.Array]:
+        return [counted(args[0], signs)]
+
+    def result(self, slots: Sequence[Sequence[Any]], result_type: pa.DataType) -> pa.Array:
+        return column_of(slots[0], result_type)
+
+
+class FirstKept(Keeping):
+    """The earliest of the values that are left."""
+
+    in_order = True
+
+    def result(self, entries: Sequence[Entry]) -> Any:
+        return min(entries, key=lambda entry: entry[1][0])[0][0]
+
+
+class LastKept(Keeping):
+    """The latest of the values that are left."""
+
+    in_order = True
+
+    def result(self, entries: Sequence[Entry]) -> Any:
+        return max(entries, key=lambda entry: entry[1][-1])[0][0]
+
+
+def _extremum(name: str, largest: bool) -> None:
+    @aggregate(name, takes(COMPARABLE, result=first), ignores_duplicates=True)
+    def plan(call: AggCall, retracts: bool) -> Accumulation:
+        return Extremum(largest) if retracts else Choice(_type(call.args[0].type), "max" if largest else "min")
+
+
+def _place(name: str, which: str, kept: type[Keeping], *aliases: str) -> None:
+    @aggregate(name, takes(ANY, result=first), aliases=aliases)
+    def plan(call: AggCall, retracts: bool) -> Accumulation:
+        return kept() if retracts else Choice(_type(call.args[0].type), which)
+
+
+def _type(data_type: DataType) -> pa.DataType:
+    return arrow_type(data_type)
+
+
+_extremum("MIN", False)
+_extremum("MAX", True)
+_place("FIRST_VALUE", "first", FirstKept)
+_place("LAST_VALUE", "last", LastKept)

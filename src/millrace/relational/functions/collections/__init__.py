@@ -1,0 +1,1 @@
+"""Functions of arrays, maps, rows, objects and bitmaps."""

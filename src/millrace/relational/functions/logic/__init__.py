@@ -1,0 +1,1 @@
+"""Comparisons, conditions, and logic with three values."""

@@ -1,0 +1,274 @@
+"""Text and numbers as times: TO_TIMESTAMP, TO_DATE, UNIX_TIMESTAMP and their like."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational import types as t
+from millrace.relational.casting import is_number, is_text
+from millrace.relational.functions.columns import by_row
+from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
+from millrace.relational.functions.signatures import BIGINT, BIGINT_TYPE, STRING, TEXT, signature, takes
+from millrace.relational.functions.times.formatting import formatter
+from millrace.relational.functions.times.parsing import Parse, iso_times, plain_times, simple_parser, strict_parser
+from millrace.relational.functions.times.zones import EPOCH, instant_of, instants, local_times
+from millrace.relational.rex import Call, Literal, Rex
+from millrace.relational.zones import zone_of, zone_or_gmt
+
+DEFAULT = "yyyy-MM-dd HH:mm:ss"
+_UNPARSED = -(2**63)
+"""what UNIX_TIMESTAMP gives for text that is no time"""
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
+"""the years 1 to 9999 in milliseconds: beyond them TO_TIMESTAMP_LTZ gives NULL"""
+_PLAIN = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?$"
+_LOOSE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
+_TIMESTAMP3, _LTZ3 = t.TimestampType(3), t.LocalZonedTimestampType(3)
+
+
+# -- TO_TIMESTAMP -----------------------------------------------------------------------------------------------------
+
+
+@scalar(
+    "TO_TIMESTAMP",
+    takes(TEXT, TEXT, result=_TIMESTAMP3, optional=1, nullable=True),
+    syntax="TO_TIMESTAMP(string[, format])",
+)
+def to_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    if len(args) == 2:
+        fast = plain_times(args[0], args[1].as_py()) if isinstance(args[1], pa.Scalar) and args[1].is_valid else None
+        if fast is None:
+            return by_row(call, args, _parsed, prepare={1: _parser})
+    else:
+        fast = _plain_timestamps(args[0])
+        if fast is None:
+            return by_row(call, args, _default)
+    return pc.floor_temporal(fast, unit="millisecond")
+
+
+def _plain_timestamps(column: Column) -> Column | None:
+    """Text of the usual form by Arrow's own cast; None if there is other text among it."""
+    if isinstance(column, pa.Scalar) or not pc.all(pc.match_substring_regex(column, _PLAIN)).as_py():
+        return None
+    return iso_times(column)
+
+
+def _default(text: str) -> datetime | None:
+    """Text of the form 2024-5-6 or 2024-05-06 10:20:30.123456789."""
+    found = _LOOSE.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    if not (year and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 60):
+        return None
+    micros = int((found[7] or "").ljust(3, "0")[:3]) * 1000
+    while True:  # the 31st of a shorter month is its last day
+        try:
+            return datetime(year, month, day, hour, minute, second, micros)
+        except ValueError:
+            day -= 1
+
+
+def _parser(pattern: str) -> Parse:
+    """By the pattern; text that does not fit may still be of the usual form."""
+    strict = strict_parser(pattern)
+
+    def parse(text: str) -> datetime | None:
+        found = strict(text)
+        if found is None:
+            return _default(text.strip())
+        return found.replace(microsecond=found.microsecond // 1000 * 1000)
+
+    return parse
+
+
+def _parsed(text: str, parse: Parse) -> datetime | None:
+    return parse(text)
+
+
+# -- TO_TIMESTAMP_LTZ -------------------------------------------------------------------------------------------------
+
+
+def _infer_ltz(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+    types = [arg.type for arg in args]
+    if 1 <= len(args) <= 3 and is_text(types[0]) and all(map(is_text, types[1:])):
+        return signature(types, _LTZ3, True)
+    if 1 <= len(args) <= 2 and is_number(types[0]) and all(isinstance(each, t.IntegralType) for each in types[1:]):
+        if len(args) == 2 and isinstance(args[1], Literal) and args[1].value not in (0, 3, None):
+            raise SignatureError("it takes the precision 0 for seconds or 3 for milliseconds")
+        return signature(types, _LTZ3, True)
+    raise SignatureError("it takes (NUMERIC [, 0 or 3]) or (STRING [, format [, zone]])")
+
+
+@scalar("TO_TIMESTAMP_LTZ", _infer_ltz, syntax="TO_TIMESTAMP_LTZ(number[, precision] | string[, format[, zone]])")
+def to_timestamp_ltz(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    """Text without a zone is a time in UTC, whatever the zone of the session."""
+    if is_text(call.args[0].type):
+        if len(args) == 1:
+            fast = _plain_timestamps(args[0])
+            if fast is not None:
+                return instants(pc.floor_temporal(fast, unit="millisecond"), "UTC")
+            return by_row(call, args, lambda text: _in_zone(_default(text), timezone.utc))
+        zone = timezone.utc
+        return by_row(
+            call,
+            args,
+            lambda text, parse, zone=zone: _in_zone(parse(text), zone),
+            prepare={1: _parser, 2: zone_of},
+        )
+    if isinstance(call.args[0].type, t.IntegralType) and (len(args) == 1 or isinstance(call.args[1], Literal)):
+        return _epochs(args[0].cast(pa.int64()), args[1].as_py() if len(args) == 2 else 3)
+    if isinstance(call.args[0].type, t.FloatType):  # Flink drops the fraction of a FLOAT, not that of a DOUBLE
+        return by_row(call, args, lambda number, *rest: _epoch(int(number), *rest) if math.isfinite(number) else None)
+    return by_row(call, args, _epoch)
+
+
+def _epochs(numbers: Any, precision: int | None) -> Column:
+    """A column of whole numbers of milliseconds, or with precision 0 of seconds."""
+    if precision is None:
+        return pa.scalar(None, pa.timestamp("us", "UTC"))
+    in_millis = 1000 if precision == 0 else 1
+    first, last = pa.scalar(_FIRST // in_millis, pa.int64()), pa.scalar(_LAST // in_millis, pa.int64())
+    inside = pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last))
+    kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
+    return pc.multiply(kept, pa.scalar(in_millis * 1000, pa.int64())).cast(pa.timestamp("us", "UTC"))
+
+
+def _in_zone(local: datetime | None, zone: Any) -> int | None:
+    return None if local is None else instant_of(local, zone)
+
+
+def _epoch(number: int | float | Decimal, precision: int = 3) -> int | None:
+    """Microseconds of a number of milliseconds, or with precision 0 of seconds."""
+    if precision not in (0, 3):
+        raise ValueError(f"TO_TIMESTAMP_LTZ takes the precision 0 for seconds or 3 for milliseconds, not {precision}")
+    if isinstance(number, float):
+        if not math.isfinite(number):
+            return None
+        millis = _millis(number) if precision == 0 else int(number)
+    else:
+        millis = int(number) * (1000 if precision == 0 else 1)
+    return millis * 1000 if _FIRST <= millis <= _LAST else None
+
+
+def _millis(seconds: float) -> int:
+    """As Flink takes whole seconds and the rest apart."""
+    whole = int(seconds)
+    return whole * 1000 + int((seconds - whole) * 1000)
+
+
+# -- TO_DATE ----------------------------------------------------------------------------------------------------------
+
+
+@scalar(
+    "TO_DATE", takes(TEXT, TEXT, result=t.DateType(), optional=1, nullable=True), syntax="TO_DATE(string[, format])"
+)
+def to_date(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    if len(args) == 1:
+        return by_row(call, args, _default_date)
+    return by_row(call, args, _date, prepare={1: simple_parser})
+
+
+def _default_date(text: str) -> date | None:
+    """Of 2024-05-06, 2024-5 and 2024; what follows a blank is not looked at."""
+    cut = text.find(" ")
+    parts = [part.strip() for part in (text[:cut] if cut > 0 else text).split("-", 2)]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        return None
+    try:
+        return date(*map(int, [*parts, "1", "1"][:3]))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _date(text: str, parse: Callable[[str], Any]) -> date | None:
+    found = parse(text)
+    if found is None:
+        return None
+    local, zone = found
+    if zone is not None:
+        local = EPOCH + timedelta(microseconds=instant_of(local, zone))
+    return date(local.year, local.month, local.day)
+
+
+# -- UNIX_TIMESTAMP, FROM_UNIXTIME, CONVERT_TZ ------------------------------------------------------------------------
+
+
+@scalar(
+    "UNIX_TIMESTAMP",
+    takes(TEXT, TEXT, optional=2, result=BIGINT_TYPE),
+    deterministic=False,
+    syntax="UNIX_TIMESTAMP([string[, format]])",
+)
+def unix_timestamp(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    if not args:
+        return pa.scalar(int(time.time()), pa.int64())
+    parse = simple_parser(DEFAULT)
+    zone = zone_of(around.zone)
+    fast = plain_times(args[0], DEFAULT) if len(args) == 1 else None
+    if fast is not None:
+        return pc.divide(instants(fast, around.zone, later=True).cast(pa.int64()), pa.scalar(1_000_000, pa.int64()))
+
+    def seconds(text: str, parse: Callable[[str], Any] = parse) -> int:
+        found = parse(text)
+        if found is None:
+            return _UNPARSED
+        local, own = found
+        micros = instant_of(local, own or zone, later=True)
+        return micros // 1_000_000 if micros > 0 else -(-micros // 1_000_000)  # towards zero, as Java divides
+
+    return by_row(call, args, seconds, prepare={1: simple_parser})
+
+
+@scalar(
+    "FROM_UNIXTIME",
+    takes(BIGINT, TEXT, result=STRING, optional=1, nullable=True),
+    syntax="FROM_UNIXTIME(seconds[, format])",
+)
+def from_unixtime(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    zone = zone_of(around.zone)
+    write = formatter(DEFAULT, True)
+    if len(args) == 1 and not isinstance(args[0], pa.Scalar) and _in_range(args[0]):
+        stamps = args[0].cast(pa.timestamp("s")).cast(pa.timestamp("us", "UTC"))
+        return pc.strftime(local_times(stamps, around.zone).cast(pa.timestamp("s")), format="%Y-%m-%d %H:%M:%S")
+
+    def text(seconds: int, write: Callable[[datetime], str] = write) -> str | None:
+        if not _FIRST <= seconds * 1000 <= _LAST:
+            return None
+        return write((_EPOCH_UTC + timedelta(seconds=seconds)).astimezone(zone))
+
+    return by_row(call, args, text, prepare={1: lambda pattern: formatter(pattern, True)})
+
+
+def _in_range(seconds: pa.Array) -> bool:
+    """Whether all are of years that have four digits; NULL does not matter."""
+    inside = pc.and_(pc.greater_equal(seconds, _FIRST // 1000 + 86400), pc.less(seconds, _LAST // 1000 - 86400))
+    return bool(pc.all(inside).as_py())
+
+
+_EPOCH_UTC = EPOCH.replace(tzinfo=timezone.utc)
+_write, _read = formatter(DEFAULT, True), simple_parser(DEFAULT)
+
+
+@scalar(
+    "CONVERT_TZ", takes(TEXT, TEXT, TEXT, result=STRING, nullable=True), syntax="CONVERT_TZ(string, from zone, to zone)"
+)
+def convert_tz(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
+    """A zone that nobody knows is GMT, as in Flink."""
+
+    def text(shown: str, source: Any, target: Any) -> str | None:
+        found = _read(shown)
+        if found is None:
+            return None
+        instant = instant_of(found[0], source, later=True)
+        return _write((_EPOCH_UTC + timedelta(microseconds=instant)).astimezone(target))
+
+    return by_row(call, args, text, prepare={1: zone_or_gmt, 2: zone_or_gmt})

@@ -1,0 +1,240 @@
+"""The contract of an operator, and the surroundings that a task gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import length_hint
+from typing import Any, Protocol
+
+from millrace.common.coercion import TypeMismatchError, coercer
+from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.context.context import OperatorRuntimeContext
+from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, shorten, user_location
+from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
+from millrace.runtime.state.saved import EarlierState, KeyedPieces
+
+NO_ELEMENT = object()
+
+
+class Output(Protocol):
+    """Where an operator's results go."""
+
+    def emit(self, chunk: Chunk) -> None: ...
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None: ...
+
+    def mark(self, mark: int | Status) -> None:
+        """Hand on a watermark (ms) or a status change, to all outputs."""
+
+
+class OperatorContext:
+    """One operator's subtask: who it is, its clock, its runtime context for user functions."""
+
+    def __init__(
+        self,
+        runtime: OperatorRuntimeContext,
+        name: str,
+        origin: str,
+        output_type: TypeInformation | None,
+        side_types: dict[str, TypeInformation | None],
+        clock: Callable[[], int],
+    ) -> None:
+        self.runtime = runtime
+        self.name = name
+        self.origin = origin
+        self.output_type = output_type
+        self.side_types = side_types
+        self.clock = clock
+        """processing time in ms since the epoch"""
+
+    def error(
+        self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "", step: str = ""
+    ) -> OperatorError:
+        """What to raise when the user's code failed; an error that says it all already passes through."""
+        if isinstance(cause, OperatorError):
+            return cause
+        return OperatorError(
+            Failure(
+                operator=self.name,
+                subtask=self.runtime.get_index_of_this_subtask(),
+                origin=self.origin,
+                cause=describe(cause) + _advice(cause),
+                element=None if element is NO_ELEMENT else shorten(element),
+                location=user_location(cause),
+                detail=full_traceback(cause),
+                during=during,
+                step=step,
+            )
+        )
+
+
+class Operator:
+    """One physical operator in one subtask.
+
+    The life of an operator: ``setup``, restored state, ``open``, then per epoch chunks, watermarks and
+    ``end_epoch``, at last ``close``. Subclasses override what they need.
+    """
+
+    idle = False
+    """whether all inputs are idle"""
+
+    def setup(self, context: OperatorContext, output: Output) -> None:
+        self.context = context
+        self.output = output
+        self.watermark = -(2**63)
+        self._coerce = coercer(context.output_type) if context.output_type is not None else None
+        self._coerce_side = {
+            tag: coercer(side_type) for tag, side_type in context.side_types.items() if side_type is not None
+        }
+
+    def open(self) -> None:
+        """Prepare the user's function; state can be read from here on."""
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        """Elements of one channel of an input (0 or 1), in order."""
+        raise NotImplementedError
+
+    def process_watermark(self, watermark: int) -> None:
+        """The combined watermark of all inputs advanced (ms)."""
+        self.watermark = watermark
+        self.output.mark(watermark)
+
+    def process_status(self, status: Status) -> None:
+        """All inputs became idle, or one became active again."""
+        self.output.mark(status)
+
+    def advance_processing_time(self, now: int) -> None:
+        """The clock (ms) moved on: fire what is due."""
+
+    def next_due(self) -> int | None:
+        """When ``advance_processing_time`` would find something to fire (ms), None for never. Operators that only tidy
+        up by the clock need not say so: the next epoch is early enough."""
+        return None
+
+    def after_input(self, now: int) -> None:
+        """The epoch's elements have arrived: tell (at time ``now``, ms) whether the stream is quiet."""
+
+    def end_epoch(self) -> None:
+        """Everything of this epoch has arrived: let nothing stay in flight."""
+
+    def input_finished(self, input: int) -> None:
+        """Everything of one input has arrived, after its MAX_WATERMARK."""
+
+    def end_input(self) -> None:
+        """Everything of this job has arrived, after MAX_WATERMARK."""
+
+    def keyed_state(self) -> Any:
+        """The ``KeyedStateBackend``, None for an operator without."""
+        return None
+
+    def operator_state(self) -> Any:
+        """The ``OperatorStateBackend``, None for an operator without."""
+        return None
+
+    def before_snapshot(self, checkpoint_id: int) -> None:
+        """The epoch is over and its state about to be taken: move into the state what belongs there."""
+
+    def snapshot(self) -> Any:
+        """The operator's own small state beyond keyed and operator state (picklable), None without."""
+        return None
+
+    def restore(self, snapshot: Any) -> None:
+        """Go on from a ``snapshot`` of this subtask."""
+
+    def take_over(self, earlier: EarlierState) -> None:
+        """Begin with the state of earlier subtasks, of which there may have been another number. The keyed state
+        follows when the operator is open.
+
+        :raises ValueError: the state does not fit this operator.
+        """
+        self.watermark = earlier.watermark
+        shared = self.operator_state()
+        if earlier.shared:
+            if shared is None:
+                raise ValueError(
+                    f"there is operator state for it ({', '.join(earlier.shared)}), but its function is no "
+                    f"CheckpointedFunction now: make it one, or change its uid"
+                )
+            shared.take_over(earlier.shared, earlier.adapt)
+        elif shared is not None:
+            shared.restored = True
+        self.take_over_small(earlier.smalls)
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        """Begin with this keyed state.
+
+        :raises ValueError: the state does not fit this operator.
+        """
+        keyed = self.keyed_state()
+        for piece in filter(None, pieces):
+            if keyed is None:
+                raise ValueError(
+                    "there is keyed state for it, but it is not keyed now: key_by() its input, or change its uid"
+                )
+            keyed.apply(piece)
+
+    def take_over_small(self, smalls: Sequence[Any]) -> None:
+        """Begin with what ``snapshot`` gave in each of the earlier subtasks."""
+
+    def close(self) -> None:
+        """Release resources, after success and after failure."""
+
+    def emit(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        """Results to the main output, checked against the declared type."""
+        if not values:
+            return
+        if self._coerce is not None:
+            try:
+                values = self._coerce(values)
+            except TypeMismatchError as error:
+                raise self._mismatch(error, values, self.context.output_type) from error
+        self.output.emit(Chunk(values, timestamps))
+
+    def emit_side(self, tag: str, values: list[Any], timestamps: list[int | None] | None) -> None:
+        """Results to a side output, checked against the tag's type."""
+        coerce = self._coerce_side.get(tag)
+        if coerce is not None:
+            try:
+                values = coerce(values)
+            except TypeMismatchError as error:
+                raise self._mismatch(error, values, self.context.side_types[tag]) from error
+        self.output.emit_side(tag, Chunk(values, timestamps))
+
+    def _mismatch(self, error: TypeMismatchError, values: list[Any], declared: Any) -> OperatorError:
+        wrong = values[error.index] if error.index is not None else error.value
+        whole = "" if error.path == "" else f" of {declared}"
+        return self.context.error(error, wrong, " to give a result its declared type" + whole)
+
+
+class ReadingOperator(Operator):
+    """An operator that the driver gives something to read: a source, or the head of a loop."""
+
+    def read(self, order: SourceOrder, epoch: int, records: int | None, millis: int | None) -> Iterator[None]:
+        """Read this epoch's share; control comes back now and then so that the task can pass results on.
+
+        :param records: the most elements of an epoch, None for no limit; ``millis`` the longest time (ms).
+        """
+        raise NotImplementedError
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will ever come from here again."""
+        raise NotImplementedError
+
+    def report(self) -> SourceReport:
+        """What the driver has to know for the next epoch."""
+        raise NotImplementedError
+
+
+def _advice(cause: BaseException) -> str:
+    """What the bare message of Python leaves open: it was what the function returned that Millrace could not loop
+    over."""
+    if isinstance(cause, TypeError) and str(cause).endswith("object is not iterable") and user_location(cause) is None:
+        return "; the function must return an iterable or None, or yield its results"
+    return ""
+
+
+def failing(values: list[Any], remaining: Iterator[Any]) -> Any:
+    """The element that a loop over ``remaining = iter(values)`` failed on."""
+    return values[len(values) - length_hint(remaining) - 1]

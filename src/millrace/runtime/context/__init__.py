@@ -1,0 +1,1 @@
+"""What a user function has around it: its context, metrics, accumulators and global aggregates."""

@@ -1,0 +1,495 @@
+"""The driver's side of a job, without any I/O of its own: plans epochs, judges acknowledgements, commits sinks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
+from millrace.runtime.coordination.chains import Chains
+from millrace.runtime.coordination.checkpoints import Checkpoints
+from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
+from millrace.runtime.coordination.commits import Commits
+from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
+from millrace.runtime.coordination.loops import Loops
+from millrace.runtime.coordination.moves import Moves
+from millrace.runtime.coordination.reading import alignment_limits, reading_states
+from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
+from millrace.runtime.exchange.exchange import Tally, total
+from millrace.runtime.failure import Failure, JobFailedError
+from millrace.runtime.jobs.job import JobGraph, OperatorInfo
+from millrace.runtime.jobs.specs import Source
+from millrace.runtime.protocol.epoch import (
+    EpochOrder,
+    EpochPlan,
+    OperatorReport,
+    SavedSubtask,
+    SourceOrder,
+    StateQuery,
+    TaskAck,
+    TaskOrder,
+)
+from millrace.runtime.protocol.results import Result
+from millrace.runtime.state.info import StateInfo, with_news
+from millrace.runtime.storage import StateStorage, TaskId
+from millrace.runtime.versions import first_of_epoch
+
+__all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
+
+_NOTHING: dict[int, SourceOrder] = {}
+
+SWEEP_MS = 60_000
+"""How often sinks look for what was prepared by runs of tasks of which nobody has heard."""
+
+
+class ProtocolError(Exception):
+    """Acknowledgements are missing or doubled: a task did not run, or ran twice."""
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    """What an epoch brought to the driver."""
+
+    epoch: int
+    printed: tuple[str, ...]
+    collected: tuple[Result, ...]
+    records: int
+    """elements read by the sources"""
+    watermark: int
+    """the lowest watermark of all operators (ms)"""
+    reports: tuple[OperatorReport, ...]
+    replayed: int
+    """state versions that tasks had to read"""
+    checkpoint: str | None = None
+    """path of the checkpoint that the end of this epoch became"""
+    saved: tuple[SavedSubtask, ...] = ()
+    """what the tasks wrote to a savepoint"""
+    not_saved: str | None = None
+    """why the savepoint failed"""
+    answers: dict[int, bytes] = field(default_factory=dict)
+    """number of a query -> the value, pickled"""
+
+
+class Coordinator:
+    """Runs a job epoch by epoch: ``plan`` gives the order, ``complete`` takes the acknowledgements.
+
+    :param checkpoints: None: nothing is recorded, and sinks are committed after every epoch.
+    :param cleaner: deletes what nobody needs any more.
+    """
+
+    def __init__(
+        self,
+        job: JobGraph,
+        clock: Callable[[], int],
+        storage: StateStorage | None = None,
+        checkpoints: Checkpoints | None = None,
+        cleaner: Cleaner | None = None,
+    ) -> None:
+        self.job = job
+        self.checkpoints = checkpoints
+        self.metrics = JobMetrics(job, clock)
+        self.attempt = 0
+        self._clock = clock
+        self._storage = storage
+        self.cleaner = cleaner or AtOnce()
+        self._sources = reading_states(job, clock)
+        self._loops = Loops(job, {source.info.id: source for source in self._sources})
+        self._commits = Commits(job)
+        self._aggregates = GlobalAggregates()
+        self._moves = Moves()
+        self._commit_owed = False
+        self._next_sweep = clock() + SWEEP_MS
+        self._chains = Chains(
+            (stage, partition) for stage, partitions in enumerate(job.partitions) for partition in range(partitions)
+        )
+        self._discarded: dict[TaskId, int] = {}
+        """task -> the oldest epoch whose files were not deleted"""
+        self._outgrown: set[TaskId] = set()
+        """tasks that may have files from before their whole state"""
+        self._states: dict[str, tuple[StateInfo, ...]] = {}
+        self._next_epoch = 1
+        self._concluded: int | None = None
+        """the last epoch whose end was recorded"""
+        self._stopping = False
+        self._suspended = False
+        self._untold: list[OperatorReport] = []
+        """of epochs that are complete and whose result nobody got, since their checkpoint or commit failed"""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all sources have ended and their last elements are through the sinks, or the job was told to end
+        here."""
+        return self._suspended or (self._at_end and not self._untold)
+
+    @property
+    def _at_end(self) -> bool:
+        return all(source.done() for source in self._sources)
+
+    @property
+    def states(self) -> dict[str, tuple[StateInfo, ...]]:
+        """uid -> the states that its function has asked for so far."""
+        return self._states
+
+    def use_storage(self, storage: StateStorage) -> None:
+        """Where tasks write their state: old versions are deleted there."""
+        self._storage = storage
+
+    def find_splits(self) -> None:
+        """Let the sources look for their splits: what is missing shows before anything runs."""
+        for source in self._sources:
+            source.ask_for_splits(everything=self.job.batch)
+
+    @cached_property
+    def _places(self) -> tuple[OperatorPlace, ...]:
+        return tuple(OperatorPlace.of(info) for info in self.job.operators)
+
+    @property
+    def open_ended(self) -> list[OperatorInfo]:
+        """The operators that will read splits of which the driver does not know yet: they need a further epoch."""
+        return [source.info for source in self._sources if not source.has_all_splits()]
+
+    def stop(self) -> None:
+        """Let the sources end with the next epoch."""
+        self._stopping = True
+
+    def keep_running(self) -> None:
+        """Take ``stop`` back: the epoch that should have been the last one failed."""
+        self._stopping = False
+
+    def suspend(self) -> None:
+        """The job ends after the last epoch, though its sources have not."""
+        self._suspended = True
+
+    # -- an epoch ---------------------------------------------------------------------------------------------------
+
+    def plan(
+        self, keep_state: bool = True, savepoint: str | None = None, queries: tuple[StateQuery, ...] = ()
+    ) -> EpochPlan:
+        """The orders of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
+        splits.
+
+        :param savepoint: the folder of a savepoint of the epoch's end.
+        """
+        self.metrics.begin_epoch()
+        if not self._stopping:
+            for source in self._sources:
+                source.ask_for_splits(everything=not keep_state)
+        limits = alignment_limits(self._sources)
+        whole = not keep_state and not self.open_ended
+        reading: dict[TaskId, dict[int, SourceOrder]] = {}
+        for source in self._sources:
+            info, alignment = source.info, source.alignment
+            limit = None if alignment is None else limits.get(alignment.group)
+            for subtask in range(info.parallelism):
+                if subtask not in source.finished:
+                    task = (info.stage, info.offset + subtask)
+                    order = source.order(subtask, self._stopping, limit, whole, self._concluded)
+                    reading.setdefault(task, {})[info.id] = order
+        compact = self._chains.to_compact()
+        tasks = {
+            task: TaskOrder(chain.head, chain.at_whole, chain.ran, task in compact, reading.get(task, _NOTHING))
+            for task, chain in self._chains.tasks.items()
+        }
+        order_of_all = EpochOrder(
+            self._take_number(),
+            keep_state=not whole,
+            attempt=self.attempt,
+            savepoint=savepoint,
+            queries=queries,
+            aggregates=self._aggregates.known,
+        )
+        return EpochPlan(order_of_all, tasks)
+
+    def _take_number(self) -> int:
+        epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
+        return epoch
+
+    def _number_from(self, epoch: int) -> None:
+        """Epochs have numbers from this one on. That is recorded, for the driver that comes after this one: an epoch
+        may leave no other trace, and yet its tasks may be at work when its driver is long dead."""
+        self._next_epoch = epoch
+        if self.checkpoints is not None:
+            self.checkpoints.epochs_begin(epoch)
+
+    def complete(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> EpochResult:
+        """Judge an epoch: raise if it failed (nothing of it counts then), else record and commit it."""
+        order = plan.order
+        self._judge(order, acks)
+        reports = [report for ack in acks for report in ack.reports]
+        reports.sort(key=lambda report: (report.operator, report.subtask))
+        self._take_positions(plan, reports)
+        self._loops.complete(reports)
+        if order.keep_state:
+            self._record(acks)
+        self._commits.prepared(acks)
+        self._untold += reports
+        path = self._conclude(order)
+        return self._result(order, acks, reports, path)
+
+    def _take_positions(self, plan: EpochPlan, reports: Sequence[OperatorReport]) -> None:
+        """What the subtasks that were ordered to read have reported."""
+        sources = {source.info.id: source for source in self._sources}
+        for report in reports:
+            source = sources.get(report.operator)
+            if source is not None and report.source is not None:
+                task = (source.info.stage, source.info.offset + report.subtask)
+                if report.operator in plan.of(task).sources:
+                    source.take(report.subtask, report.source)
+
+    def _judge(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
+        failures = [ack for ack in acks if ack.failure is not None]
+        if failures:
+            first = min(failures, key=lambda ack: (ack.stage, ack.partition))
+            self._commits.abort(acks)
+            assert first.failure is not None
+            raise JobFailedError(first.failure)
+        self._check_complete(order, acks)
+        self._count(acks)
+
+    def _count(self, acks: Sequence[TaskAck]) -> None:
+        reports = [report for ack in acks for report in ack.reports]
+        uids = {info.id: info.uid for info in self.job.operators}
+        try:
+            known = self._aggregates.after(
+                (uids[report.operator], report.subtask, report.aggregates) for report in reports
+            )
+            self.metrics.take(reports)
+        except (AccumulatorConflictError, GlobalAggregateError) as error:
+            self._commits.abort(acks)
+            failure = Failure(operator=self.job.name, subtask=-1, origin="", cause=str(error))
+            raise JobFailedError(failure) from None
+        self.metrics.moved(self._moves.take(acks))
+        self._aggregates.known = known
+
+    def _check_complete(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
+        if any(ack.epoch != order.epoch for ack in acks):
+            raise ProtocolError(f"epoch {order.epoch}: acknowledgements of another epoch arrived")
+        seen = Counter((ack.stage, ack.partition) for ack in acks)
+        tasks = self._chains.tasks
+        if len(acks) != len(tasks) or seen.keys() != tasks.keys():
+            missing = sorted(tasks.keys() - seen.keys())
+            doubled = sorted(task for task, count in seen.items() if count > 1)
+            raise ProtocolError(
+                f"epoch {order.epoch}: every task must run exactly once; missing (stage, partition): {missing}, "
+                f"doubled: {doubled}"
+            )
+        self._check_exchanges(order, acks)
+
+    def _check_exchanges(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
+        """Every packet arrived once, and from that run of its sender which acknowledged: Spark may run a task again
+        when its output got lost, and a source need not read the same twice."""
+        sent, received = total(ack.sent for ack in acks), total(ack.received for ack in acks)
+        for number in sorted(sent.keys() | received):
+            left, arrived = sent.get(number, Tally()), received.get(number, Tally())
+            if left != arrived:
+                edge = self.job.edges[number]
+                ends = f"{self.job.by_id[edge.source].name} to {self.job.by_id[edge.target].name}"
+                what = "packets of another run" if left.packets == arrived.packets else "some were lost or came twice"
+                raise ProtocolError(
+                    f"epoch {order.epoch}: what was sent on edge {number}, from {ends}, is not what arrived: "
+                    f"{left.packets} packets became {arrived.packets}, {what}"
+                )
+
+    def _record(self, acks: Sequence[TaskAck]) -> None:
+        self._chains.record(acks)
+        for ack in acks:
+            if ack.full_bytes is not None:
+                self._outgrown.add((ack.stage, ack.partition))
+            for report in ack.reports:
+                if report.states is not None:
+                    uid = self.job.by_id[report.operator].uid
+                    self._states[uid] = with_news(self._states.get(uid, ()), report.states)
+        if self.checkpoints is not None:
+            self.checkpoints.written(sum((ack.delta_bytes or 0) + (ack.full_bytes or 0) for ack in acks))
+
+    def _conclude(self, order: EpochOrder) -> str | None:
+        """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
+        checkpoints, path = self.checkpoints, None
+        last = self._suspended or self._at_end
+        if checkpoints is not None and order.keep_state:
+            if not (last or order.savepoint is not None or checkpoints.due()):
+                return None
+            path = checkpoints.take(self.snapshot(order.epoch), must=last)
+            if path is None:
+                return None
+        self._commit()
+        self._sweep(order.epoch)
+        self._concluded = order.epoch
+        self._discard()
+        return path
+
+    def _commit(self) -> None:
+        # What is owed is recorded, so it has to be done, after a failure too.
+        self._commit_owed = True
+        self._commits.commit()
+        self._commit_owed = False
+
+    def _sweep(self, epoch: int) -> None:
+        now = self._clock()
+        if now >= self._next_sweep:
+            self._next_sweep = now + SWEEP_MS
+            self._commits.sweep(self.job.job_id, epoch)
+
+    def _discard(self) -> None:
+        """Delete what neither the running job nor a checkpoint needs."""
+        if self._storage is None:
+            return
+        oldest_of_all = min((chain.first for chain in self._chains.tasks.values()), default=0)
+        for task in sorted(self._outgrown):
+            chain = self._chains.tasks.get(task)
+            # A task that the program had before it was changed: this job has nothing in its files.
+            first = oldest_of_all if chain is None else chain.first
+            oldest = self._oldest_needed(task, first)
+            if oldest > self._discarded.get(task, 0):
+                discard = partial(self._storage.discard, task, first_of_epoch(oldest))
+                if not self.cleaner.submit(f"old state of task {task}", discard):
+                    return
+                self._discarded[task] = oldest
+            if oldest == first:
+                self._outgrown.discard(task)
+
+    def _oldest_needed(self, task: TaskId, first: int) -> int:
+        """The oldest epoch of whose files somebody needs some; ``first``: the oldest that the job needs to run."""
+        return first if self.checkpoints is None else self.checkpoints.oldest_needed(task, first)
+
+    def abort(self, acks: Sequence[TaskAck]) -> None:
+        """Take back what the tasks of a failed epoch prepared."""
+        self._commits.abort(acks)
+
+    def _result(
+        self, order: EpochOrder, acks: Sequence[TaskAck], reports: Sequence[OperatorReport], checkpoint: str | None
+    ) -> EpochResult:
+        sources = {info.id for info in self.job.operators if isinstance(info.spec, Source)}
+        told, self._untold = self._untold, []
+        return EpochResult(
+            epoch=order.epoch,
+            printed=tuple(line for report in told for line in report.printed),
+            collected=tuple(part for report in told for part in report.collected),
+            records=sum(report.records_out for report in reports if report.operator in sources),
+            watermark=min((report.watermark for report in reports if report.operator not in sources), default=0),
+            reports=tuple(reports),
+            replayed=sum(ack.replayed for ack in acks),
+            checkpoint=checkpoint,
+            saved=tuple(saved for ack in acks for saved in ack.saved),
+            answers={number: value for ack in acks for number, value in ack.answers.items()},
+            not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
+        )
+
+    # -- going on after a failure -----------------------------------------------------------------------------------
+
+    def snapshot(self, epoch: int) -> JobSnapshot:
+        """All that a new driver needs to go on from the end of an epoch, the last one that is complete."""
+        return JobSnapshot(
+            job_id=self.job.job_id,
+            job_name=self.job.name,
+            epoch=epoch,
+            time=self._clock(),
+            operators=self._places,
+            tasks=self._chains.files(),
+            sources={source.info.uid: source.snapshot(epoch) for source in self._sources},
+            loops=self._loops.snapshot(),
+            committables=self._commits.pending(),
+            writers=self._commits.writers(),
+            states=dict(self._states),
+            edges=len(self.job.edges),
+            aggregates=self._aggregates.known,
+        )
+
+    def restart(self) -> None:
+        """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""
+        self.attempt += 1
+        self._number_from(self._next_epoch)
+        self._commits.recover(self.job.job_id)
+        if self._commit_owed:
+            self._commit()
+
+    def go_on(self, snapshot: JobSnapshot, next_epoch: int) -> None:
+        """A new driver goes on where a checkpoint of this very job was taken: its tasks find their state in their
+        files.
+
+        :param next_epoch: a number that no epoch of an earlier driver can have.
+        """
+        self.attempt += 1
+        self._number_from(next_epoch)
+        self._chains.restore(snapshot.tasks)
+        # The driver before may have died after a checkpoint and before it deleted what that had made superfluous.
+        self._outgrown.update(task for task, chain in self._chains.tasks.items() if chain.first)
+        if self.checkpoints is not None:
+            self._outgrown.update(self.checkpoints.adopted_tasks)
+        for source in self._sources:
+            source.go_on(snapshot.sources[source.info.uid])
+        self._loops.restore(snapshot.loops)
+        self._aggregates.known = snapshot.aggregates
+        self._commits.restore(snapshot.committables, snapshot.writers)
+        self._commits.recover(snapshot.job_id)
+        self._commit()
+
+    def begin_anew(self, next_epoch: int) -> None:
+        """The driver of this job died before it had a checkpoint: nothing that it did counts.
+
+        :param next_epoch: a number that none of its epochs can have.
+        """
+        self.attempt += 1
+        self._number_from(next_epoch)
+        self._commits.recover(self.job.job_id)
+
+    def begin_from(self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1) -> EpochPlan:
+        """This job begins with the state of another one. The order lets its tasks take it over; give what they
+        acknowledge to ``begun``.
+
+        :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
+        :param next_epoch: a number that no epoch of an earlier driver of this job can have.
+        """
+        for source in self._sources:
+            left = snapshot.sources.get(source.info.uid)
+            if left is not None:
+                source.begin_from(left)
+        self._number_from(max(self._next_epoch, next_epoch, snapshot.epoch + 1))
+        self._loops.begin_from(snapshot.loops)
+        self._aggregates.known = snapshot.aggregates
+        self._commits.restore(snapshot.committables, snapshot.writers)
+        # Of the other job only if it is over; what this one takes over has to be told to its sinks in any case.
+        self._commits.recover(snapshot.job_id if ended else self.job.job_id)
+        self._commit()
+        if self.checkpoints is not None:
+            self._outgrown.update(self.checkpoints.adopted_tasks)
+        return EpochPlan(EpochOrder(self._take_number(), attempt=self.attempt, restore=uri))
+
+    def repeat(self, plan: EpochPlan) -> EpochPlan:
+        """What failed with its epoch, for another try."""
+        return replace(plan, order=replace(plan.order, epoch=self._take_number(), attempt=self.attempt))
+
+    def begun(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> None:
+        """The tasks have taken over their state (or failed: then this raises)."""
+        self._judge(plan.order, acks)
+        self._record(acks)
+
+    def saved(self) -> None:
+        """The savepoint of the last epoch is there."""
+        self._commits.saved()
+
+    def clean_up(self) -> None:
+        """The job has finished: remove what killed tasks have left with the sinks."""
+        self._commits.recover(self.job.job_id)
+
+    def give_up(self, kept: Sequence[JobSnapshot]) -> None:
+        """The job has failed or was cancelled: take back what sinks have prepared and nobody will ask for.
+
+        :param kept: the checkpoints that stay.
+        """
+        if self._commit_owed:
+            with contextlib.suppress(Exception):  # recorded, so it is worth another try
+                self._commit()
+        self._commits.give_up(self.job.job_id, kept)
+
+    def close(self) -> None:
+        """Release enumerators and committers."""
+        for source in self._sources:
+            if source.enumerator is not None:
+                source.enumerator.close()
+        self._commits.close()
+        self.cleaner.close()
+

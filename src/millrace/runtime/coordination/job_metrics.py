@@ -1,0 +1,165 @@
+"""The metrics and accumulators of a whole job, on the driver: added up from the reports of completed epochs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from millrace.common.accumulators import Accumulator
+from millrace.metrics.metricbase import Measured, MetricGroup
+from millrace.metrics.report import MetricEntry, MetricsReport
+from millrace.runtime.context.accumulators import Accumulators
+from millrace.runtime.context.measures import MeasureState
+from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.jobs.job import JobGraph, OperatorInfo
+from millrace.runtime.jobs.specs import Source
+from millrace.runtime.protocol.epoch import OperatorReport
+
+WORKERS = "spark"
+"""``<tm_id>`` of all metrics: a subtask is not bound to a worker."""
+
+
+class AccumulatorConflictError(ValueError):
+    """Two operators mean different things by the name of an accumulator."""
+
+
+class _Subtask:
+    """What the driver knows about one subtask."""
+
+    def __init__(self, info: OperatorInfo, clock: Callable[[], float]) -> None:
+        self.users = MetricGroup(clock=clock)
+        self.accumulators = Accumulators()
+        self._watermark = self._watermark_out = MIN_TIMESTAMP
+        self._system = MetricGroup(clock=clock)
+        counted = {"numRecordsIn", "numRecordsOut"}
+        if isinstance(info.spec, Source):
+            counted.remove("numRecordsIn")
+        else:
+            self._system.gauge("currentInputWatermark", lambda: self._watermark)
+        self._counters = {name: self._system.counter(name) for name in sorted(counted)}
+        self._meters = {name: self._system.meter(f"{name}PerSecond") for name in sorted(counted)}
+        self._system.gauge("currentOutputWatermark", lambda: self._watermark_out)
+
+    def take(self, report: OperatorReport) -> None:
+        for name, records in (("numRecordsIn", report.records_in), ("numRecordsOut", report.records_out)):
+            if records and name in self._counters:
+                self._counters[name].inc(records)
+                self._meters[name].mark_event(records)
+        # Copies that take turns know only what they have sent themselves.
+        self._watermark = max(self._watermark, report.watermark)
+        self._watermark_out = max(self._watermark_out, report.watermark_out)
+        if report.measures is not None:
+            for metric in report.measures.metrics:
+                self.users.restore(metric)
+            self.accumulators.apply(report.measures.accumulators)
+
+    def measured(self) -> Iterator[Measured]:
+        system = {metric.path: metric for metric in self._system.measured()}
+        yield from system.values()
+        # A user's metric of the same name is hidden, as in Flink.
+        yield from (metric for metric in self.users.measured() if metric.path not in system)
+
+
+class JobMetrics:
+    """Takes the reports of completed epochs. Reports and readers may come from different threads."""
+
+    def __init__(self, job: JobGraph, clock: Callable[[], int]) -> None:
+        """``clock``: processing time in ms."""
+        self._job = job
+        self._clock = clock
+        self._host = socket.gethostname()
+        self._lock = threading.Lock()
+        self._now = clock() / 1000
+        """seconds; read once for all subtasks"""
+        self._subtasks = {
+            (info.id, subtask): _Subtask(info, self._seconds)
+            for info in job.operators
+            for subtask in range(info.parallelism)
+        }
+        self._kinds: dict[str, tuple[type, OperatorInfo]] = {}
+        """accumulator -> its type, and the operator that it was first seen in"""
+        self._began = 0
+        self._epochs = 0
+        self._moves = 0
+        self._last_millis = 0
+
+    def begin_epoch(self) -> None:
+        """An epoch is planned: its time runs from here."""
+        self._began = self._clock()
+
+    def take(self, reports: Iterable[OperatorReport]) -> None:
+        """An epoch is complete, and counts.
+
+        :raises AccumulatorConflictError: an accumulator has two types.
+        """
+        with self._lock:
+            self._now = self._clock() / 1000
+            for report in reports:
+                self._subtasks[report.operator, report.subtask].take(report)
+                if report.measures is not None:
+                    self._check(self._job.by_id[report.operator], report, report.measures)
+            self._epochs += 1
+            self._last_millis = self._clock() - self._began
+
+    def moved(self, tasks: int) -> None:
+        """So many tasks live in another process than in the epoch before."""
+        with self._lock:
+            self._moves += tasks
+
+    def _seconds(self) -> float:
+        return self._now
+
+    def _check(self, info: OperatorInfo, report: OperatorReport, measures: MeasureState) -> None:
+        for name in measures.accumulators:
+            kind = type(self._subtasks[report.operator, report.subtask].accumulators.get(name))
+            known, other = self._kinds.setdefault(name, (kind, info))
+            if known is not kind:
+                raise AccumulatorConflictError(
+                    f"the accumulator {name!r} has two types: {known.__name__} in operator {other.name!r} at "
+                    f"{other.origin}, {kind.__name__} in operator {info.name!r} at {info.origin}"
+                )
+
+    def accumulators(self) -> dict[str, Any]:
+        """Accumulator -> value, all subtasks of all operators merged."""
+        merged: dict[str, Accumulator[Any, Any]] = {}
+        with self._lock:
+            for subtask in self._subtasks.values():
+                for name, accumulator in subtask.accumulators.items():
+                    if name in merged:
+                        merged[name].merge(accumulator)
+                    else:
+                        merged[name] = accumulator.clone()
+        return {name: accumulator.get_local_value() for name, accumulator in merged.items()}
+
+    def report(self) -> MetricsReport:
+        """All metrics as they are now."""
+        with self._lock:
+            self._now = self._clock() / 1000
+            return MetricsReport((*self._job_entries(), *self._operator_entries()))
+
+    def _job_entries(self) -> Iterator[MetricEntry]:
+        group = MetricGroup()
+        group.counter("numEpochs").inc(self._epochs)
+        group.counter("numTaskMoves").inc(self._moves)
+        group.gauge("lastEpochDuration", lambda: self._last_millis)
+        for path, _, value in group.measured():
+            yield MetricEntry(path, value, self._job_variables())
+
+    def _operator_entries(self) -> Iterator[MetricEntry]:
+        for (operator, index), subtask in self._subtasks.items():
+            info = self._job.by_id[operator]
+            variables = self._job_variables() | {
+                "<tm_id>": WORKERS,
+                "<task_name>": info.chain,
+                "<operator_id>": info.uid,
+                "<operator_name>": info.name,
+                "<subtask_index>": str(index),
+            }
+            for path, own, value in subtask.measured():
+                named = {f"<{key}>": text for key, text in own.items()}
+                yield MetricEntry(path, value, variables | named, info.name, info.uid, index)
+
+    def _job_variables(self) -> dict[str, str]:
+        return {"<host>": self._host, "<job_id>": self._job.job_id, "<job_name>": self._job.name}

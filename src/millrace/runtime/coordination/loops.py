@@ -1,0 +1,157 @@
+"""The loops of a job, on the driver: what an epoch fed back is read at the loop's head in the next one.
+
+Loops that feed each other (one inside the other, say) are a group. When everything above a group has ended and an epoch
+fed nothing back, the last watermark may pass its heads; when nothing comes back after that either, the group ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from millrace.runtime.jobs.job import JobGraph, OperatorInfo
+from millrace.runtime.jobs.specs import CloseWith, Iterate
+from millrace.runtime.operators.iterate import END_OF_TIME
+from millrace.runtime.protocol.epoch import OperatorReport
+
+
+class Reading(Protocol):
+    """What the driver knows of an operator that reads splits."""
+
+    info: OperatorInfo
+
+    def assign_split(self, split: Any, subtask_id: int) -> None: ...
+
+    def signal_no_more_splits(self, subtask_id: int) -> None: ...
+
+    def done(self) -> bool: ...
+
+
+def ancestors(inputs: Iterable[tuple[int, Iterable[int]]]) -> dict[int, set[int]]:
+    """id -> itself and all that it reads from, directly or not. Given are ids and their inputs, inputs first."""
+    above: dict[int, set[int]] = {}
+    for id, sources in inputs:
+        above[id] = {id}.union(*(above[source] for source in sources))
+    return above
+
+
+@dataclass
+class _Loop:
+    head: Reading
+    tail: int
+    max_rounds: int | None
+    rounds: int = 0
+    """how often it fed back since its input ended"""
+
+    @property
+    def exhausted(self) -> bool:
+        return self.rounds == self.max_rounds
+
+    def feed(self, reports: Iterable[OperatorReport], count: bool) -> bool:
+        """Hand on what the epoch fed back, from subtask to subtask; whether there was anything."""
+        if self.exhausted:
+            return False
+        parts = [(report.subtask, packet) for report in reports for packet in report.fed_back]
+        for subtask, packet in parts:
+            self.head.assign_split(packet, subtask)
+        self.rounds += bool(count and parts)
+        return bool(parts)
+
+
+@dataclass
+class _Group:
+    loops: list[_Loop]
+    inputs: list[Reading]
+    """the sources and heads above, outside the group"""
+    time_ended: bool = False
+    """whether the last watermark has passed"""
+
+    def complete(self, reports: Mapping[int, Sequence[OperatorReport]]) -> None:
+        if all(loop.head.done() for loop in self.loops):
+            return
+        input_ended = all(source.done() for source in self.inputs)
+        fed = [loop.feed(reports.get(loop.tail, ()), input_ended) for loop in self.loops]
+        exhausted = all(loop.exhausted for loop in self.loops)
+        if input_ended and (exhausted or not any(fed)):
+            self._end(whole=exhausted or self.time_ended)
+
+    def _end(self, whole: bool) -> None:
+        for loop in self.loops:
+            for subtask in range(loop.head.info.parallelism):
+                if not self.time_ended:
+                    loop.head.assign_split(END_OF_TIME, subtask)
+                if whole:
+                    loop.head.signal_no_more_splits(subtask)
+        self.time_ended = True
+
+
+class Loops:
+    """All loops of a job. ``complete`` takes the reports of an epoch that counts."""
+
+    def __init__(self, job: JobGraph, sources: Mapping[int, Reading]) -> None:
+        """``sources``: id -> every operator of the job that reads splits, heads of loops among them."""
+        self._groups = _groups(job, sources)
+
+    def complete(self, reports: Iterable[OperatorReport]) -> None:
+        """After the positions of the sources were taken over: order what comes next."""
+        by_operator: dict[int, list[OperatorReport]] = {}
+        for report in reports:
+            by_operator.setdefault(report.operator, []).append(report)
+        for group in self._groups:
+            group.complete(by_operator)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """How far every loop is."""
+        return tuple((group.time_ended, tuple(loop.rounds for loop in group.loops)) for group in self._groups)
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Go on from a snapshot of these loops; of others nothing is taken over but what goes round."""
+        rounds = [loops for _, loops in snapshot]
+        if [len(group.loops) for group in self._groups] != [len(loops) for loops in rounds]:
+            return
+        for group, (time_ended, counts) in zip(self._groups, snapshot):
+            group.time_ended = time_ended
+            for loop, count in zip(group.loops, counts):
+                loop.rounds = count
+
+    def begin_from(self, snapshot: tuple[Any, ...]) -> None:
+        """The same for a job whose sources begin again, and end again: the last watermark is still to come."""
+        self.restore(snapshot)
+        for group in self._groups:
+            group.time_ended = False
+
+
+def has_loops(job: JobGraph) -> bool:
+    return any(isinstance(info.spec, Iterate) for info in job.operators)
+
+
+def _groups(job: JobGraph, sources: Mapping[int, Reading]) -> list[_Group]:
+    """A group's inputs come in groups before it, or are sources."""
+    reads: dict[int, list[int]] = {info.id: [] for info in job.operators}
+    for edge in job.edges:
+        reads[edge.target].append(edge.source)
+    above = ancestors(reads.items())
+    rounds = {info.id: info.spec.max_rounds for info in job.operators if isinstance(info.spec, Iterate)}
+    loops = [
+        _Loop(sources[info.spec.head], info.id, rounds[info.spec.head])
+        for info in job.operators
+        if isinstance(info.spec, CloseWith)
+    ]
+    groups: list[_Group] = []
+    for members in _feeding_each_other(loops, above):
+        heads = {loop.head.info.id for loop in members}
+        wanted = set().union(*(above[loop.tail] for loop in members)) - heads
+        groups.append(_Group(members, [source for id, source in sources.items() if id in wanted]))
+    return groups
+
+
+def _feeding_each_other(loops: list[_Loop], above: dict[int, set[int]]) -> list[list[_Loop]]:
+    count = range(len(loops))
+    feeds = [{i for i in count if loops[i].head.info.id in above[loop.tail]} for loop in loops]
+    for between in count:  # also through a third one: what comes to its end goes on from its head
+        for fed in feeds:
+            if between in fed:
+                fed |= feeds[between]
+    together = [frozenset(i for i in feeds[loop] if loop in feeds[i]) for loop in count]
+    return [[loops[i] for i in sorted(group)] for group in dict.fromkeys(together)]

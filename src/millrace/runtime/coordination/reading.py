@@ -1,0 +1,301 @@
+"""What the driver knows of the operators that read: their splits, who has ended, how far each subtask is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.common.source import SourceEvent, SplitEnumerator, SplitEnumeratorContext
+from millrace.common.watermark_strategy import WatermarkAlignment
+from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.failure import failed_on_driver
+from millrace.runtime.jobs.job import JobGraph, OperatorInfo
+from millrace.runtime.jobs.specs import Iterate, ReadsSplits, Source
+from millrace.runtime.operators.iterate import END_OF_TIME
+from millrace.runtime.protocol import packed_splits
+from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
+
+FIRST_BACKLOG = 16
+"""Unfinished splits that a reader has in its first epoch, see ``SplitEnumerator``."""
+MOST_BACKLOG = 512
+
+
+@dataclass(frozen=True)
+class ReadingSnapshot:
+    """One source at the end of an epoch: positions of its splits, and its enumerator."""
+
+    enumerator: Any
+    """its ``snapshot_state``; None if it was never made"""
+    enumerated: bool
+    """whether there was an enumerator"""
+    splits: dict[int, tuple[Any, ...]]
+    """subtask -> unfinished splits with their positions"""
+    no_more: frozenset[int]
+    finished: frozenset[int]
+    watermarks: dict[int, int]
+    parallelism: int
+    unsent: dict[int, int] | None = None
+    """subtask -> how many of its splits, the last ones, its task has not heard of; None: of none, since the tasks of
+    Millrace 0.1 kept no splits"""
+    heard: tuple[tuple[int, Any], ...] = ()
+    """(subtask, event): what readers have sent and the enumerator does not know"""
+    messages: tuple[tuple[int, Any], ...] = ()
+    """(subtask, event): what the enumerator has sent and its readers do not know"""
+    requests: tuple[tuple[int, int], ...] = ()
+    """(subtask, number of splits that it has asked for)"""
+
+    def known(self, subtask: int) -> list[Any]:
+        """The splits that the task has in its own state."""
+        splits = self.splits.get(subtask, ())
+        return [] if self.unsent is None else list(splits[: len(splits) - self.unsent.get(subtask, 0)])
+
+    def unknown(self, subtask: int) -> list[Any]:
+        """The splits that it has to be told of."""
+        return list(self.splits.get(subtask, ())[len(self.known(subtask)) :])
+
+
+@dataclass
+class ReadingState(SplitEnumeratorContext[Any]):
+    """One source of the job, as the driver sees it; also what its enumerator talks to."""
+
+    info: OperatorInfo
+    clock: Callable[[], int]
+    splits: dict[int, list[Any]] = field(default_factory=dict)
+    """subtask -> what it reported to be left"""
+    no_more: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
+    watermarks: dict[int, int] = field(default_factory=dict)
+    holds_back: dict[int, bool] = field(default_factory=dict)
+    """whether others of the alignment group wait for this subtask: not if it is idle or has nothing to read"""
+    enumerator: SplitEnumerator[Any] | None = None
+    assigned: int = 0
+    _new: dict[int, list[Any]] = field(default_factory=dict)
+    """splits that were assigned since the last complete epoch"""
+    _messages: dict[int, list[Any]] = field(default_factory=dict)
+    """what readers shall hear"""
+    _sent: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """how many of these two the last order has"""
+    _heard: list[tuple[int, Any]] = field(default_factory=list)
+    """what readers have sent"""
+    _requests: Counter[int] = field(default_factory=Counter)
+    _backlogs: dict[int, int] = field(default_factory=dict)
+    _held_back: set[int] = field(default_factory=set)
+    """readers that got no more since they had enough"""
+    _left: ReadingSnapshot | None = None
+    """what the enumerator, which is made when it is first needed, goes on from"""
+    _unassigned: list[tuple[int, Any]] = field(default_factory=list)
+    """(earlier subtask, split) that the enumerator has to assign again"""
+
+    def current_parallelism(self) -> int:
+        return self.info.parallelism
+
+    def assign_split(self, split: Any, subtask_id: int) -> None:
+        self._new.setdefault(subtask_id, []).append(split)
+        self.assigned += 1
+
+    def signal_no_more_splits(self, subtask_id: int) -> None:
+        self.no_more.add(subtask_id)
+
+    def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
+        self._messages.setdefault(subtask_id, []).append(event)
+
+    def current_processing_time(self) -> int:
+        return self.clock()
+
+    @property
+    def alignment(self) -> WatermarkAlignment | None:
+        return self._spec.strategy.alignment
+
+    @property
+    def _spec(self) -> Source:
+        assert isinstance(self.info.spec, Source)
+        return self.info.spec
+
+    def ask_for_splits(self, everything: bool = False) -> None:
+        """Offer every reader in turn, until nobody gets anything.
+
+        :param everything: however many splits that are; else only until the readers have enough.
+        """
+        try:
+            enumerator = self.enumerator or self._begin()
+            self._pass_on(enumerator)
+            self._ask_in_turn(enumerator, everything)
+        except Exception as error:
+            raise failed_on_driver(self.info, error, " to find its splits") from error
+
+    def _pass_on(self, enumerator: SplitEnumerator[Any]) -> None:
+        """What the readers have sent and asked for."""
+        while self._heard:
+            enumerator.handle_source_event(*self._heard[0])
+            self._heard.pop(0)
+        for subtask, count in self._requests.items():
+            for _ in range(count):
+                if subtask not in self.no_more:
+                    enumerator.handle_split_request(subtask)
+        self._requests.clear()
+
+    def _ask_in_turn(self, enumerator: SplitEnumerator[Any], everything: bool) -> None:
+        open_readers = [s for s in range(self.info.parallelism) if s not in self.finished]
+        unlimited = everything or not enumerator.splits_end
+        before = -1
+        while before != self.assigned:
+            before = self.assigned
+            for subtask in open_readers:
+                if subtask not in self.no_more and (unlimited or self._has_room(subtask)):
+                    enumerator.handle_split_request(subtask)
+
+    def _has_room(self, subtask: int) -> bool:
+        held = len(self.splits.get(subtask, ())) + len(self._new.get(subtask, ()))
+        if held < self._backlogs.get(subtask, FIRST_BACKLOG):
+            return True
+        self._held_back.add(subtask)
+        return False
+
+    def _begin(self) -> SplitEnumerator[Any]:
+        left = self._left
+        if left is None or not left.enumerated:
+            enumerator = self._spec.source.create_enumerator(self)
+        else:
+            enumerator = self._spec.source.create_enumerator(self, left.enumerator)
+        self.enumerator = enumerator
+        enumerator.start()
+        for subtask, split in self._unassigned:
+            enumerator.add_splits_back([split], subtask)
+        self._unassigned.clear()
+        return enumerator
+
+    def order(self, subtask: int, stop: bool, limit: int | None, whole: bool, checkpoint: int | None) -> SourceOrder:
+        ahead = limit is not None and self.watermarks.get(subtask, MIN_TIMESTAMP) > limit
+        new, messages = tuple(self._new.get(subtask, ())), tuple(self._messages.get(subtask, ()))
+        self._sent[subtask] = (len(new), len(messages))
+        many = len(new) > packed_splits.CHUNK
+        return SourceOrder(
+            () if many else new,
+            packed_splits.pack(new) if many else (),
+            subtask in self.no_more,
+            messages,
+            checkpoint,
+            paused=ahead,
+            limit=limit,
+            stop=stop,
+            whole=whole,
+        )
+
+    def has_all_splits(self) -> bool:
+        return len(self.no_more | self.finished) == self.info.parallelism
+
+    def done(self) -> bool:
+        return len(self.finished) == self.info.parallelism
+
+    def take(self, subtask: int, report: SourceReport) -> None:
+        """What a subtask has made of the last order."""
+        splits, messages = self._sent.pop(subtask, (0, 0))
+        del self._new.get(subtask, [])[:splits], self._messages.get(subtask, [])[:messages]
+        self.splits[subtask] = list(report.splits)
+        self.watermarks[subtask] = report.watermark
+        self.holds_back[subtask] = bool(report.splits) and not report.idle
+        self._heard += ((subtask, event) for event in report.events)
+        self._requests[subtask] += report.requests
+        if subtask in self._held_back:
+            self._backlogs[subtask] = min(2 * self._backlogs.get(subtask, FIRST_BACKLOG), MOST_BACKLOG)
+            self._held_back.discard(subtask)
+        if report.finished:
+            self.finished.add(subtask)
+
+    # -- checkpoints ------------------------------------------------------------------------------------------------
+
+    def snapshot(self, checkpoint_id: int) -> ReadingSnapshot:
+        """Raises ``JobFailedError`` if the enumerator can't say how far it is."""
+        try:
+            if self.enumerator is None and self._left is not None and self._left.enumerated:
+                self._begin()  # nobody has asked it since the job went on: it is not to be forgotten
+            enumerator = self.enumerator.snapshot_state(checkpoint_id) if self.enumerator is not None else None
+        except Exception as error:
+            raise failed_on_driver(self.info, error, " to save its enumerator") from error
+        unsent = {subtask: splits for subtask, splits in self._new.items() if splits}
+        splits = {s: (*self.splits.get(s, ()), *unsent.get(s, ())) for s in self.splits.keys() | unsent}
+        return ReadingSnapshot(
+            enumerator,
+            self.enumerator is not None,
+            {subtask: left for subtask, left in sorted(splits.items()) if left},
+            frozenset(self.no_more),
+            frozenset(self.finished),
+            dict(self.watermarks),
+            self.info.parallelism,
+            {subtask: len(new) for subtask, new in unsent.items()},
+            tuple(self._heard),
+            tuple((subtask, event) for subtask, events in self._messages.items() for event in events),
+            tuple((subtask, count) for subtask, count in self._requests.items() if count),
+        )
+
+    def go_on(self, snapshot: ReadingSnapshot) -> None:
+        """The same tasks go on where the snapshot was taken."""
+        self._left = snapshot
+        self.splits = {subtask: snapshot.known(subtask) for subtask in snapshot.splits}
+        self._new = {subtask: snapshot.unknown(subtask) for subtask in snapshot.splits}
+        self.no_more = set(snapshot.no_more)
+        self.finished = set(snapshot.finished)
+        self.watermarks = dict(snapshot.watermarks)
+        self._resume_talks(snapshot)
+
+    def begin_from(self, snapshot: ReadingSnapshot) -> None:
+        """New tasks, perhaps of another number, read what is left. All of them will report their end (again)."""
+        self._left = snapshot
+        if snapshot.parallelism == self.info.parallelism:
+            self._new = {subtask: list(splits) for subtask, splits in snapshot.splits.items()}
+            self._resume_talks(snapshot)
+        else:
+            self._unassigned = [(subtask, split) for subtask, splits in snapshot.splits.items() for split in splits]
+
+    def _resume_talks(self, snapshot: ReadingSnapshot) -> None:
+        self._heard = list(snapshot.heard)
+        self._requests = Counter(dict(snapshot.requests))
+        for subtask, event in snapshot.messages:
+            self.send_event_to_source_reader(subtask, event)
+
+
+class HeadState(ReadingState):
+    """The head of a loop: ``Loops`` says what it reads."""
+
+    @property
+    def alignment(self) -> WatermarkAlignment | None:
+        return None
+
+    def ask_for_splits(self, everything: bool = False) -> None:
+        """There is nobody to ask."""
+
+    def begin_from(self, snapshot: ReadingSnapshot) -> None:
+        # The input will end again, and its last watermark come again.
+        waiting = [split for splits in snapshot.splits.values() for split in splits if split != END_OF_TIME]
+        for number, split in enumerate(waiting):
+            self.assign_split(split, number % self.info.parallelism)
+
+
+def reading_states(job: JobGraph, clock: Callable[[], int]) -> list[ReadingState]:
+    """One for every source, and for every head of a loop."""
+    return [
+        (HeadState if isinstance(info.spec, Iterate) else ReadingState)(info, clock)
+        for info in job.operators
+        if isinstance(info.spec, ReadsSplits)
+    ]
+
+
+def alignment_limits(sources: Sequence[ReadingState]) -> dict[str, int]:
+    """Alignment group -> the watermark (ms) above which its sources pause."""
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for source in sources:
+        if source.alignment is not None:
+            for subtask in _holding_back(source):
+                known = source.watermarks.get(subtask, MIN_TIMESTAMP)
+                groups.setdefault(source.alignment.group, []).append((known, source.alignment.max_drift_ms))
+    return {
+        group: min(mark for mark, _ in members) + min(drift for _, drift in members)
+        for group, members in groups.items()
+    }
+
+
+def _holding_back(source: ReadingState) -> Iterable[int]:
+    subtasks = range(source.info.parallelism)
+    return (s for s in subtasks if s not in source.finished and source.holds_back.get(s, True))

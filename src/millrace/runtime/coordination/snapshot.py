@@ -1,0 +1,103 @@
+"""A job at the end of an epoch, as a checkpoint records it. The state of its tasks lies in their files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.runtime.coordination.chains import TaskFiles
+from millrace.runtime.coordination.reading import ReadingSnapshot
+from millrace.runtime.jobs.job import JobGraph, OperatorInfo
+from millrace.runtime.jobs.specs import Window
+from millrace.runtime.operators.making import operator_class
+from millrace.runtime.state.info import StateInfo
+from millrace.runtime.storage import TaskId
+from millrace.runtime.windows.description import describe_windows
+
+
+@dataclass(frozen=True)
+class OperatorPlace:
+    """One operator, and where its subtasks lay."""
+
+    uid: str
+    name: str
+    operator: str
+    """name of the class that ran"""
+    parallelism: int
+    max_parallelism: int
+    stage: int
+    offset: int
+    origin: str = ""
+    windows: dict[str, Any] | None = None
+    """which windows it has and how it keeps them, as plain JSON; None for other operators"""
+
+    @staticmethod
+    def of(info: OperatorInfo) -> OperatorPlace:
+        return OperatorPlace(
+            info.uid,
+            info.name,
+            operator_class(info.spec, info.final).__name__,
+            info.parallelism,
+            info.max_parallelism,
+            info.stage,
+            info.offset,
+            info.origin,
+            describe_windows(info.spec.strategy) if isinstance(info.spec, Window) else None,
+        )
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """What must be the same for its tasks to go on as they were."""
+        return (
+            self.uid,
+            self.operator,
+            self.parallelism,
+            self.max_parallelism,
+            self.stage,
+            self.offset,
+            self.windows,
+        )
+
+
+@dataclass(frozen=True)
+class JobSnapshot:
+    """All that the driver has to know to go on from the end of epoch ``epoch``."""
+
+    job_id: str
+    job_name: str
+    epoch: int
+    """also the number of the checkpoint"""
+    time: int
+    """ms"""
+    operators: tuple[OperatorPlace, ...]
+    tasks: dict[TaskId, TaskFiles] = field(default_factory=dict)
+    sources: dict[str, ReadingSnapshot] = field(default_factory=dict)
+    """uid -> positions"""
+    loops: tuple[Any, ...] = ()
+    committables: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """uid of a sink -> what is prepared and not yet committed"""
+    writers: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """uid of a sink -> states of its writers"""
+    states: dict[str, tuple[StateInfo, ...]] = field(default_factory=dict)
+    """uid -> the states that its function has asked for"""
+    edges: int = 0
+    """number of connections between operators"""
+    aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """uid -> name -> accumulator of a global aggregate, pickled"""
+    linked: bool = True
+    """whether the tasks' files name those before them: not those of earlier versions of Millrace"""
+
+    @property
+    def by_uid(self) -> dict[str, OperatorPlace]:
+        return {place.uid: place for place in self.operators}
+
+    @property
+    def bytes(self) -> int:
+        """Size of the tasks' files."""
+        return sum(files.bytes for files in self.tasks.values())
+
+    def fits(self, job: JobGraph) -> bool:
+        """Whether the tasks of ``job`` can go on from these very files."""
+        before, now = self.operators, tuple(OperatorPlace.of(info) for info in job.operators)
+        same = [place.layout for place in before] == [place.layout for place in now]
+        return same and self.edges == len(job.edges) and self.linked

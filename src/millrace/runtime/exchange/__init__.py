@@ -1,0 +1,1 @@
+"""From one task to another: which subtask gets an element, and how elements travel."""

@@ -1,0 +1,1 @@
+"""The description of a job: what each operator does, and how operators are connected."""

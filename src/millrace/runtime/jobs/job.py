@@ -1,0 +1,107 @@
+"""The description of a job that is ready to run: operators, edges and stages. Pickled into every task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from millrace.common.jobs.job_id import JobID
+from millrace.common.jobs.job_info import JobInfo
+from millrace.common.typeinfo import TypeInformation
+from millrace.runtime.exchange.partitioners import Partitioner
+from millrace.runtime.jobs.specs import Spec
+from millrace.runtime.state.working import InMemory, StatePlan
+
+
+@dataclass(frozen=True)
+class OperatorInfo:
+    """One operator: what it does, and where its subtasks live."""
+
+    id: int
+    uid: str
+    name: str
+    spec: Spec
+    final: bool
+    """whether only final results are wanted of it: then it runs in the form of batch mode"""
+    parallelism: int
+    max_parallelism: int
+    stage: int
+    offset: int
+    """partition of the stage in which subtask 0 lives; subtask i lives i further"""
+    origin: str
+    """file:line where the user made it"""
+    chain: str
+    """name of the chain of operators that it runs in"""
+    output_type: TypeInformation | None = None
+    side_types: dict[str, TypeInformation | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EdgeInfo:
+    """One connection between two operators."""
+
+    index: int
+    source: int
+    target: int
+    input: int
+    tag: str | None
+    """the side output that it reads, None for the main output"""
+    partitioner: Partitioner
+    local: bool
+    """whether both ends live in the same task"""
+
+
+@dataclass(frozen=True)
+class JobGraph:
+    """A job: operators in topological order, edges, and the number of partitions of each stage."""
+
+    job_id: str
+    name: str
+    operators: tuple[OperatorInfo, ...]
+    edges: tuple[EdgeInfo, ...]
+    partitions: tuple[int, ...]
+    leading_edges: int = 0
+    """so many edges, the first ones, hand over all that an epoch has before the others begin"""
+    state: StatePlan = field(default_factory=InMemory)
+    """where its tasks keep their state while they run"""
+    batch: bool = False
+    """whether only final results are wanted: if possible all is done in one epoch"""
+    parameters: dict[str, str] = field(default_factory=dict)
+    """the user's global job parameters"""
+    cached_files: dict[str, str] = field(default_factory=dict)
+    """name -> path, as the tasks find it: what ``register_cached_file`` registered"""
+    epoch_records: int | None = None
+    """most records that one source subtask reads in an epoch; None: no limit"""
+    epoch_millis: int | None = None
+    """longest time that one source subtask reads in an epoch; None: no limit"""
+
+    @property
+    def info(self) -> JobInfo:
+        """What functions can know about the job."""
+        return JobInfo(JobID(self.job_id), self.name)
+
+    def for_tasks(self) -> JobGraph:
+        """The job as tasks need it."""
+        return replace(self, operators=tuple(replace(info, spec=info.spec.for_tasks()) for info in self.operators))
+
+    @property
+    def key_groups(self) -> dict[str, int]:
+        """Uid of each operator -> number of its key groups."""
+        return {info.uid: info.max_parallelism for info in self.operators}
+
+    @cached_property
+    def by_id(self) -> dict[int, OperatorInfo]:
+        return {info.id: info for info in self.operators}
+
+    @cached_property
+    def edge_stages(self) -> tuple[int, ...]:
+        """The stage that each edge's packets are for."""
+        return tuple(self.by_id[edge.target].stage for edge in self.edges)
+
+    def hosted(self, stage: int, partition: int) -> list[tuple[OperatorInfo, int]]:
+        """The operators with a subtask in this task, and which subtask, in topological order."""
+        return [
+            (info, partition - info.offset)
+            for info in self.operators
+            if info.stage == stage and 0 <= partition - info.offset < info.parallelism
+        ]

@@ -1,0 +1,1 @@
+"""What driver and tasks tell each other in an epoch."""

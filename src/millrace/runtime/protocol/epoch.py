@@ -1,0 +1,202 @@
+"""What the driver and the tasks tell each other: an order per epoch and one per task, an acknowledgement per task.
+
+An epoch is a micro-batch, and its end is the barrier: when every task has acknowledged, the job's whole state is the
+source positions and the state versions of that moment.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.runtime.context.global_aggregate import AddedPart
+from millrace.runtime.context.measures import MeasureState
+from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.exchange.exchange import Tallies
+from millrace.runtime.failure import Failure
+from millrace.runtime.pickling import dumps
+from millrace.runtime.protocol.results import Result
+from millrace.runtime.state.info import StateInfo
+from millrace.runtime.storage import TaskId
+from millrace.runtime.versions import INITIAL
+
+
+@dataclass(frozen=True)
+class SourceOrder:
+    """What one source subtask reads in this epoch."""
+
+    splits: tuple[Any, ...] = ()
+    """newly assigned ones; the subtask knows the others"""
+    packed: tuple[bytes, ...] = ()
+    """more newly assigned ones, see ``runtime/protocol/packed_splits.py``"""
+    no_more_splits: bool = False
+    events: tuple[Any, ...] = ()
+    """what the enumerator tells the reader"""
+    checkpoint: int | None = None
+    """the last epoch whose end was recorded"""
+    paused: bool = False
+    """too far ahead of its watermark alignment group: read nothing"""
+    limit: int | None = None
+    """the watermark (ms) above which single splits are left alone, for the same reason"""
+    stop: bool = False
+    """the job shall end: treat the source as finished"""
+    whole: bool = False
+    """batch mode: read to the end, also where that means to wait"""
+
+
+@dataclass(frozen=True)
+class StateQuery:
+    """Somebody wants to know what a keyed state holds for one key at the end of the epoch."""
+
+    number: int
+    uid: str
+    state: str
+    key: Any
+
+
+@dataclass(frozen=True)
+class EpochOrder:
+    """What all tasks of an epoch have to know."""
+
+    epoch: int
+    """number of this epoch; never used twice, a repeated epoch gets a new one"""
+    keep_state: bool = True
+    """whether another epoch may follow"""
+    attempt: int = 0
+    """how often the job was restarted"""
+    restore: str | None = None
+    """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
+    savepoint: str | None = None
+    """the folder of a savepoint that the tasks shall write after this epoch"""
+    queries: tuple[StateQuery, ...] = ()
+    aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """uid -> name -> accumulator of a global aggregate, pickled"""
+
+
+@dataclass(frozen=True)
+class TaskOrder:
+    """What one task of an epoch has to know beyond that: as much for a job of two tasks as for one of thousands."""
+
+    base: int = INITIAL
+    """the version of the state that it starts from"""
+    whole: bool = False
+    """whether there is a file with the whole state of that version"""
+    ran: int = INITIAL
+    """its last run that counts, as a version: one that changed nothing has left none"""
+    compact: bool = False
+    """write the whole state, so that old changes can go"""
+    sources: dict[int, SourceOrder] = field(default_factory=dict)
+    """operator id -> what the task's subtask of it reads"""
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """An epoch as the driver plans it."""
+
+    order: EpochOrder
+    tasks: dict[TaskId, TaskOrder] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> int:
+        return self.order.epoch
+
+    def of(self, task: TaskId) -> TaskOrder:
+        return self.tasks.get(task) or TaskOrder()
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What a source subtask did in an epoch."""
+
+    splits: tuple[Any, ...]
+    """unfinished splits with their positions"""
+    finished: bool
+    watermark: int
+    idle: bool = False
+    events: tuple[Any, ...] = ()
+    """what the reader tells the enumerator"""
+    requests: int = 0
+    """how many splits it has asked for"""
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """What one operator's subtask did in an epoch."""
+
+    operator: int
+    subtask: int
+    records_in: int
+    records_out: int
+    watermark: int
+    source: SourceReport | None = None
+    committables: tuple[Any, ...] = ()
+    printed: tuple[str, ...] = ()
+    collected: tuple[Result, ...] = ()
+    """in order"""
+    fed_back: tuple[bytes, ...] = ()
+    """what the end of a loop sends back to its head, in the format of an exchange"""
+    watermark_out: int = MIN_TIMESTAMP
+    measures: MeasureState | None = None
+    """what has changed in metrics and accumulators, None for nothing"""
+    writer_states: tuple[Any, ...] = ()
+    """what a sink writer that is committed for needs to go on"""
+    states: tuple[StateInfo, ...] | None = None
+    """the states that the function has asked for; None: as before"""
+    aggregates: dict[str, AddedPart] = field(default_factory=dict)
+    """name -> what was added to a global aggregate"""
+
+
+@dataclass(frozen=True)
+class SavedSubtask:
+    """What one subtask of an operator has written to a savepoint."""
+
+    uid: str
+    subtask: int
+    files: tuple[Any, ...]
+    """descriptions of its files"""
+    small: bytes | None
+    """the operator's own small state, pickled; None without"""
+    watermark: int
+
+
+@dataclass(frozen=True)
+class TaskAck:
+    """What one task of an epoch reports; with ``failure`` the epoch as a whole has failed."""
+
+    epoch: int
+    stage: int
+    partition: int
+    reports: tuple[OperatorReport, ...] = ()
+    delta_bytes: int | None = None
+    """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
+    full_bytes: int | None = None
+    """size of the whole state, if the task was told to write it"""
+    replayed: int = 0
+    """how many versions had to be read to get at the state"""
+    failure: Failure | None = None
+    run: int = 0
+    """distinguishes the runs of one task in one epoch; positive"""
+    sent: Tallies = field(default_factory=dict)
+    received: Tallies = field(default_factory=dict)
+    saved: tuple[SavedSubtask, ...] = ()
+    """what the task has written to the savepoint"""
+    answers: dict[int, bytes] = field(default_factory=dict)
+    """number of a query -> the value, pickled; queries without a value here are missing"""
+    not_saved: str | None = None
+    """why it could not write the savepoint, which then has failed; the epoch has not"""
+    process: str | None = None
+    """the process that the task lives in from now on; None: it lives on in none"""
+
+    first_write: Any = None
+    """what its process has written to see whether the driver finds it; None after the first time, and where all is on
+    one machine"""
+
+    def encode(self) -> bytes:
+        return dumps(self)
+
+    @staticmethod
+    def decode(payload: bytes) -> TaskAck:
+        """Only for payloads of this job's own tasks."""
+        ack: TaskAck = pickle.loads(payload)
+        return ack

@@ -1,0 +1,1 @@
+"""GROUP BY over tables that change, and the accumulators of all aggregations."""

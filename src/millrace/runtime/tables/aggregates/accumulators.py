@@ -1,0 +1,271 @@
+"""The accumulators of several aggregate calls, for any number of groups at a time.
+
+An accumulator is a tuple of slots; the first one counts the rows. Calls that fold have their numbers in slots. Calls
+that keep values, and DISTINCT, have entries of state besides, at the same address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.aggregates.parts import Folding, Slot, counting
+from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.rex import AggCall, Rex
+from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
+from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.tables.aggregates.batch import Batch
+from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts
+from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
+from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.reduction import reduce_columns
+from millrace.runtime.tables.state import KeyedMap
+
+Accumulator = tuple[Any, ...]
+ROW_COUNT = counting()
+
+
+@dataclass
+class _Call:
+    """One aggregate call, and where its slots begin."""
+
+    call: AggCall
+    start: int
+    how: Folding | KeptValues | UserAccumulators
+    distinct: DistinctCounts | None = None
+    filter_number: int = 0
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        return self.how.slots if isinstance(self.how, Folding) else ()
+
+    @property
+    def zeros(self) -> tuple[Any, ...]:
+        return tuple(slot.zero for slot in self.slots) if isinstance(self.how, Folding) else (self.how.zero,)
+
+
+CallRows = tuple[Ids, list[pa.Array], pa.Array]
+"""(accumulator of each row, arguments, signs) of one call"""
+
+
+class Accumulators:
+    """How the accumulators of these calls are made, changed, and read.
+
+    :param retracts: whether rows may be taken back.
+    :param entries: the state of a name, for calls that keep values.
+    :param distinct: how the values of DISTINCT are known, if not by entries: (name, arguments) -> ....
+    :param functions: those of the user, which the operator opens; None if no call is one.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[AggCall],
+        retracts: bool,
+        entries: Callable[[str], KeyedMap],
+        distinct: Callable[[str, tuple[Rex, ...]], DistinctCounts] | None = None,
+        functions: FunctionRunner | None = None,
+    ) -> None:
+        self._functions = functions
+        self._calls: list[_Call] = []
+        self._distinct: dict[tuple[Any, ...], DistinctCounts] = {}
+        width = 1
+        for number, call in enumerate(calls):
+            if call.order:
+                raise NotImplementedError(
+                    f"{call.function} with WITHIN GROUP (ORDER BY ...) is computed in batch mode only; in streaming "
+                    f"leave it out: values come in the order of arrival"
+                )
+            values = self._distinct_of(call, distinct or partial(_counted, entries))
+            made = _Call(call, width, self._how(call, retracts, lambda n=number: entries(f"values-{n}")), values)  # type: ignore[misc]
+            if values is not None:
+                made.filter_number = values.filter_number(call.filter)
+            self._calls.append(made)
+            width += len(made.zeros)
+        self.zero: Accumulator = (0, *(zero for call in self._calls for zero in call.zeros))
+
+    def _how(
+        self, call: AggCall, retracts: bool, entries: Callable[[], KeyedMap]
+    ) -> Folding | KeptValues | UserAccumulators:
+        types = [arrow_type(arg.type) for arg in call.args]
+        if call.udf is None:
+            found = accumulation(call, retracts)
+            return found if isinstance(found, Folding) else kept_values(entries(), types, found)  # type: ignore[arg-type]
+        assert self._functions is not None
+        function = GroupFunction(self._functions, call)
+        if call.udf.vectorized:
+            return KeptPlaces(entries(), types, False, of_entries(function, call, types), None)
+        return UserAccumulators(function)
+
+    def _distinct_of(
+        self, call: AggCall, make: Callable[[str, tuple[Rex, ...]], DistinctCounts]
+    ) -> DistinctCounts | None:
+        if not call.distinct:
+            return None
+        values = self._distinct.get(call.args)
+        if values is None:
+            values = self._distinct[call.args] = make(f"distinct-{len(self._distinct)}", call.args)
+        return values
+
+    @cached_property
+    def mergeable(self) -> bool:
+        """Whether the slots say it all: then ``partials`` can be computed apart and merged anywhere."""
+        return all(isinstance(each.how, Folding) and each.distinct is None for each in self._calls)
+
+    @property
+    def follows_from_slots(self) -> bool:
+        """Whether an old accumulator still has its old value after the state has changed."""
+        return all(isinstance(each.how, (Folding, KeptExtremum)) for each in self._calls)
+
+    @cached_property
+    def slots(self) -> list[Slot]:
+        """All slots of calls that fold, the count of rows first."""
+        return [ROW_COUNT, *(slot for each in self._calls for slot in each.slots)]
+
+    @cached_property
+    def _merges(self) -> list[Callable[[Any, Any], Any]]:
+        return [slot.merge for slot in self.slots]
+
+    # -- changes --------------------------------------------------------------------------------------------------
+
+    def update(self, batch: Batch, old: Sequence[Accumulator], ats: Sequence[Any]) -> list[Accumulator]:
+        """The accumulators after a batch.
+
+        :param old: what they were; ``ats`` their addresses. ``batch.ids`` are positions in both.
+        """
+        columns = list(map(list, zip(*old)))
+        count = len(old)
+        self._fold(columns, batch.ids, count, [(0, ROW_COUNT, batch.signs)])
+        together: list[tuple[int, Slot, pa.Array]] = []
+        for each in self._calls:
+            if each.distinct is None:
+                args = [batch.column(arg) for arg in each.call.args]
+                signs = batch.signs_where(each.call.filter)
+                if isinstance(each.how, Folding):
+                    together += _placed(each, each.how.contributions(args, signs))
+                else:
+                    self._keep(each, columns, (batch.ids, args, signs), ats)
+        self._fold(columns, batch.ids, count, together)
+        for values in self._distinct.values():
+            changed = values.update(batch, ats)
+            for each in self._calls:
+                if each.distinct is values:
+                    rows = (changed.ids, changed.args, changed.signs[each.filter_number])
+                    self._add(each, columns, rows, ats)
+        return list(zip(*columns))
+
+    def _add(self, each: _Call, columns: list[list[Any]], rows: CallRows, ats: Sequence[Any]) -> None:
+        ids, args, signs = rows
+        if not len(ids):
+            return
+        if isinstance(each.how, Folding):
+            self._fold(columns, ids, len(ats), _placed(each, each.how.contributions(args, signs)))
+        else:
+            self._keep(each, columns, rows, ats)
+
+    def _keep(self, each: _Call, columns: list[list[Any]], rows: CallRows, ats: Sequence[Any]) -> None:
+        slots = columns[each.start]
+        if isinstance(each.how, KeptValues):
+            each.how.update(*rows, ats, slots)
+        elif isinstance(each.how, UserAccumulators):
+            each.how.update(*rows, slots)
+
+    @staticmethod
+    def _fold(columns: list[list[Any]], ids: Ids, count: int, parts: Sequence[tuple[int, Slot, pa.Array]]) -> None:
+        reduced = reduce_columns(ids, count, [(column, slot.reduce) for _, slot, column in parts])
+        for (place, slot, _), found in zip(parts, reduced):
+            columns[place] = list(map(slot.merge, columns[place], _filled(found, slot)))
+
+    def partials(self, batch: Batch, count: int) -> list[pa.Array]:
+        """The slots of ``count`` accumulators that have only this batch, as columns. Only if ``mergeable``."""
+        parts: list[tuple[int, Slot, pa.Array]] = [(0, ROW_COUNT, batch.signs)]
+        for each in self._calls:
+            assert isinstance(each.how, Folding)
+            args = [batch.column(arg) for arg in each.call.args]
+            parts += _placed(each, each.how.contributions(args, batch.signs_where(each.call.filter)))
+        reduced = reduce_columns(batch.ids, count, [(column, slot.reduce) for _, slot, column in parts])
+        return [found.cast(slot.type) for (_, slot, _), found in zip(parts, reduced)]
+
+    def merge_partials(self, ids: Ids, partials: Sequence[pa.Array], old: Sequence[Accumulator]) -> list[Accumulator]:
+        """The accumulators after ``partials``, of which there is one a row, have been merged into them."""
+        columns = list(map(list, zip(*old)))
+        slots = self.slots
+        self._fold(columns, ids, len(old), list(zip(range(len(slots)), slots, partials)))
+        return list(zip(*columns))
+
+    def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
+        """Several accumulators as one. Only if ``mergeable``."""
+        merges = self._merges
+        merged, *rest = parts
+        for part in rest:
+            merged = tuple([merge(old, new) for merge, old, new in zip(merges, merged, part)])
+        return merged
+
+    def absorb(self, at: Any, accumulator: Accumulator, other: Any, other_accumulator: Accumulator) -> Accumulator:
+        """The accumulator at ``at`` after it has taken in the one at another address, whose entries are cleared."""
+        columns = [[value] for value in accumulator]
+        columns[0][0] += other_accumulator[0]
+        for each in self._calls:
+            if each.distinct is not None:
+                continue
+            start, how = each.start, each.how
+            if isinstance(how, Folding):
+                for place, slot in enumerate(each.slots, start):
+                    columns[place][0] = slot.merge(columns[place][0], other_accumulator[place])
+            elif isinstance(how, KeptValues):
+                columns[start][0] = how.absorb(at, columns[start][0], other, other_accumulator[start])
+            else:
+                columns[start][0] = how.absorb(columns[start][0], other_accumulator[start])
+        for values in self._distinct.values():
+            assert isinstance(values, CountedValues)
+            changed = values.absorb(at, other)
+            for each in self._calls:
+                if each.distinct is values:
+                    self._add(each, columns, (changed.ids, changed.args, changed.signs[each.filter_number]), [at])
+        self.clear(other)
+        return tuple(value for (value,) in columns)
+
+    def clear(self, at: Any) -> None:
+        """Forget the entries at an address."""
+        for values in self._distinct.values():
+            values.clear(at)
+        for each in self._calls:
+            if isinstance(each.how, KeptValues):
+                each.how.clear(at)
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def results(self, accumulators: Sequence[Accumulator], ats: Sequence[Any]) -> list[pa.Array]:
+        """The value of each call for these accumulators: one column a call."""
+        columns = list(zip(*accumulators)) if accumulators else [()] * len(self.zero)
+        found = []
+        for each in self._calls:
+            result = arrow_type(each.call.type)
+            if isinstance(each.how, Folding):
+                found.append(each.how.result(columns[each.start : each.start + len(each.slots)], result))
+            elif isinstance(each.how, KeptValues):
+                found.append(pa.array(each.how.results(ats, columns[each.start]), result))
+            else:
+                found.append(each.how.results(columns[each.start]))
+        return found
+
+
+def _counted(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
+    return CountedValues(args, entries(name), [arrow_type(arg.type) for arg in args])
+
+
+def _placed(each: _Call, contributions: Sequence[pa.Array]) -> list[tuple[int, Slot, pa.Array]]:
+    return list(zip(range(each.start, each.start + len(contributions)), each.slots, contributions))
+
+
+def _filled(column: pa.Array, slot: Slot) -> list[Any]:
+    if column.null_count and slot.zero is not None:
+        column = pc.fill_null(column, pa.scalar(slot.zero, column.type))
+    values: list[Any] = column.to_pylist()
+    return values

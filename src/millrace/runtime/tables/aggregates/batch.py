@@ -1,0 +1,42 @@
+"""A batch of rows on its way into accumulators."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.functions.evaluate import Evaluator
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows
+from millrace.runtime.tables.columns.keys import Ids
+
+
+class Batch(NamedTuple):
+    """Rows with the accumulator that each belongs to."""
+
+    evaluator: Evaluator
+    ids: Ids
+    """number of the accumulator of each row"""
+    signs: pa.Array
+    """int64: 1 for a row that is added, -1 for one that is taken back"""
+
+    def column(self, expression: Rex) -> pa.Array:
+        """The values of an expression over the rows."""
+        return self.evaluator.column(expression)
+
+    def signs_where(self, condition: Rex | None) -> pa.Array:
+        """The signs, 0 for rows for which the condition is not TRUE."""
+        if condition is None:
+            return self.signs
+        return pc.if_else(pa.array(self.evaluator.mask(condition)), self.signs, 0)
+
+
+def signs_of(rows: Rows) -> pa.Array:
+    """1 for rows that add to a table, -1 for those that take away from it."""
+    if rows.kinds is None:
+        return pa.array(np.ones(len(rows), np.int64))
+    signs: Any = np.where(rows.adds(), 1, -1).astype(np.int64)
+    return pa.array(signs)

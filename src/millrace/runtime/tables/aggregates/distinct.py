@@ -1,0 +1,111 @@
+"""DISTINCT arguments: rows that bring a value for the first time, or take its last occurrence back.
+
+Aggregates over the same arguments share the values, whatever their FILTER is: an entry of state per value counts its
+occurrences for each filter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rex import Rex
+from millrace.runtime.tables.aggregates.batch import Batch
+from millrace.runtime.tables.aggregates.kept import Pairs, Values
+from millrace.runtime.tables.columns.keys import Ids, key_columns
+from millrace.runtime.tables.state import KeyedMap
+
+Counts = tuple[int, ...]
+"""how often a value occurs, for each filter"""
+
+
+class Changed(NamedTuple):
+    """Values that count from now on, or do not count any more."""
+
+    ids: Ids
+    args: list[pa.Array]
+    signs: list[pa.Array]
+    """for each filter: 1, -1, or 0 for nothing"""
+
+
+class DistinctCounts(ABC):
+    """The different values of some arguments."""
+
+    def __init__(self, args: tuple[Rex, ...]) -> None:
+        self.args = args
+        self.filters: list[Rex | None] = []
+
+    def filter_number(self, condition: Rex | None) -> int:
+        """The place of a filter among those that the values are counted for."""
+        if condition not in self.filters:
+            self.filters.append(condition)
+        return self.filters.index(condition)
+
+    @abstractmethod
+    def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
+        """Count the values of these rows.
+
+        :param ats: the addresses of the accumulators.
+        """
+
+    @abstractmethod
+    def clear(self, at: Any) -> None:
+        """Forget the values at an address."""
+
+
+class CountedValues(DistinctCounts):
+    """An entry of state counts the occurrences of a value, so that they can be taken back."""
+
+    def __init__(self, args: tuple[Rex, ...], entries: KeyedMap, types: Sequence[pa.DataType]) -> None:
+        super().__init__(args)
+        self._entries = entries
+        self._types = types
+
+    def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
+        args = [batch.column(arg) for arg in self.args]
+        pairs = Pairs(batch.ids, args)
+        nets = [pairs.net(batch.signs_where(each).to_numpy()).tolist() for each in self.filters]
+        return self._count(pairs.ids, pairs.values, list(zip(*nets)), ats)
+
+    def absorb(self, at: Any, other: Any) -> Changed:
+        """Count the values of another address as those of ``at``, which is accumulator 0; they stay where they are."""
+        entries = list(self._entries.items(other))
+        return self._count([0] * len(entries), [v for v, _ in entries], [c for _, c in entries], [at])
+
+    def _count(self, ids: list[int], values: list[Values], nets: list[Counts], ats: Sequence[Any]) -> Changed:
+        get, put, remove = self._entries.get, self._entries.put, self._entries.remove
+        nothing = (0,) * len(self.filters)
+        changed_ids: list[int] = []
+        changed_values: list[Values] = []
+        changed_signs: list[Counts] = []
+        for id, value, net in zip(ids, values, nets):
+            if net == nothing:
+                continue
+            at = ats[id]
+            before = get(at, value) or nothing
+            after = tuple(map(add, before, net))
+            if after == nothing:
+                remove(at, value)
+            else:
+                put(at, value, after)
+            if len(nothing) == 1 and (before[0] > 0) == (after[0] > 0):
+                continue  # the usual case, made short
+            signs = tuple([(new > 0) - (old > 0) for old, new in zip(before, after)])
+            if signs != nothing:
+                changed_ids.append(id)
+                changed_values.append(value)
+                changed_signs.append(signs)
+        by_filter = zip(*changed_signs) if changed_signs else [()] * len(nothing)
+        return Changed(
+            np.array(changed_ids, np.int64),
+            key_columns(changed_values, self._types),
+            [pa.array(each, pa.int64()) for each in by_filter],
+        )
+
+    def clear(self, at: Any) -> None:
+        self._entries.clear(at)

@@ -1,0 +1,99 @@
+"""The first half of a two-phase aggregation: partial accumulators of an epoch, before rows travel to the task of
+their key. ``GroupAggregate`` with ``partial`` is the second half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from millrace.relational.rex import AggCall
+from millrace.relational.rows import Rows, concat, record_batch
+from millrace.runtime.tables.aggregates.accumulators import Accumulators
+from millrace.runtime.tables.aggregates.batch import Batch, signs_of
+from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.columns.keys import group_ids
+from millrace.runtime.tables.columns.reduction import reduce_columns
+
+MERGE_AT = 65_536
+"""Partial rows that are held before those of equal keys become one."""
+
+
+def supports_two_phases(calls: Sequence[AggCall], retracts: bool) -> bool:
+    """Whether all calls have partial accumulators of a fixed size: no DISTINCT, nothing that keeps values."""
+    if any(call.udf is not None or call.distinct for call in calls):
+        return False
+    return Accumulators(calls, retracts, no_state).mergeable
+
+
+def no_state(name: str) -> Any:
+    """Whoever only asks what a call needs stores nothing."""
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalAggregate(TableConfig):
+    """The keys, then all slots: the count of rows, and those of each call."""
+
+    keys: tuple[int, ...]
+    calls: tuple[AggCall, ...]
+    retracts: bool = False
+
+    def operator(self) -> LocalAggregateOperator[Any]:
+        return LocalAggregateOperator(self)
+
+
+L = TypeVar("L", bound=LocalAggregate)
+
+
+class LocalAggregateOperator(TableOperator[L]):
+    """Has no state: everything leaves at the end of the epoch."""
+
+    flushes_before_watermarks = False
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._accumulators = Accumulators(self.config.calls, self.config.retracts, no_state)
+        self._held: list[Rows] = []
+        self._size = 0
+
+    def keyed(self, rows: Rows) -> tuple[Rows, list[pa.Array]]:
+        """The rows that count, and the columns of their key."""
+        return rows, [rows.batch.column(index) for index in self.config.keys]
+
+    def receive(self, rows: Rows, input: int) -> None:
+        rows, keys = self.keyed(rows)
+        if not len(rows):
+            return
+        ids, first = group_ids(keys, len(rows))
+        batch = Batch(self.evaluator(rows.columns, len(rows)), ids, signs_of(rows))
+        where = pa.array(first)
+        partials = self._accumulators.partials(batch, len(first))
+        self._hold(Rows(record_batch([*(key.take(where) for key in keys), *partials], len(first))))
+
+    def _hold(self, rows: Rows) -> None:
+        self._held.append(rows)
+        self._size += len(rows)
+        if self._size >= MERGE_AT and len(self._held) > 1:
+            merged = self._merged()
+            self._held, self._size = [merged], len(merged)
+            if self._size > MERGE_AT // 2:
+                self.flush()  # there are too many keys for merging to help
+
+    def _merged(self) -> Rows:
+        rows = concat(self._held)
+        slots = self._accumulators.slots
+        count = rows.batch.num_columns - len(slots)
+        keys, partials = rows.columns[:count], rows.columns[count:]
+        ids, first = group_ids(keys, len(rows))
+        reduced = reduce_columns(ids, len(first), [(each, slot.reduce) for each, slot in zip(partials, slots)])
+        where = pa.array(first)
+        cast = [each.cast(slot.type) for each, slot in zip(reduced, slots)]
+        return Rows(record_batch([*(key.take(where) for key in keys), *cast], len(first)))
+
+    def flush(self) -> None:
+        if self._held:
+            self.emit_rows(self._merged())
+            self._held, self._size = [], 0

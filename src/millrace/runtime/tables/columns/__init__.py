@@ -1,0 +1,1 @@
+"""Steps on whole columns that operators on tables share: keys, matches, ranks, changes."""

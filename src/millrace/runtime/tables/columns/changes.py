@@ -1,0 +1,63 @@
+"""From what a table was and what it is now to the rows that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
+from millrace.runtime.tables.columns.keys import group_ids
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+
+
+def changes(
+    old: Sequence[pa.Array], new: Sequence[pa.Array], had: Any, has: Any, before: bool, keep_equal: bool = False
+) -> Rows:
+    """The changes of rows at the same positions of ``old`` and ``new``, each next to its partner.
+
+    :param had: where there was a row, numpy Booleans; ``has``: where there is one now. Elsewhere a column
+        may have anything.
+    :param before: whether an update has the old row (-U), too.
+    :param keep_equal: whether a row that stays as it is gives an update all the same.
+    """
+    both = had & has
+    if not keep_equal and both.any():
+        both = both & differing(old, new)
+    first = np.where(both & before, UPDATE_BEFORE, np.where(had & ~has, DELETE, 255))
+    second = np.where(both, UPDATE_AFTER, np.where(has & ~had, INSERT, 255))
+    kinds = np.column_stack([first, second]).astype(np.uint8).ravel()
+    count = len(had)
+    # Row i of the old columns is at i, of the new ones behind all of these.
+    rows = np.column_stack([np.arange(count), np.arange(count) + count]).ravel()
+    chosen = kinds != 255
+    where, kinds = pa.array(rows[chosen]), kinds[chosen]
+    columns = [pa.concat_arrays([a, b]).take(where) for a, b in zip(old, new)]
+    return Rows(record_batch(columns, len(kinds)), kinds if kinds.any() else None)
+
+
+def differing(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Any:
+    """Where rows differ, as numpy Booleans; NULL is equal to NULL, and NaN to NaN."""
+    count = len(old[0]) if old else 0
+    found = np.zeros(count, bool)
+    for one, other in zip(old, new):
+        ids, _ = group_ids([pa.concat_arrays([one, other])], 2 * count)
+        found |= ids[:count] != ids[count:]
+    return found
+
+
+def row_changes(
+    codec: RowCodec, old: Sequence[Row | None], new: Sequence[Row | None], before: bool, keep_equal: bool = False
+) -> Rows:
+    """As ``changes``, of rows as tuples; None where there is no row."""
+    nothing = (None,) * len(codec.types)
+    return changes(
+        codec.columns([row or nothing for row in old]),
+        codec.columns([row or nothing for row in new]),
+        np.array([row is not None for row in old], bool),
+        np.array([row is not None for row in new], bool),
+        before,
+        keep_equal,
+    )

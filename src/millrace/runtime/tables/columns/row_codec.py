@@ -1,0 +1,49 @@
+"""Whole rows as tuples of plain values, and back: the form in which keyed state holds them.
+
+As the values of keys (``keys``), but times are integers: they are many, and a ``datetime`` a value is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.runtime.tables.columns.keys import hashable_values, value_column
+
+Row = tuple[Any, ...]
+
+
+class RowCodec:
+    """The conversion for rows with columns of these Arrow types."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self.types = types
+
+    def rows(self, columns: Sequence[pa.Array], length: int) -> list[Row]:
+        """The rows of a batch; one without columns has ``length`` empty rows."""
+        return list(zip(*map(_values, columns))) if columns else [()] * length
+
+    def columns(self, rows: Sequence[Row]) -> list[pa.Array]:
+        """The columns of these rows."""
+        if not rows:
+            return [pa.array([], each) for each in self.types]
+        return [_column(values, each) for values, each in zip(zip(*rows), self.types)]
+
+
+def _values(column: pa.Array) -> list[Any]:
+    plain = _as_integers(column.type)
+    return hashable_values(column) if plain is None else column.view(plain).to_pylist()
+
+
+def _column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    plain = _as_integers(data_type)
+    return value_column(values, data_type) if plain is None else pa.array(values, plain).view(data_type)
+
+
+def _as_integers(data_type: pa.DataType) -> pa.DataType | None:
+    """The integers that values of a temporal type are; None for other types."""
+    if pa.types.is_timestamp(data_type) or pa.types.is_duration(data_type) or pa.types.is_time64(data_type):
+        return pa.int64()
+    return pa.int32() if pa.types.is_date32(data_type) else None

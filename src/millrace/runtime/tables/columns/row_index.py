@@ -1,0 +1,112 @@
+"""Rows in columns that are only ever added, found by the hash of their key: no Python per row or key.
+
+Both parts grow as sorted runs do in a log-structured store: a new batch is a run, and runs of like size become one. So
+there are few of them, and each row is moved a few times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import record_batch
+from millrace.runtime.exchange.hash_columns import Hashes
+from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.matching import ranges
+
+MOST_BYTES = 2**28
+"""Batches are put together up to this size: texts of a column may not be longer than 2 GB together."""
+
+
+class RowStore:
+    """Rows by number, in the order of their arrival."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = types
+        self._batches: list[pa.RecordBatch] = []
+        self._starts: list[int] = []
+        """the number of the first row of each batch"""
+        self.length = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._starts.append(self.length)
+        self.length += batch.num_rows
+        while len(self._batches) > 1 and self._batches[-2].num_rows <= 2 * self._batches[-1].num_rows:
+            one, other = self._batches[-2:]
+            if one.nbytes + other.nbytes > MOST_BYTES:
+                return
+            columns = [pa.concat_arrays([a, b]) for a, b in zip(one.columns, other.columns)]
+            self._batches[-2:] = [record_batch(columns, one.num_rows + other.num_rows)]
+            del self._starts[-1]
+
+    def batches(self) -> list[pa.RecordBatch]:
+        """All rows."""
+        return list(self._batches)
+
+    def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
+        """The columns of these rows, or those at these places."""
+        chosen = range(len(self._types)) if places is None else places
+        if not len(numbers):
+            return [pa.array([], self._types[place]) for place in chosen]
+        if len(self._batches) == 1:
+            where = pa.array(numbers)
+            return [self._batches[0].column(place).take(where) for place in chosen]
+        owner = np.searchsorted(self._starts, numbers, "right") - 1
+        order = np.argsort(owner, kind="stable")
+        bounds = np.searchsorted(owner[order], np.arange(len(self._batches) + 1))
+        parts = []
+        for batch, start, first, last in zip(self._batches, self._starts, bounds[:-1], bounds[1:]):
+            if first < last:
+                where = pa.array(numbers[order[first:last]] - start)
+                parts.append([batch.column(place).take(where) for place in chosen])
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        where = pa.array(back)
+        return [pa.concat_arrays(pieces).take(where) for pieces in zip(*parts)]
+
+
+class Run(NamedTuple):
+    """Sorted hashes, and the row that each is of."""
+
+    hashes: Hashes
+    numbers: Ids
+
+
+class HashIndex:
+    """From hashes to the numbers of rows. Different keys may have one hash."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+
+    def add(self, hashes: Hashes, first: int) -> None:
+        """Rows from this number on have these hashes."""
+        run = _sorted(hashes, np.arange(first, first + len(hashes)))
+        while self._runs and len(self._runs[-1].hashes) <= 2 * len(run.hashes):
+            last = self._runs.pop()
+            run = _sorted(np.concatenate([last.hashes, run.hashes]), np.concatenate([last.numbers, run.numbers]))
+        self._runs.append(run)
+
+    def find(self, hashes: Hashes) -> tuple[Ids, Ids]:
+        """(position in ``hashes``, number of a row that has it), by position and then by number."""
+        found = []
+        for run in self._runs:
+            first = np.searchsorted(run.hashes, hashes, "left")
+            owners, places = ranges(first, np.searchsorted(run.hashes, hashes, "right") - first)
+            found.append((owners, run.numbers[places]))
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if len(found) == 1:
+            return found[0]
+        owners, numbers = (np.concatenate(parts) for parts in zip(*found))
+        # Older runs have smaller numbers, and come first.
+        order = np.argsort(owners, kind="stable")
+        return owners[order], numbers[order]
+
+
+def _sorted(hashes: Hashes, numbers: Ids) -> Run:
+    order = np.argsort(hashes, kind="stable")
+    return Run(hashes[order], numbers[order])

@@ -1,0 +1,145 @@
+"""Windows of time: which ones a row is in, computed on whole columns. Times are ms of the clock on the wall.
+
+Windows of a TIMESTAMP_LTZ are those of the session's time zone: a day begins at midnight there. So its instants become
+times on the wall first, and the end of a window an instant again where it is compared with watermarks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.nodes import WindowSpec
+from millrace.relational.zones import standard_name, zone_of
+from millrace.runtime.elements import MAX_WATERMARK
+from millrace.runtime.tables.columns.keys import Ids
+
+_EPOCH = datetime(1970, 1, 1)
+_LAST_YEAR = 250_000_000_000_000
+"""ms; from here on zones do not matter, and ``datetime`` ends"""
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """Between instants and times on the wall.
+
+    :ivar zone: the zone; None for a time attribute without one (TIMESTAMP), which is read as it is.
+    """
+
+    zone: str | None
+
+    def times(self, column: pa.Array) -> Ids:
+        """A time attribute without NULL as times on the wall."""
+        if self._shifts:
+            column = pc.local_timestamp(column.cast(pa.timestamp("us", standard_name(self.zone or "UTC"))))
+        return clock_times(column)
+
+    def time(self, instant: int) -> int:
+        """An instant (ms since the epoch) as a time on the wall."""
+        if not self._shifts:
+            return instant
+        there = datetime.fromtimestamp(instant / 1000, timezone.utc).astimezone(zone_of(self.zone or "UTC"))
+        return instant + _millis(there.utcoffset())
+
+    def instant(self, time: int) -> int:
+        """When the clock shows a time: the last time if it does so twice."""
+        if not self._shifts or abs(time) >= _LAST_YEAR:
+            return time
+        shown = (_EPOCH + timedelta(milliseconds=time)).replace(tzinfo=zone_of(self.zone or "UTC"), fold=1)
+        if shown.astimezone(timezone.utc).astimezone(shown.tzinfo).replace(tzinfo=None) != shown.replace(tzinfo=None):
+            shown = shown.replace(fold=0)  # it is never shown: what was added to the clock comes later
+        return time - _millis(shown.utcoffset())
+
+    def column(self, times: Ids, like_attribute: bool) -> pa.Array:
+        """Times as a column: of the type of the time attribute, or of TIMESTAMP."""
+        if like_attribute and self.zone is not None:
+            distinct, places = np.unique(times, return_inverse=True)
+            instants = np.array([self.instant(each) for each in distinct.tolist()], np.int64)[places]
+            return pa.array(instants * 1000).view(pa.timestamp("us", "UTC"))
+        return pa.array(times * 1000).view(pa.timestamp("us"))
+
+    @property
+    def _shifts(self) -> bool:
+        return self.zone is not None and self.zone != "UTC"
+
+
+def _millis(offset: timedelta | None) -> int:
+    assert offset is not None
+    return round(offset.total_seconds() * 1000)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Tumbling, hopping or cumulating windows."""
+
+    spec: WindowSpec
+
+    def expand(self, times: Ids) -> tuple[Ids, Ids, Ids]:
+        """(row, start, end) of every window that a row is in; all of a row are neighbours."""
+        size, offset, count = self.spec.size, self.spec.offset, len(times)
+        if self.spec.kind == "TUMBLE":
+            starts = times - (times - offset) % size
+            return np.arange(count), starts, starts + size
+        step = self.spec.slide or size
+        steps = np.arange(math.ceil(size / step))
+        if self.spec.kind == "HOP":
+            # The window that began last comes first.
+            starts = (times - (times - offset) % step)[:, None] - steps * step
+            wanted = starts + size > times[:, None]
+            ends = starts + size
+        else:
+            first = times - (times - offset) % size
+            next_end = times - (times - first) % step + step
+            ends = next_end[:, None] + steps * step
+            wanted = ends <= (first + size)[:, None]
+            starts = np.broadcast_to(first[:, None], ends.shape)
+        rows = np.broadcast_to(np.arange(count)[:, None], ends.shape)
+        return rows[wanted], starts[wanted], ends[wanted]
+
+    def start_of(self, end: int) -> int:
+        """The start of the window that ends then."""
+        size = self.spec.size
+        return end - 1 - (end - 1 - self.spec.offset) % size if self.spec.kind == "CUMULATE" else end - size
+
+    # -- slices: parts that no window cuts, so that a row is added to one only ---------------------------------------
+
+    @property
+    def slice_size(self) -> int:
+        if self.spec.kind == "TUMBLE":
+            return self.spec.size
+        return math.gcd(self.spec.size, self.spec.slide or self.spec.size)
+
+    def slice_ends(self, times: Ids) -> Ids:
+        size = self.slice_size
+        return times - (times - self.spec.offset) % size + size
+
+    def windows_of(self, slice_end: int) -> list[int]:
+        """The ends of the windows that a slice is part of, ascending."""
+        return sorted(self.expand(np.array([slice_end - 1]))[2].tolist())
+
+    def slices_of(self, end: int) -> range:
+        """The ends of the slices that a window is made of."""
+        return range(self.start_of(end) + self.slice_size, end + 1, self.slice_size)
+
+
+def has_passed(end: int, clock: WallClock, watermark: int) -> bool:
+    """Whether a window is over."""
+    return watermark == MAX_WATERMARK or clock.instant(end) - 1 <= watermark
+
+
+def passed(ends: Ids, clock: WallClock, watermark: int) -> Any:
+    """As ``has_passed``, for many windows: numpy Booleans."""
+    distinct, places = np.unique(ends, return_inverse=True)
+    return np.array([has_passed(end, clock, watermark) for end in distinct.tolist()], bool)[places]
+
+
+def clock_times(column: pa.Array) -> Ids:
+    """A column of window_start or window_end: times on the wall."""
+    found: Ids = column.view(pa.int64()).to_numpy() // 1000
+    return found

@@ -1,0 +1,73 @@
+"""A lookup join: each row with what an external table has for its key when the row arrives.
+
+The distinct keys of a batch are looked up in one call. Nothing is kept in state, so a row that is taken back is looked
+up again, and may find something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from millrace.relational.nodes import Schema
+from millrace.relational.rex import Rex
+from millrace.relational.rows import Rows
+from millrace.relational.values import to_arrow, to_python
+from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.columns.keys import group
+from millrace.runtime.tables.columns.matching import ranges, side_by_side, with_missing
+from millrace.runtime.tables.joins.join_config import holds
+from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupJoin(TableConfig):
+    """A ``LookupJoin`` node."""
+
+    input: Schema
+    external: LookupConfig
+    table: Schema
+    """the columns of the external table that are read"""
+    columns: tuple[int, ...] | None = None
+    """which of the values of a found row they are; None: all"""
+    kind: str
+    """INNER or LEFT"""
+    lookup: tuple[tuple[int, Rex], ...]
+    """column of the table -> what it is equal to"""
+    condition: Rex | None = None
+    """what else must hold, over input and table"""
+
+    def operator(self) -> LookupJoinOperator:
+        return LookupJoinOperator(self)
+
+
+class LookupJoinOperator(TableOperator[LookupJoin]):
+    def open(self) -> None:
+        super().open()
+        self._lookups = Lookups(self.config.external, self.context)
+        self._lookups.open()
+
+    def close(self) -> None:
+        self._lookups.close()
+        super().close()
+
+    def receive(self, rows: Rows, input: int) -> None:
+        config = self.config
+        evaluator = self.evaluator(rows.columns, len(rows))
+        columns = [evaluator.column(expression) for _, expression in config.lookup]
+        ids, first, _ = group(columns, len(rows))
+        values = [to_python(column.take(first), rex.type) for column, (_, rex) in zip(columns, config.lookup)]
+        found = self._lookups.find(list(zip(*values)) if values else [()] * len(first))
+        starts = np.cumsum([0, *map(len, found)])
+        at, to = ranges(starts[:-1][ids], np.diff(starts)[ids])
+        content = [row for each in found for row in each]
+        places = range(len(config.table)) if config.columns is None else config.columns
+        table = [to_arrow([row[place] for row in content], column.type) for place, column in zip(places, config.table)]
+        if config.condition is not None and len(at):
+            matches = holds(self, config.condition, rows.columns, table, at, to)
+            at, to = at[matches], to[matches]
+        if config.kind == "LEFT":
+            at, to = with_missing(at, to, len(rows))
+        kinds = None if rows.kinds is None else rows.kinds[at]
+        self.emit_columns(side_by_side(rows.columns, table, at, to), len(at), kinds)

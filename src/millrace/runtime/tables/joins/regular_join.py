@@ -1,0 +1,212 @@
+"""A regular join: every change of one side meets the whole present content of the other.
+
+The changes of a batch do not meet each other, only what the other side held before. So all pairs of a batch are found,
+checked and emitted at once. What depends on the order within the batch is whether a row of the other side had partners
+before; that is a running sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import DELETE, INSERT, Kinds, Rows
+from millrace.runtime.tables.base import KeyedTableOperator
+from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.matching import has_null, ranges, running, side_by_side
+from millrace.runtime.tables.columns.row_codec import RowCodec
+from millrace.runtime.tables.indexed_rows import IndexedRows
+from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds
+from millrace.runtime.tables.joins.join_state import AddedSide, BatchKeys, Held, HeldInColumns, JoinSide
+
+AnyHeld = Held | HeldInColumns
+LEFT, RIGHT = "left", "right"
+"""names of the states"""
+MOST_PAIRS = 250_000
+"""A batch that makes more pairs is worked off in parts."""
+_BEFORE, _PAIRS, _AFTER = range(3)
+"""what an input row makes, in this order"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegularJoin(JoinConfig):
+    """A ``Join`` node."""
+
+    null_aware: bool = False
+    """an ANTI join for NOT IN: a left row stays if the condition is FALSE with every right row. NULLs in a key match
+    all keys, so both inputs go to one subtask"""
+    left_unique: tuple[int, ...] | None = None
+    """columns of the left input that no two of its rows share"""
+    right_unique: tuple[int, ...] | None = None
+    left_append_only: bool = False
+    """whether the left input has insertions only"""
+    right_append_only: bool = False
+    left_ttl: int | None = None
+    """ms; None: ``state_ttl``. Of the STATE_TTL hint"""
+    right_ttl: int | None = None
+
+    def operator(self) -> RegularJoinOperator:
+        return RegularJoinOperator(self)
+
+
+@dataclass
+class _Part:
+    """Some rows of the result: positions in the left and in the right columns (-1: NULLs)."""
+
+    order: Ids
+    """the input row that each belongs to"""
+    phase: int
+    left: Ids
+    right: Ids
+    kinds: Kinds
+
+
+class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config = self.config
+        self._keys = (config.equal.left, config.equal.right)
+        self._rest = config.condition if config.null_aware else config.equal.rest
+        counts = (config.keeps_left or config.only_left, config.keeps_right)
+        self._sides = (self._side(0, config.left_types, counts[0]), self._side(1, config.right_types, counts[1]))
+
+    def _side(self, input: int, types: Sequence[pa.DataType], counts: bool) -> JoinSide | AddedSide:
+        config, name = self.config, (LEFT, RIGHT)[input]
+        ttl = (config.left_ttl, config.right_ttl)[input]
+        added = (config.left_append_only, config.right_append_only)[input]
+        if added and not counts and not config.null_aware and not (config.state_ttl if ttl is None else ttl):
+            if self.backend.in_memory:
+                return AddedSide(self.backend.use(name, IndexedRows(types, self._keys[input])))
+            unique = None  # so that both have the same in a savepoint
+        else:
+            unique = (config.left_unique, config.right_unique)[input]
+        return JoinSide(self.keyed_map(name, ttl), RowCodec(types), counts, unique)
+
+    def receive(self, rows: Rows, input: int) -> None:
+        columns = rows.columns
+        keys = [columns[index] for index in self._keys[input]]
+        ids, first = group_ids(keys, len(rows))
+        nowhere = has_null(keys, len(rows), self.config.equal.null_safe) & (not self.config.null_aware)
+        where = pa.array(first)
+        of_batch = BatchKeys(ids, [key.take(where) for key in keys], len(first), nowhere[first])
+        held, at, to = self._candidates(of_batch, 1 - input)
+        if len(at) > MOST_PAIRS and len(rows) > 1:
+            half = len(rows) // 2
+            self.receive(rows.take(np.arange(half)), input)
+            self.receive(rows.take(np.arange(half, len(rows))), input)
+            return
+        others = held.columns()
+        if len(at) and not always(self._rest):
+            where = (columns, others, at, to) if input == 0 else (others, columns, to, at)
+            matches = holds(self, self._rest, *where, unknown=self.config.null_aware)
+            at, to = at[matches], to[matches]
+        partners = np.bincount(at, held.copies[to], len(rows)).astype(np.int64)
+        self._sides[input].keep(of_batch, rows, partners)
+        if self.config.only_left:
+            parts = self._filtered(rows, partners, at, to, held, input)
+        else:
+            parts = self._joined(rows, partners, at, to, held, input)
+        self._emit(parts, columns if input == 0 else others, others if input == 0 else columns)
+
+    # -- which rows meet ------------------------------------------------------------------------------------------
+
+    def _candidates(self, keys: BatchKeys, other: int) -> tuple[AnyHeld, Ids, Ids]:
+        """What the other side holds for the batch, and the pairs of (row of the batch, row that is held) that may
+        match, in the order of the batch."""
+        if self.config.null_aware:
+            return self._with_nulls(keys, other)
+        held = self._sides[other].held(keys)
+        return held, *ranges(held.starts[keys.ids], held.sizes[keys.ids])
+
+    def _with_nulls(self, keys: BatchKeys, other: int) -> tuple[Held, Ids, Ids]:
+        """The same where NULLs match everything."""
+        side = self._sides[other]
+        assert isinstance(side, JoinSide)
+        table = self.backend.table((LEFT, RIGHT)[other])
+        everywhere = [] if table is None else list(table.keys())
+        unknown = [key for key in everywhere if None in key]
+        addresses = [everywhere if None in key else [*unknown, key] for key in keys.tuples]
+        index = {address: place for place, address in enumerate(dict.fromkeys(chain.from_iterable(addresses)))}
+        held = Held(side, index)
+        flat = np.array([index[address] for each in addresses for address in each], np.int64)
+        counts = np.array([len(each) for each in addresses], np.int64)
+        starts = np.cumsum(counts) - counts
+        row, place = ranges(starts[keys.ids], counts[keys.ids])
+        chosen = flat[place]
+        which, to = ranges(held.starts[chosen], held.sizes[chosen])
+        return held, row[which], to
+
+    # -- what comes of it -----------------------------------------------------------------------------------------
+
+    def _joined(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
+        keeps = (self.config.keeps_left, self.config.keeps_right)
+        mine, theirs = keeps if input == 0 else keeps[::-1]
+        adds, kinds = rows.adds(), rows.kind_values()
+        copies = held.copies[to]
+        pair, other = np.repeat(at, copies), np.repeat(to, copies)
+        # Beside rows with NULLs instead of a partner an update is no longer one: they come and go.
+        plain = np.where(adds, INSERT, DELETE).astype(np.uint8)
+        of_pairs = plain if mine else np.where(adds, INSERT, kinds) if theirs else kinds
+        parts = [self._part(_PAIRS, pair, pair, other, of_pairs[pair].astype(np.uint8), input)]
+        if mine:
+            alone = np.flatnonzero(partners == 0)
+            parts.append(self._part(_PAIRS, alone, alone, np.full(len(alone), -1), plain[alone], input))
+        if theirs:
+            first, last = self._turns(adds, at, to, held)
+            parts.append(self._alone(_BEFORE, at[first], to[first], DELETE, held, input))
+            parts.append(self._alone(_AFTER, at[last], to[last], INSERT, held, input))
+        return parts
+
+    def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
+        """SEMI and ANTI."""
+        anti, kinds = self.config.kind == "ANTI", rows.kind_values()
+        if input == 0:
+            chosen = np.flatnonzero((partners == 0) == anti)
+            return [self._part(_PAIRS, chosen, chosen, chosen, kinds[chosen], 0)]
+        first, last = self._turns(rows.adds(), at, to, held)
+        turned = np.flatnonzero(first | last)
+        order, left = at[turned], to[turned]
+        changes = np.where(first[turned], DELETE, INSERT) if anti else kinds[order]
+        copies = held.copies[left]
+        order, left = np.repeat(order, copies), np.repeat(left, copies)
+        return [self._part(_PAIRS, order, order, left, np.repeat(changes, copies).astype(np.uint8), 1)]
+
+    def _turns(self, adds: Any, at: Ids, to: Ids, held: AnyHeld) -> tuple[Any, Any]:
+        """Of each pair whether it gave the held row its first partner, and whether it took the last one away."""
+        changes = np.where(adds[at], 1, -1)
+        before, touched, sums = running(to, changes)
+        before = held.partners[to] + before
+        held.set_partners(touched, np.maximum(held.partners[touched] + sums, 0))
+        return (changes > 0) & (before <= 0), (changes < 0) & (before == 1)
+
+    def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: AnyHeld, input: int) -> _Part:
+        """Held rows with NULLs in place of a partner."""
+        copies = held.copies[other]
+        order, other = np.repeat(order, copies), np.repeat(other, copies)
+        return self._part(phase, order, np.full(len(other), -1), other, np.full(len(other), kind, np.uint8), input)
+
+    def _part(self, phase: int, order: Ids, mine: Ids, other: Ids, kinds: Kinds, input: int) -> _Part:
+        return _Part(order, phase, mine, other, kinds) if input == 0 else _Part(order, phase, other, mine, kinds)
+
+    def _emit(self, parts: list[_Part], left: list[pa.Array], right: list[pa.Array]) -> None:
+        order = np.lexsort(
+            (
+                np.concatenate([np.full(len(part.order), part.phase) for part in parts]),
+                np.concatenate([part.order for part in parts]),
+            )
+        )
+        if not len(order):
+            return
+        left_at = np.concatenate([part.left for part in parts])[order]
+        right_at = np.concatenate([part.right for part in parts])[order]
+        kinds = np.concatenate([part.kinds for part in parts])[order]
+        if self.config.only_left:
+            columns = side_by_side(left, [], left_at, right_at)
+        else:
+            columns = side_by_side(left, right, left_at, right_at)
+        self.emit_columns(columns, len(order), kinds if kinds.any() else None)

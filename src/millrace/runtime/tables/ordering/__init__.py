@@ -1,0 +1,1 @@
+"""Operators that order rows: Top-N, sorting, limits, deduplication."""

@@ -1,0 +1,103 @@
+"""One row of each key: the first or the last, by the time of a column or by arrival."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.rows import Rows
+from millrace.relational.types import DataType
+from millrace.runtime.tables.base import KeyedTableOperator, TableConfig, TableOperator
+from millrace.runtime.tables.columns.keys import Ids, Key, group
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.event_time import millis
+from millrace.runtime.tables.row_per_key import RowPerKeyOperator
+
+ROW, SEEN = "row", "seen"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deduplicate(TableConfig):
+    """The input has insertions only. The first row by arrival never changes; all others may, until a better one comes:
+    a row of the same time is better if the last is wanted."""
+
+    keys: tuple[int, ...]
+    types: tuple[DataType, ...]
+    """of all columns of the input"""
+    last: bool
+    time: int | None = None
+    """the column whose time decides; None: the order of arrival"""
+    number: bool = False
+    """whether the rank, always 1, is a column of the result (BIGINT)"""
+    before: bool = True
+    """whether the consumer needs the old row of an update (-U)"""
+
+    def operator(self) -> TableOperator[Any]:
+        by_arrival = self.time is None and not self.last
+        return FirstRowOperator(self) if by_arrival else DeduplicateOperator(self)
+
+
+class FirstRowOperator(KeyedTableOperator[Deduplicate]):
+    """Lets the first row of each key pass, and keeps nothing but that there was one."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._seen = self.keyed_value(SEEN)
+
+    def receive(self, rows: Rows, input: int) -> None:
+        columns = rows.columns
+        grouped = group([columns[index] for index in self.config.keys], len(rows))
+        get, put = self._seen.get, self._seen.put
+        new = [place for place, key in enumerate(grouped.keys) if get(key) is None]
+        for place in new:
+            put(grouped.keys[place], True)
+        first = rows.take(grouped.first[np.array(new, np.int64)])
+        self.emit_rows(with_number(first) if self.config.number else first)
+
+
+class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._state = self.keyed_value(ROW)
+        self.codec = RowCodec([arrow_type(each) for each in self.config.types])
+        self.before = self.config.before
+
+    def row_of(self, key: Key) -> Row | None:
+        found = self._state.get(key)
+        return None if found is None else found[1]
+
+    def receive(self, rows: Rows, input: int) -> None:
+        config, columns = self.config, rows.columns
+        grouped = group([columns[index] for index in config.keys], len(rows))
+        times = np.arange(len(rows)) if config.time is None else millis(columns[config.time])
+        best = best_rows(grouped.ids, len(grouped.keys), times, config.last)
+        where = pa.array(best)
+        values = self.codec.rows([column.take(where) for column in columns], len(best))
+        get, put = self._state.get, self._state.put
+        for key, time, row in zip(grouped.keys, times[best].tolist(), values):
+            known = get(key)
+            if known is None or config.time is None or (time >= known[0] if config.last else time < known[0]):
+                self.touch(key, None if known is None else known[1])
+                put(key, (time, row))
+
+    def emit_rows(self, rows: Rows) -> None:
+        super().emit_rows(with_number(rows) if self.config.number else rows)
+
+
+def best_rows(ids: Ids, count: int, times: Ids, last: bool) -> Ids:
+    """The first or last row of each group by time; of those with the same time the first or last to arrive."""
+    order = np.argsort(times, kind="stable")
+    best = np.empty(count, np.int64)
+    # What is assigned last stays.
+    chosen = order if last else order[::-1]
+    best[ids[chosen]] = chosen
+    return best
+
+
+def with_number(rows: Rows) -> Rows:
+    """With the rank of the only row of a key."""
+    return rows.with_columns([*rows.columns, pa.array(np.ones(len(rows), np.int64))])

@@ -1,0 +1,223 @@
+"""Top-N: the rows of each partition that rank among the first.
+
+What has to be kept depends on the input. Of insertions alone the rows that rank too low are never needed again. If rows
+can be taken back all have to be kept: by their whole content, or by a key that each change comes with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.rex import SortKey, refs
+from millrace.relational.rows import DELETE, INSERT, Rows, record_batch
+from millrace.relational.types import BigIntType, DataType
+from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
+from millrace.runtime.tables.columns.changes import row_changes
+from millrace.runtime.tables.columns.keys import Key, group_ids, key_tuples
+from millrace.runtime.tables.columns.ranking import ROW_NUMBER, ranked
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.placed_rows import PlacedRows
+
+Ranked = tuple[Row, int]
+"""(row, rank)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopRows(TableConfig):
+    """What Top-N operators share: which rows are wanted."""
+
+    function: str = ROW_NUMBER
+    """ROW_NUMBER, RANK or DENSE_RANK"""
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    types: tuple[DataType, ...]
+    """of all columns of the input"""
+    first: int = 1
+    last: int
+    number: bool = False
+    """whether the rank is a column of the result (BIGINT), the last one"""
+
+    @property
+    def result_types(self) -> list[pa.DataType]:
+        found = [arrow_type(each) for each in self.types]
+        return [*found, arrow_type(BigIntType())] if self.number else found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rank(TopRows):
+    """Of rows that are equal in the order, earlier ones come first. An epoch gives the difference between what the
+    result was and what it is."""
+
+    retracts: bool = False
+    """whether the input has other rows than insertions"""
+    unique: tuple[int, ...] | None = None
+    """columns that no two rows of a partition share, if changes come with them and without old rows"""
+    before: bool = True
+    """whether the consumer needs the old row of an update (-U): only with ``number`` are there updates"""
+
+    def operator(self) -> RankBase:
+        return RankOperator(self) if self.retracts or self.unique is not None else AppendOnlyRankOperator(self)
+
+
+class TopRowsOperator(KeyedTableOperator[TopRows]):
+    """Computes which rows of many partitions rank among the first."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self.codec = RowCodec([arrow_type(each) for each in self.config.types])
+        self.result_codec = RowCodec(self.config.result_types)
+
+    def top(self, groups: Sequence[Sequence[Row]]) -> list[list[Ranked]]:
+        """The rows of each group that rank from 1 to ``last``, in order; rows of a group are in the order of their
+        arrival."""
+        config = self.config
+        rows = [row for group in groups for row in group]
+        owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        evaluator = self.evaluator(self._order_columns(rows), len(rows))
+        order, ranks = ranked(owners, config.order, evaluator, config.function)
+        wanted = ranks <= config.last
+        found: list[list[Ranked]] = [[] for _ in groups]
+        for owner, place, rank in zip(owners[order][wanted].tolist(), order[wanted].tolist(), ranks[wanted].tolist()):
+            found[owner].append((rows[place], rank))
+        return found
+
+    def _order_columns(self, rows: Sequence[Row]) -> list[pa.Array]:
+        """The columns that the order reads, of these rows; None for the others."""
+        needed = {index for key in self.config.order for index in refs(key.expression)}
+        places = sorted(needed)
+        found = RowCodec([self.codec.types[place] for place in places]).columns(
+            [tuple([row[place] for place in places]) for row in rows]
+        )
+        columns: list[pa.Array] = [None] * len(self.codec.types)
+        for place, column in zip(places, found):
+            columns[place] = column
+        return columns
+
+    def promising(self, rows: Rows) -> Rows:
+        """Without the rows that rank too low in this batch alone, which has insertions only."""
+        if len(rows) <= self.config.last:
+            return rows
+        columns = rows.columns
+        evaluator = self.evaluator(columns, len(rows))
+        owners = self.owners(rows)
+        order, ranks = ranked(owners, self.config.order, evaluator, self.config.function)
+        return rows.take(np.sort(order[ranks <= self.config.last]))
+
+    def owners(self, rows: Rows) -> Any:
+        """The partition of each row, as a number."""
+        columns = rows.columns
+        return group_ids([columns[index] for index in self.config.partition], len(rows))[0]
+
+    def by_key(self, rows: Rows) -> dict[Key, list[Row]]:
+        """The rows of each partition in the order of their arrival."""
+        columns = rows.columns
+        keys = key_tuples([columns[index] for index in self.config.partition], len(rows))
+        found: dict[Key, list[Row]] = {}
+        for key, row in zip(keys, self.codec.rows(columns, len(rows))):
+            found.setdefault(key, []).append(row)
+        return found
+
+    def results(self, top: Sequence[Ranked]) -> list[Row]:
+        """The rows of the result."""
+        config = self.config
+        wanted = (each for each in top if each[1] >= config.first)
+        return [(*row, rank) for row, rank in wanted] if config.number else [row for row, _ in wanted]
+
+
+class RankBase(TopRowsOperator):
+    """Emits the difference between what the results of an epoch's keys were and are."""
+
+    config: Rank
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._touched: dict[Key, list[Row]] = {}
+        """what the results of these keys were before the epoch"""
+
+    def now(self, keys: Sequence[Key]) -> list[list[Ranked]]:
+        """The first rows of these partitions."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        if not self._touched:
+            return
+        touched, self._touched = self._touched, {}
+        keys = list(touched)
+        new = [self.results(top) for top in self.now(keys)]
+        if self.config.number and self.config.function == ROW_NUMBER:
+            self._emit_by_place(list(touched.values()), new)
+        else:
+            self._emit_difference(list(touched.values()), new)
+
+    def _emit_by_place(self, old: Sequence[list[Row]], new: Sequence[list[Row]]) -> None:
+        """Each place of a ranking has one row, which may be another one now."""
+        before: list[Row | None] = []
+        after: list[Row | None] = []
+        for was, now in zip(old, new):
+            length = max(len(was), len(now))
+            before += [*was, *[None] * (length - len(was))]
+            after += [*now, *[None] * (length - len(now))]
+        self.emit_rows(row_changes(self.result_codec, before, after, self.config.before))
+
+    def _emit_difference(self, old: Sequence[list[Row]], new: Sequence[list[Row]]) -> None:
+        gone: list[Row] = []
+        come: list[Row] = []
+        for was, now in zip(old, new):
+            gone += (Counter(was) - Counter(now)).elements()
+            come += (Counter(now) - Counter(was)).elements()
+        kinds = np.repeat(np.array([DELETE, INSERT], np.uint8), [len(gone), len(come)])
+        columns = self.result_codec.columns([*gone, *come])
+        self.emit_rows(Rows(record_batch(columns, len(kinds)), kinds if gone else None))
+
+
+class AppendOnlyRankOperator(RankBase):
+    """State: the rows of each partition that rank among the first, in order."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._state = self.keyed_value("top")
+
+    def receive(self, rows: Rows, input: int) -> None:
+        new = self.by_key(self.promising(rows))
+        known = [self._state.get(key) or () for key in new]
+        # What is known is in the order of arrival as far as that matters: among rows that are equal in the order.
+        tops = self.top([[*(row for row, _ in old), *rows] for old, rows in zip(known, new.values())])
+        for key, old, top in zip(new, known, tops):
+            if tuple(top) != old:
+                if key not in self._touched:
+                    self._touched[key] = self.results(old)
+                self._state.put(key, tuple(top))
+
+    def now(self, keys: Sequence[Key]) -> list[list[Ranked]]:
+        return [self._state.get(key) or [] for key in keys]
+
+
+class RankOperator(RankBase):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._rows = PlacedRows(self, self.codec, self.config.unique)
+
+    def receive(self, rows: Rows, input: int) -> None:
+        keys = key_tuples([rows.batch.column(index) for index in self.config.partition], len(rows))
+        self._touch(keys)
+        self._rows.update(keys, rows)
+
+    def _touch(self, keys: Sequence[Key]) -> None:
+        fresh = [key for key in dict.fromkeys(keys) if key not in self._touched]
+        for key, top in zip(fresh, self.now(fresh)):
+            self._touched[key] = self.results(top)
+
+    def now(self, keys: Sequence[Key]) -> list[list[Ranked]]:
+        return self.top([self._rows.in_order(key) for key in keys])
+
+    def flush(self) -> None:
+        for key in self._touched:
+            self._rows.forget_empty(key)
+        super().flush()

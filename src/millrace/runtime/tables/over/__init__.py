@@ -1,0 +1,1 @@
+"""OVER windows: which rows each call sees, and what it makes of them."""

@@ -1,0 +1,139 @@
+"""Complete partitions of an OVER window, and the frames of all their rows: also those that reach ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.functions.evaluate import Evaluator
+from millrace.relational.rex import Frame, SortKey
+from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.ranking import sort_rows
+from millrace.runtime.tables.over.over_frames import Bounds, Line
+
+_DAY = 86_400_000
+_SAFE = 2**62
+"""whole numbers up to this size can be added in 64 bits"""
+
+
+@dataclass(frozen=True)
+class WholeLine(Line):
+    """All rows of each partition, in the order of any columns; every one is new. ``times`` are numbers of peers."""
+
+    values: Any = None
+    """what RANGE measures in, ascending in a partition; NULL and NaN are masked. None if there is no such column"""
+    unit: int = 1
+    """how many ms, or how much of a number, is 1 of ``values``; negative if it is smaller than that: -1000 for us"""
+
+    @cached_property
+    def sizes(self) -> Ids:
+        """How many rows the partition of each row has."""
+        found: Ids = self.lasts - self.firsts + 1
+        return found
+
+    def bounds(self, frame: Frame) -> Bounds:
+        firsts, lasts = self.firsts, self.lasts
+        low, high = firsts, lasts
+        if frame.rows:
+            if frame.preceding is not None:
+                low = np.clip(self.new - frame.preceding, firsts, lasts + 1)
+            if frame.following is not None:
+                high = np.clip(self.new + frame.following, firsts - 1, lasts)
+            return low, high
+        if frame.preceding is not None:
+            low = self._reached(-frame.preceding, "left") if frame.preceding else self.first_peers
+        if frame.following is not None:
+            high = self._reached(frame.following, "right") - 1 if frame.following else self.last_peers
+        return low, high
+
+    def _reached(self, distance: int, side: Any) -> Ids:
+        """The position before which the values are smaller (``right``: not larger) than the row's and ``distance``."""
+        if self.values is None:
+            raise NotImplementedError("a RANGE with a distance is in the order of one column, a number or a time")
+        distance = distance * -self.unit if self.unit < 0 else distance // self.unit
+        # What has no place among the numbers sees its peers.
+        found = self.first_peers.copy() if side == "left" else self.last_peers + 1
+        known = ~np.ma.getmaskarray(self.values)
+        values = np.ma.getdata(self.values)
+        for first in np.unique(self.firsts).tolist():
+            places = first + np.flatnonzero(known[first : self.lasts[first] + 1])
+            if len(places):
+                stretch = values[places]
+                found[places] = places[0] + np.searchsorted(stretch, stretch + distance, side)
+        return found
+
+
+def whole_line(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator) -> tuple[Ids, WholeLine]:
+    """(where each row of the line was before, the line). Rows that are equal in the order stay as they are.
+
+    :param owners: the partition of each row.
+    """
+    columns = [evaluator.column(key.expression) for key in order]
+    rows = sort_rows(owners, columns, order)
+    count = len(rows)
+    peers = group_ids([pa.array(owners), *columns], count)[0][rows]
+    differs = np.ones(count, np.int64)
+    differs[1:] = peers[1:] != peers[:-1]
+    values, unit = (None, 1) if len(columns) != 1 else _measured(columns[0].take(pa.array(rows)), order[0].descending)
+    return rows, WholeLine(owners[rows], np.cumsum(differs), np.arange(count), True, values, unit)
+
+
+def _measured(column: pa.Array, descending: bool) -> tuple[Any, int]:
+    """The values of a column of numbers or times as numbers that ascend, and the unit of these."""
+    kind, unit = column.type, 1
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_timestamp(kind):
+        column, unit = column.view(pa.int64()), -1000
+    elif pa.types.is_date32(kind):
+        column, unit = column.view(pa.int32()).cast(pa.int64()), _DAY
+    elif pa.types.is_integer(kind):
+        column = column.cast(pa.int64())
+    elif not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return None, 1
+    if pa.types.is_decimal(kind):
+        values = np.array([each or 0 for each in column.to_pylist()], object)
+    else:
+        values = column.fill_null(0).to_numpy()
+    if pa.types.is_floating(kind):
+        missing = missing | np.isnan(values)
+    elif len(values) and np.abs(values).max() >= _SAFE:
+        values = values.astype(object)
+    return np.ma.array(-values if descending else values, mask=missing), unit
+
+
+def touched(line: WholeLine, fresh: Any, gone: Any, back: int, ahead: int) -> tuple[Ids, Ids]:
+    """The rows that changes reach.
+
+    :param fresh: whether a row of the line is new; ``gone``: whether it is there no more (numpy Booleans).
+    :param back: how many rows before it a result depends on; ``ahead``: how many after it.
+    :return: (positions of the rows that are needed, positions of those whose results may be other ones)
+    """
+    there = np.flatnonzero(~gone)
+    number = np.cumsum(~gone) - 1
+    partitions = line.partitions[there]
+    firsts = np.searchsorted(partitions, line.partitions, "left")
+    lasts = np.searchsorted(partitions, line.partitions, "right") - 1
+    # What is gone stood before the row that follows it.
+    begins = np.where(gone, number + 1, number)
+    changed = fresh | gone
+    lows = np.maximum(begins - ahead, firsts)[changed]
+    highs = np.minimum(number + back, lasts)[changed]
+    affected = _covered(lows, highs, len(there))
+    near = np.flatnonzero(affected)
+    own_first, own_last = firsts[there[near]], lasts[there[near]]
+    needed = _covered(np.maximum(near - back, own_first), np.minimum(near + ahead, own_last), len(there))
+    return there[needed], there[affected]
+
+
+def _covered(lows: Ids, highs: Ids, count: int) -> Any:
+    """Which of ``count`` positions lie in one of these stretches, as numpy Booleans."""
+    some = lows <= highs
+    steps = np.zeros(count + 1, np.int64)
+    np.add.at(steps, lows[some], 1)
+    np.add.at(steps, highs[some] + 1, -1)
+    return np.cumsum(steps[:-1]) > 0

@@ -1,0 +1,1 @@
+"""Windowing table functions, and aggregates, joins and ranks in windows."""

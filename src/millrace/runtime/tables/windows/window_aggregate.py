@@ -1,0 +1,213 @@
+"""Aggregates over TUMBLE, HOP and CUMULATE: the same windows for all keys, which fire together.
+
+Where accumulators can be merged, overlapping windows of event time share slices: a row is added once, and a window that
+fires merges the slices that it is made of. Otherwise a row is added to every window that it is in.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.rows import Rows
+from millrace.runtime.state.address import Scoped
+from millrace.runtime.state.saved import KeyedPieces
+from millrace.runtime.state.window_tables import WindowTable
+from millrace.runtime.tables.aggregates.accumulators import Accumulator
+from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
+from millrace.runtime.tables.aggregates.batch import Batch, signs_of
+from millrace.runtime.tables.columns.keys import Ids, Key, group, value_column
+from millrace.runtime.tables.columns.window_times import Windows, clock_times, has_passed, passed
+from millrace.runtime.tables.windows.firing import FiringOperator
+from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
+from millrace.runtime.tables.windows.window_table import without_null_times
+
+WINDOWS = "window accumulators"
+
+
+class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
+    """State: end of a window or slice (on the wall, ms) -> key -> accumulator. Of windows that are attached to the rows
+    their two columns are the end of the key, as they are of what the rows are partitioned by."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config = self.config
+        self.aggregate(config.calls, config.retracts, ttl=0)
+        self._table: WindowTable = self.backend.table_of(WINDOWS, WindowTable.kind)
+        self._windows = Windows(config.window)
+        overlap = (config.window.slide or config.window.size) < config.window.size
+        self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
+        self._width = len(config.keys) + (1 if config.attached is None else 2)
+        """of partial accumulators: the column of the first slot, which counts rows"""
+        self._agenda: list[int] = []
+        """a heap of the ends of windows that will fire"""
+        self._planned: set[int] = set()
+
+    def open(self) -> None:
+        super().open()
+        self._plan()
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
+        self._plan()
+
+    def _plan(self) -> None:
+        """The state has come from an earlier copy, or from other subtasks."""
+        self._agenda, self._planned = [], set()
+        self._schedule(self._table.rows)
+
+    def _schedule(self, buckets: Iterable[int]) -> None:
+        for bucket in buckets:
+            for end in self._windows.windows_of(bucket) if self._sliced else (bucket,):
+                if end not in self._planned and not (self._sliced and self._is_over(end)):
+                    self._planned.add(end)
+                    heapq.heappush(self._agenda, end)
+
+    def _is_over(self, end: int) -> bool:
+        return has_passed(end, self._clock, self.watermark)
+
+    # -- rows come in ---------------------------------------------------------------------------------------------
+
+    def receive(self, rows: Rows, input: int) -> None:
+        if not self._event_time:
+            self.fire_until(self.context.clock())
+        rows, buckets = self._assigned(rows)
+        if not len(rows):
+            return
+        columns = rows.columns
+        keys = [columns[index] for index in (*self.config.keys, *(self.config.attached or ()))]
+        grouped = group([pa.array(buckets), *keys], len(rows))
+        ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
+        contents, zero = self._table.rows, self.accumulators.zero
+        old = [contents[at.namespace].get(at.key, zero) if at.namespace in contents else zero for at in ats]
+        if self.config.partial:
+            new = self.accumulators.merge_partials(grouped.ids, columns[self._width :], old)
+        else:
+            batch = Batch(self.evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
+            new = self.accumulators.update(batch, old, ats)
+        for at, accumulator in zip(ats, new):
+            row, touched = self._table.begin(at.namespace)
+            row[at.key] = accumulator
+            touched[at.key] = 0
+        self._schedule({at.namespace for at in ats})
+
+    def _assigned(self, rows: Rows) -> tuple[Rows, Ids]:
+        """The rows that are not late, and the window or slice that each is added to."""
+        config, clock = self.config, self._clock
+        if config.attached is not None:
+            ends = clock_times(rows.batch.column(config.attached[1]))
+            return self._in_time(rows, ends, ends)
+        if config.partial:
+            ends = rows.batch.column(len(config.keys)).to_numpy()
+            return self._in_time(rows, ends, self._last_ends(ends) if self._sliced else ends)
+        if config.time is None:
+            times = np.full(len(rows), clock.time(self.context.clock()), np.int64)
+        else:
+            rows = without_null_times(rows, config.time, self._without_time)
+            times = clock.times(rows.batch.column(config.time))
+        if self._sliced:
+            slices = self._windows.slice_ends(times)
+            return self._in_time(rows, slices, self._last_ends(slices))
+        which, _, ends = self._windows.expand(times)
+        if not self._event_time:
+            return rows.take(which), ends
+        wanted = ~passed(ends, clock, self.watermark)
+        self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
+        return rows.take(which[wanted]), ends[wanted]
+
+    def _in_time(self, rows: Rows, buckets: Ids, needed_until: Ids) -> tuple[Rows, Ids]:
+        """Without the rows of windows that are over."""
+        if not self._event_time:
+            return rows, buckets
+        late = passed(needed_until, self._clock, self.watermark)
+        if not late.any():
+            return rows, buckets
+        self._late.inc(self._how_many(rows.where(late)))
+        return rows.where(~late), buckets[~late]
+
+    def _last_ends(self, slices: Ids) -> Ids:
+        """The end of the last window that each of these slices is part of."""
+        distinct, where = np.unique(slices, return_inverse=True)
+        last = np.array([self._windows.windows_of(each)[-1] for each in distinct.tolist()], np.int64)
+        return last[where] if len(last) else slices
+
+    def _how_many(self, rows: Rows) -> int:
+        return int(pc.sum(rows.batch.column(self._width)).as_py()) if self.config.partial else len(rows)
+
+    # -- windows fire ---------------------------------------------------------------------------------------------
+
+    def next_end(self) -> int | None:
+        return self._clock.instant(self._agenda[0]) - 1 if self._agenda else None
+
+    def forget_open_windows(self) -> None:
+        for end in list(self._table.rows):
+            self._drop(end)
+        self._agenda, self._planned = [], set()
+
+    def fire_until(self, time: int) -> None:
+        keys: list[Key] = []
+        accumulators: list[Accumulator] = []
+        ends: list[int] = []
+        while self._agenda and has_passed(self._agenda[0], self._clock, time):
+            end = heapq.heappop(self._agenda)
+            self._planned.discard(end)
+            for key, accumulator in self._contents(end):
+                if accumulator[0] > 0:
+                    keys.append(key)
+                    accumulators.append(accumulator)
+                    ends.append(end)
+            if not self.accumulators.mergeable and keys:
+                # Values are kept in state that is about to be dropped.
+                self._emit(keys, accumulators, ends)
+                keys, accumulators, ends = [], [], []
+            self._drop_after(end)
+        if keys:
+            self._emit(keys, accumulators, ends)
+
+    def _contents(self, end: int) -> Iterable[tuple[Key, Accumulator]]:
+        rows = self._table.rows
+        if not self._sliced:
+            return list(rows.get(end, {}).items())
+        parts: dict[Key, list[Accumulator]] = {}
+        for each in self._windows.slices_of(end):
+            for key, accumulator in rows.get(each, {}).items():
+                parts.setdefault(key, []).append(accumulator)
+        return [(key, self.accumulators.merge(found)) for key, found in parts.items()]
+
+    def _drop_after(self, end: int) -> None:
+        """Drop what no later window needs."""
+        if not self._sliced:
+            self._drop(end)
+            return
+        for each in self._windows.slices_of(end):
+            if self._windows.windows_of(each)[-1] <= end:
+                self._drop(each)
+
+    def _drop(self, bucket: int) -> None:
+        if not self.accumulators.mergeable:
+            for key in self._table.rows.get(bucket, ()):
+                self.accumulators.clear(Scoped(key, bucket))
+        self._table.drop(bucket)
+
+    def _emit(self, keys: list[Key], accumulators: list[Accumulator], ends: list[int]) -> None:
+        values = self.accumulators.results(accumulators, [Scoped(key, end) for key, end in zip(keys, ends)])
+        columns = window_rows(
+            self.config,
+            [key[: len(self.config.keys)] for key in keys],
+            values,
+            self._starts(keys, ends),
+            np.array(ends, np.int64),
+            self.context.clock(),
+        )
+        self.emit_columns(columns, len(keys))
+
+    def _starts(self, keys: list[Key], ends: list[int]) -> Ids:
+        if self.config.attached is not None:
+            return clock_times(value_column([key[-2] for key in keys], pa.timestamp("us")))
+        starts = {end: self._windows.start_of(end) for end in set(ends)}
+        return np.array([starts[end] for end in ends], np.int64)

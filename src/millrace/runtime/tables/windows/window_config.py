@@ -1,0 +1,86 @@
+"""What operators on windows are told, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import WindowSpec
+from millrace.relational.rex import AggCall
+from millrace.relational.types import DataType
+from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.tables.columns.keys import Ids, Key, key_columns
+from millrace.runtime.tables.columns.window_times import WallClock
+
+START, END, ROWTIME, PROCTIME = "START", "END", "ROWTIME", "PROCTIME"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedWindows(TableConfig):
+    """Windows of a time attribute."""
+
+    window: WindowSpec
+    time: int | None
+    """the column of event time; None: processing time"""
+    zoned: bool
+    """whether the time attribute is a TIMESTAMP_LTZ, as processing time always is"""
+
+    @property
+    def clock(self) -> WallClock:
+        return WallClock(self.environment.zone if self.zoned else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowAggregate(TimedWindows):
+    """Aggregates per window and key: the keys, the value of each call, then ``properties``.
+
+    A window gives its rows when it is over, and never changes them. Rows for windows that are over are dropped and
+    counted (``numLateRecordsDropped``).
+    """
+
+    keys: tuple[int, ...]
+    """columns of the input"""
+    key_types: tuple[DataType, ...]
+    calls: tuple[AggCall, ...]
+    properties: tuple[str, ...] = ()
+    """some of START, END, ROWTIME, PROCTIME"""
+    retracts: bool = False
+    """whether the input has other rows than insertions"""
+    attached: tuple[int, int] | None = None
+    """the columns of window_start and window_end, if the rows are in one window each already: rows come partitioned by
+    the keys and these two"""
+    partial: bool = False
+    """the input is what ``LocalWindowAggregate`` gives"""
+
+    def operator(self) -> Any:
+        from millrace.runtime.tables.windows.count_windows import ROWS, CountWindowOperator
+        from millrace.runtime.tables.windows.session_aggregate import SessionAggregateOperator
+        from millrace.runtime.tables.windows.window_aggregate import WindowAggregateOperator
+
+        if self.window.kind == ROWS:
+            return CountWindowOperator(self)
+        own_sessions = self.window.kind == "SESSION" and self.attached is None
+        return SessionAggregateOperator(self) if own_sessions else WindowAggregateOperator(self)
+
+    @property
+    def arrow_key_types(self) -> list[pa.DataType]:
+        return [arrow_type(each) for each in self.key_types]
+
+
+def window_rows(
+    config: WindowAggregate, keys: Sequence[Key], values: Sequence[pa.Array], starts: Ids, ends: Ids, now: int
+) -> list[pa.Array]:
+    """The columns of the result, of which each row is a window of a key; ``now`` is the processing time (ms)."""
+    clock = config.clock
+    made = {
+        START: lambda: clock.column(starts, False),
+        END: lambda: clock.column(ends, False),
+        ROWTIME: lambda: clock.column(ends - 1, True),
+        PROCTIME: lambda: pa.array(np.full(len(keys), now * 1000)).view(pa.timestamp("us", "UTC")),
+    }
+    return [*key_columns(keys, config.arrow_key_types), *values, *(made[each]() for each in config.properties)]

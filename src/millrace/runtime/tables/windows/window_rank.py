@@ -1,0 +1,154 @@
+"""Top-N and deduplication within windows: the rows of a window leave when it is over, and never change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.rows import Rows
+from millrace.relational.types import BigIntType, DataType
+from millrace.runtime.state.window_tables import WindowTable
+from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
+from millrace.runtime.tables.columns.keys import group
+from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.columns.window_times import WallClock, clock_times, has_passed, passed
+from millrace.runtime.tables.ordering.rank import TopRows, TopRowsOperator
+
+C = TypeVar("C", bound=TableConfig)
+KEPT = "window rows"
+_NUMBER = arrow_type(BigIntType())
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowRank(TopRows):
+    """Top-N of each window. The columns of the window may be in ``partition``, too; the input has insertions only."""
+
+    window_end: int
+    """the column of window_end"""
+    zoned: bool
+    """whether the time attribute of the windows is a TIMESTAMP_LTZ"""
+
+    def operator(self) -> WindowRankOperator:
+        return WindowRankOperator(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowDeduplicate(TableConfig):
+    """The first or last row of each key and window by the time of a column: of the same time the first or last to
+    arrive. The input has insertions only."""
+
+    keys: tuple[int, ...]
+    types: tuple[DataType, ...]
+    """of all columns of the input"""
+    last: bool
+    time: int
+    window_end: int
+    """the column of window_end"""
+    zoned: bool
+    """whether the time attribute of the windows is a TIMESTAMP_LTZ"""
+    number: bool = False
+    """whether the rank, always 1, is a column of the result (BIGINT)"""
+
+    def operator(self) -> WindowDeduplicateOperator:
+        return WindowDeduplicateOperator(self)
+
+
+class WindowRowsOperator(KeyedTableOperator[C]):
+    """State: end of a window (on the wall, ms) -> key -> what is kept of its rows."""
+
+    keys: tuple[int, ...]
+    """columns of the input; this, the column of window_end and the codecs are set in ``setup``"""
+    window_end: int
+    codec: RowCodec
+    result_codec: RowCodec
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        config: Any = self.config
+        self.window_end = config.window_end
+        self._clock = WallClock(config.environment.zone if config.zoned else None)
+        self._table: WindowTable = self.backend.table_of(KEPT, WindowTable.kind)
+        self._late = context.runtime.get_metrics_group().counter("numLateRecordsDropped")
+
+    def combine(self, known: Sequence[Any], new: Sequence[list[Row]]) -> Sequence[Any]:
+        """What is kept of these groups of rows, given what was: None for nothing."""
+        raise NotImplementedError
+
+    def result(self, kept: Any) -> list[Row]:
+        """The rows that a window gives for a key."""
+        raise NotImplementedError
+
+    def receive(self, rows: Rows, input: int) -> None:
+        ends = clock_times(rows.batch.column(self.window_end))
+        late = passed(ends, self._clock, self.watermark)
+        if late.any():
+            self._late.inc(int(late.sum()))
+            rows = rows.where(~late)
+        columns = rows.columns
+        by = (self.window_end, *self.keys)
+        grouped = group([columns[index] for index in by], len(rows))
+        new: list[list[Row]] = [[] for _ in grouped.keys]
+        for id, row in zip(grouped.ids.tolist(), self.codec.rows(columns, len(rows))):
+            new[id].append(row)
+        buckets = clock_times(rows.batch.column(self.window_end).take(grouped.first)).tolist()
+        keys = [key[1:] for key in grouped.keys]
+        contents = self._table.rows
+        known = [contents.get(bucket, {}).get(key) for bucket, key in zip(buckets, keys)]
+        for bucket, key, kept in zip(buckets, keys, self.combine(known, new)):
+            window, touched = self._table.begin(bucket)
+            window[key] = kept
+            touched[key] = 0
+
+    def advance(self, watermark: int) -> None:
+        due = sorted(end for end in self._table.rows if has_passed(end, self._clock, watermark))
+        found: list[Row] = []
+        for end in due:
+            for kept in self._table.rows[end].values():
+                found += self.result(kept)
+            self._table.drop(end)
+        if found:
+            self.emit_columns(self.result_codec.columns(found), len(found))
+
+
+class WindowRankOperator(WindowRowsOperator[WindowRank], TopRowsOperator):
+    """Kept are the rows that rank among the first, in order."""
+
+    config: WindowRank
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self.keys = self.config.partition
+
+    def combine(self, known: Sequence[Any], new: Sequence[list[Row]]) -> Sequence[Any]:
+        tops = self.top([[*(row for row, _ in old or ()), *rows] for old, rows in zip(known, new)])
+        return list(map(tuple, tops))
+
+    def result(self, kept: Any) -> list[Row]:
+        return self.results(kept)
+
+
+class WindowDeduplicateOperator(WindowRowsOperator[WindowDeduplicate]):
+    """Kept is the best row so far."""
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self.keys = self.config.keys
+        types = [arrow_type(each) for each in self.config.types]
+        self.codec = RowCodec(types)
+        self.result_codec = RowCodec([*types, _NUMBER] if self.config.number else types)
+
+    def combine(self, known: Sequence[Any], new: Sequence[list[Row]]) -> Sequence[Any]:
+        time, last = self.config.time, self.config.last
+        found = []
+        for old, rows in zip(known, new):
+            best = old
+            for row in rows:
+                if best is None or (row[time] >= best[time] if last else row[time] < best[time]):
+                    best = row
+            found.append(best)
+        return found
+
+    def result(self, kept: Any) -> list[Row]:
+        return [(*kept, 1)] if self.config.number else [kept]

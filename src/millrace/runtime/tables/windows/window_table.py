@@ -1,0 +1,60 @@
+"""The windowing table functions TUMBLE, HOP and CUMULATE: each row once for every window that it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.relational.rows import Rows
+from millrace.runtime.tables.base import TableOperator
+from millrace.runtime.tables.columns.window_times import WallClock, Windows
+from millrace.runtime.tables.windows.window_config import TimedWindows
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowTable(TimedWindows):
+    """The columns of the input, then window_start, window_end and window_time. Rows keep their kinds. A row whose time
+    is NULL is in no window: it is dropped and counted (``numNullRowTimeRecordsDropped``)."""
+
+    def operator(self) -> WindowTableOperator:
+        return WindowTableOperator(self)
+
+
+class WindowTableOperator(TableOperator[WindowTable]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._clock = self.config.clock
+        self._windows = Windows(self.config.window)
+        self._dropped = context.runtime.get_metrics_group().counter("numNullRowTimeRecordsDropped")
+
+    def receive(self, rows: Rows, input: int) -> None:
+        time = self.config.time
+        if time is None:
+            times = np.full(len(rows), self._clock.time(self.context.clock()), np.int64)
+        else:
+            rows = without_null_times(rows, time, self._dropped)
+            times = self._clock.times(rows.batch.column(time))
+        which, starts, ends = self._windows.expand(times)
+        self.emit_rows(with_windows(rows if len(which) == len(rows) else rows.take(which), starts, ends, self._clock))
+
+
+def without_null_times(rows: Rows, time: int, dropped: Any) -> Rows:
+    """The rows that have a time; ``dropped`` counts the others."""
+    column = rows.batch.column(time)
+    if column.null_count:
+        dropped.inc(column.null_count)
+        rows = rows.where(column.is_valid())
+    return rows
+
+
+def with_windows(rows: Rows, starts: Any, ends: Any, clock: WallClock) -> Rows:
+    """With the columns of the window of each row."""
+    return rows.with_columns([*rows.columns, *window_columns(starts, ends, clock)])
+
+
+def window_columns(starts: Any, ends: Any, clock: WallClock) -> list[pa.Array]:
+    """window_start, window_end and window_time: the last ms of the window, of the type of the time attribute."""
+    return [clock.column(starts, False), clock.column(ends, False), clock.column(ends - 1, True)]

@@ -1,0 +1,306 @@
+"""One task: the operators of one partition of a stage, wired together, for one epoch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from millrace.common.functions import Function
+from millrace.runtime.bases.base import OperatorContext, ReadingOperator
+from millrace.runtime.bases.by_key import ByKey
+from millrace.runtime.context.context import OperatorRuntimeContext
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
+from millrace.runtime.exchange.codec import decode
+from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet
+from millrace.runtime.exchange.partitioners import Hash
+from millrace.runtime.jobs.job import EdgeInfo, JobGraph, OperatorInfo
+from millrace.runtime.operators.collect import CollectOperator
+from millrace.runtime.operators.making import make_operator
+from millrace.runtime.operators.sink import SinkOperator
+from millrace.runtime.operators.source import SourceOperator
+from millrace.runtime.pickling import dumps
+from millrace.runtime.protocol.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery, TaskOrder
+from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.storage import Wanted
+from millrace.runtime.tasks.between import Between
+from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
+from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
+from millrace.runtime.tasks.wiring import Fork, Gate
+
+
+class StageTask:
+    """All operators of one partition of one stage."""
+
+    def __init__(self, job: JobGraph, stage: int, partition: int, clock: Callable[[], int], attempt: int = 0) -> None:
+        self.job = job
+        self.stage = stage
+        self.partition = partition
+        self._clock = clock
+        self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
+        """where the keyed state is"""
+        self._out: list[Packet] = []
+        self._new = True
+        """whether nothing has ever arrived here"""
+        self._members: dict[int, Member] = {}
+        self._selectors: dict[int, Function] = {}
+        """key selectors and partitioners that were opened, by their identity: several edges may share one"""
+        for info, subtask in job.hosted(stage, partition):
+            self._members[info.id] = self._member(info, subtask, attempt)
+        for edge in job.edges:
+            if edge.source in self._members:
+                self._connect(edge)
+        self.between = Between(() if self.working.rests else self._members.values())
+
+    def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> Member:
+        job = self.job
+        runtime = OperatorRuntimeContext(
+            info.chain,
+            subtask,
+            info.parallelism,
+            info.max_parallelism,
+            attempt,
+            dict(job.parameters),
+            job.info,
+            job.cached_files,
+            self._clock,
+        )
+        runtime.new_keyed_state = partial(self.working.backend, info.uid)
+        context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
+        operator = make_operator(info.spec, info.final)
+        fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin))
+        try:
+            operator.setup(context, fork)
+        except Exception as error:
+            raise context.error(error, during=" to start") from error
+        channels = {
+            (edge.index, sender): edge.input
+            for edge in job.edges
+            if edge.target == info.id
+            for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
+        }
+        return Member(info, subtask, operator, fork, Gate(operator, channels))
+
+    def _connect(self, edge: EdgeInfo) -> None:
+        sender, target = self._members[edge.source], self.job.by_id[edge.target]
+        if edge.local:
+            gate = self._members[edge.target].gate
+            sender.fork.add_local(edge.tag, gate, edge.input, (edge.index, sender.subtask))
+            return
+        writer = ChannelWriter(
+            edge.index,
+            edge.partitioner,
+            sender.subtask,
+            sender.info.parallelism,
+            target.parallelism,
+            target.offset,
+            self._out.append,
+        )
+        sender.fork.add_remote(edge.tag, writer)
+
+    def restore(self, delta: TaskDelta) -> None:
+        """Do the changes of one epoch; deltas come in the order of their epochs."""
+        self._new = False
+        for member in self._members.values():
+            if member.info.uid not in delta:
+                continue
+            keyed, shared, small, gate, measures = delta[member.info.uid]
+            if keyed is not None:
+                member.operator.keyed_state().apply(keyed)
+            if shared is not None:
+                member.operator.operator_state().apply(shared)
+            if small is not None:
+                member.operator.restore(small)
+            if gate is not None:
+                member.gate.restore(gate)
+            if measures is not None:
+                member.measures.apply(measures)
+
+    def take_over(self, load: Callable[[OperatorInfo, int, Wanted], EarlierState | None]) -> None:
+        """Begin with the state that other tasks have left, of this or another program, and open.
+
+        :raises OperatorError: the state does not fit.
+        """
+        self._new = False
+        pieces: list[tuple[Member, KeyedPieces]] = []
+        for member in self._members.values():
+            with member.taking_over():
+                earlier = load(member.info, member.subtask, member.info_of)
+                if earlier is not None:
+                    # What had ended in the earlier job begins again: its sources may have more to read now.
+                    watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
+                    member.gate.begin_at(watermark)
+                    member.operator.take_over(replace(earlier, watermark=watermark))
+                    pieces.append((member, earlier.keyed))
+        self.open()
+        for member, keyed in pieces:
+            with member.taking_over():
+                member.operator.take_over_keyed(keyed)
+
+    def open(self) -> None:
+        for member in self._members.values():
+            member.operator.open()
+        for edge in self.job.edges:
+            if edge.source in self._members:
+                self._open_selectors(edge)
+
+    def _open_selectors(self, edge: EdgeInfo) -> None:
+        context = self._members[edge.source].operator.context
+        for selector in edge.partitioner.functions():
+            if id(selector) in self._selectors:
+                continue
+            try:
+                selector.open(context.runtime.without_state())
+            except Exception as error:
+                raise context.error(error, during=f" in open() of its {type(selector).__name__}") from error
+            self._selectors[id(selector)] = selector
+
+    def run(
+        self, order: EpochOrder, own: TaskOrder, packets: Iterable[Packet], results: ResultFiles | None = None
+    ) -> Iterator[Packet]:
+        """One epoch: everything that arrives is handled, everything that follows from it is handed on.
+
+        :param results: where much goes that somebody collects.
+        """
+        members = list(self._members.values())
+        for member in members:
+            member.gate.records = member.fork.records = 0
+            member.operator.context.runtime.aggregates.begin_epoch(order.aggregates.get(member.info.uid, {}))
+            if isinstance(member.operator, SinkOperator):
+                member.operator.begin_epoch(order.epoch)
+            elif isinstance(member.operator, CollectOperator):
+                member.operator.begin_epoch(results)
+        self.between.settle()
+        self._advance_time()
+        yield from self._drain()
+        # What a loop fed back comes before anything new.
+        for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
+            if isinstance(member.operator, ReadingOperator):
+                share = own.sources.get(member.info.id) or SourceOrder()
+                reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
+                for _ in reading:
+                    yield from self._drain()
+        keyed = self._keyed_inputs() if self._new and not order.keep_state else {}
+        self._new = False
+        yield from self._receive(packets, keyed)
+        for inputs in keyed.values():
+            for _ in inputs.run():
+                yield from self._drain()
+        self._advance_time()
+        for member in members:
+            member.operator.after_input(self._clock())
+        for member in members:
+            member.operator.end_epoch()
+        for member in members:
+            member.fork.end_epoch()
+        yield from self._drain()
+
+    def _keyed_inputs(self) -> dict[int, KeyedInput]:
+        """id of an operator that takes one key after the other -> its keyed inputs, all of which come in this epoch."""
+        gates = {id: member.gate for id, member in self._members.items() if isinstance(member.operator, ByKey)}
+        return {id: keyed_input(gate, HOLD_BYTES // len(gates)) for id, gate in gates.items()}
+
+    def _receive(self, packets: Iterable[Packet], keyed: dict[int, KeyedInput]) -> Iterator[Packet]:
+        job, members = self.job, self._members
+        for packet in packets:
+            if packet.edge == ACK or job.edge_stages[packet.edge] != self.stage:
+                yield packet  # on its way to a later stage
+                continue
+            edge = job.edges[packet.edge]
+            channel = (packet.edge, packet.channel)
+            if edge.target in keyed and isinstance(edge.partitioner, Hash):
+                keyed[edge.target].add(packet.payload, edge.input, channel)
+                continue
+            gate = members[edge.target].gate
+            for item in decode(packet.payload):
+                if item.__class__ is Chunk:
+                    gate.chunk(item, edge.input)
+                else:
+                    gate.mark(channel, item)  # type: ignore[arg-type]
+            yield from self._drain()
+
+    def _advance_time(self) -> None:
+        now = self._clock()
+        for member in self._members.values():
+            member.operator.advance_processing_time(now)
+
+    def _drain(self) -> Iterator[Packet]:
+        if self._out:
+            yield from self._out
+            self._out.clear()
+
+    def before_snapshot(self, epoch: int) -> None:
+        """``delta`` will follow."""
+        for member in self._members.values():
+            member.operator.before_snapshot(epoch)
+
+    def take_stock(self) -> None:
+        """The epoch is over, for the functions' snapshots too: find what it changed in metrics and accumulators."""
+        for member in self._members.values():
+            try:
+                member.measures.end_epoch()
+                member.operator.context.runtime.aggregates.end_epoch()
+            except Exception as error:
+                raise member.operator.context.error(error) from error
+
+    def before_full_snapshot(self) -> None:
+        """This epoch's state will be written as a whole, too: to be called before ``delta``."""
+        for member in self._members.values():
+            keyed = member.operator.keyed_state()
+            if keyed is not None:
+                keyed.before_full_snapshot()
+
+    def delta(self, anyway: bool = False) -> TaskDelta | None:
+        """The state that the epoch changed; None for nothing, unless something is needed ``anyway``."""
+        deltas = {member.info.uid: member.delta() for member in self._members.values()}
+        changed = {uid: delta for uid, delta in deltas.items() if has_changes(delta)}
+        return deltas if anyway else changed or None
+
+    def full_pieces(self) -> Iterator[TaskDelta]:
+        """The whole state, in pieces to be restored one after the other."""
+        for member in self._members.values():
+            for piece in member.full_pieces():
+                yield {member.info.uid: piece}
+
+    def _small(self) -> TaskDelta:
+        """The whole state but for the keyed state."""
+        return {member.info.uid: next(member.full_pieces()) for member in self._members.values()}
+
+    def save(self, write: Callable[[OperatorInfo, int, SubtaskState], SavedSubtask]) -> tuple[SavedSubtask, ...]:
+        """Write the state of every operator to a savepoint."""
+        return tuple(write(member.info, member.subtask, member.whole()) for member in self._members.values())
+
+    def answers(self, queries: Iterable[StateQuery]) -> dict[int, bytes]:
+        """What is stored for the keys that queries ask for and that belong to this task."""
+        found = {}
+        for query in queries:
+            for member in self._members.values():
+                if member.info.uid == query.uid and (value := member.stored(query)) is not None:
+                    found[query.number] = dumps(value)
+        return found
+
+    def reports(self) -> tuple[OperatorReport, ...]:
+        """What the epoch did, for the driver; takes printed and collected elements out."""
+        return tuple(member.report() for member in self._members.values())
+
+    @property
+    def finished(self) -> bool:
+        """Whether all operators of this task have had their last element."""
+        return all(
+            member.operator.finished if isinstance(member.operator, ReadingOperator) else member.gate.finished
+            for member in self._members.values()
+        )
+
+    def close(self) -> None:
+        """Close all operators and key selectors; the first error is raised after all had their turn."""
+        first: Exception | None = None
+        selectors, self._selectors = self._selectors, {}
+        closings = [member.operator.close for member in self._members.values()]
+        for close in [*closings, *(selector.close for selector in selectors.values()), self.working.close]:
+            try:
+                close()
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise first

@@ -1,0 +1,177 @@
+"""What lies between the operators of a task: the gate at the input of each, the fork at its output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from millrace.runtime.bases.base import Operator
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status, count
+from millrace.runtime.exchange.exchange import ChannelWriter
+from millrace.runtime.exchange.partitioners import PartitioningError
+from millrace.runtime.failure import OperatorError
+from millrace.runtime.tasks.watermarks import ValveState, WatermarkValve
+
+Channel = tuple[int, int]
+"""(edge, sending subtask)"""
+
+GateState = tuple[ValveState | None, dict[Channel, bool]]
+"""(state of the valve, channel -> whether something may still arrive): all channels, or those that have changed"""
+
+
+class Gate:
+    """The input side of one operator: counts, combines watermarks, notices the end of input."""
+
+    def __init__(self, operator: Operator, channels: dict[Channel, int]) -> None:
+        """``channels``: channel -> the input that it belongs to."""
+        self.operator = operator
+        self.records = 0
+        self._inputs = channels
+        self._valve = WatermarkValve(list(channels))
+        self._open = set(channels)
+        self._open_channels = Counter(channels.values())
+        """input -> its channels that have not finished"""
+        self._closed: set[Channel] = set()
+        """channels that have finished since the last delta"""
+
+    def chunk(self, chunk: Chunk, input: int) -> None:
+        self.records += count(chunk.values)
+        self.operator.process(chunk, input)
+        keyed = self.operator.keyed_state()
+        if keyed is not None:
+            keyed.after_records(len(chunk.values))
+
+    def mark(self, channel: Channel, mark: int | Status) -> None:
+        if mark is Status.FINISHED:
+            self._finish(channel)
+            return
+        valve = self._valve
+        was_idle = valve.idle
+        if isinstance(mark, Status):
+            advanced = valve.status(channel, mark)
+        else:
+            advanced = valve.watermark(channel, mark)
+        if advanced is not None:
+            self.operator.process_watermark(advanced)
+        if valve.idle != was_idle:
+            self.operator.idle = valve.idle
+            self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
+
+    def _finish(self, channel: Channel) -> None:
+        input = self._inputs[channel]
+        if channel in self._open:
+            self._open.discard(channel)
+            self._open_channels[input] -= 1
+            self._closed.add(channel)
+        if not self._open_channels[input]:
+            self.operator.input_finished(input)
+        if not self._open:
+            self.operator.end_input()
+            self.operator.output.mark(Status.FINISHED)
+
+    @property
+    def watermark(self) -> int:
+        return self._valve.current
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing will ever arrive again."""
+        return not self._open
+
+    def full(self) -> GateState:
+        """Everything, for ``restore``."""
+        return self._valve.full(), {channel: channel in self._open for channel in self._inputs}
+
+    def delta(self) -> GateState | None:
+        """What has changed since the last call, for ``restore`` after what was before; None: nothing."""
+        valve, closed, self._closed = self._valve.delta(), self._closed, set()
+        return None if valve is None and not closed else (valve, dict.fromkeys(sorted(closed), False))
+
+    def begin_at(self, watermark: int) -> None:
+        """All inputs are open, and event time has come as far as this."""
+        self._valve.begin_at(watermark)
+        self.operator.watermark = watermark
+
+    def restore(self, state: GateState) -> None:
+        """Go on from a state, full or a change."""
+        valve, openness = state
+        if valve is not None:
+            self._valve.restore(valve)
+        for channel, is_open in openness.items():
+            (self._open.add if is_open else self._open.discard)(channel)
+        self._open_channels = Counter(self._inputs[channel] for channel in self._open)
+        self._closed.clear()
+        self.operator.watermark, self.operator.idle = self._valve.current, self._valve.idle
+
+
+class Fork:
+    """The output side of one operator: to gates in the same task and to channels into later ones."""
+
+    def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
+        self.records = 0
+        self.held = 0
+        """elements that wait for the next epoch"""
+        self.watermark = MIN_TIMESTAMP
+        self._fail = fail
+        self._holds = False
+        self._held: list[tuple[str | None, Chunk]] = []
+        self._local: dict[str | None, list[tuple[Gate, int]]] = {}
+        self._remote: dict[str | None, list[ChannelWriter]] = {}
+        self._marked: list[tuple[Gate, Channel]] = []
+
+    def add_local(self, tag: str | None, gate: Gate, input: int, channel: Channel) -> None:
+        self._local.setdefault(tag, []).append((gate, input))
+        self._marked.append((gate, channel))
+
+    def add_remote(self, tag: str | None, writer: ChannelWriter) -> None:
+        self._remote.setdefault(tag, []).append(writer)
+
+    def emit(self, chunk: Chunk) -> None:
+        self._send(None, chunk)
+
+    def emit_side(self, tag: str, chunk: Chunk) -> None:
+        self._send(tag, chunk)
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Hold back what is emitted meanwhile, until ``release``."""
+        self._holds = True
+        try:
+            yield
+        finally:
+            self._holds = False
+
+    def release(self) -> None:
+        """Send what was held back, in its order."""
+        held, self._held, self.held = self._held, [], 0
+        for tag, chunk in held:
+            self._send(tag, chunk)
+
+    def _send(self, tag: str | None, chunk: Chunk) -> None:
+        if self._holds:
+            self._held.append((tag, chunk))
+            self.held += count(chunk.values)
+            return
+        self.records += count(chunk.values)
+        for gate, input in self._local.get(tag, ()):
+            gate.chunk(chunk, input)
+        for writer in self._remote.get(tag, ()):
+            try:
+                writer.write(chunk)
+            except PartitioningError as error:
+                raise self._fail(error) from error
+
+    def mark(self, mark: int | Status) -> None:
+        if not isinstance(mark, Status):
+            self.watermark = mark
+        for gate, channel in self._marked:
+            gate.mark(channel, mark)
+        for writers in self._remote.values():
+            for writer in writers:
+                writer.mark(mark)
+
+    def end_epoch(self) -> None:
+        for writers in self._remote.values():
+            for writer in writers:
+                writer.end_epoch()

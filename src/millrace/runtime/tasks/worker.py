@@ -1,0 +1,227 @@
+"""The worker's side of an epoch: find or rebuild the task, run it, store its changes, acknowledge.
+
+A task stays in its process from epoch to epoch, and is used again if its last run is the one that the driver heard of
+and that counts. Else it is rebuilt from its files: after a failure, a move to another process, or a run that nobody
+heard of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from millrace.runtime.exchange.exchange import ACK, Manifest, Packet, in_order
+from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
+from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
+from millrace.runtime.tasks.member import TaskDelta
+from millrace.runtime.tasks.task import StageTask
+from millrace.runtime.tasks.task_cache import LiveTask, StaleOrderError, TaskCache
+from millrace.runtime.versions import INITIAL, version_of, whole_at
+
+__all__ = ["StaleOrderError", "TaskCache", "run_task"]
+
+
+def run_task(
+    job_id: str,
+    load_job: Callable[[], JobGraph],
+    task_id: TaskId,
+    order: EpochOrder,
+    own: TaskOrder,
+    packets: Iterable[Packet],
+    storage: StateStorage,
+    cache: TaskCache,
+    clock: Callable[[], int],
+    snapshots: SnapshotFiles | None = None,
+    run: int = 1,
+    results: ResultFiles | None = None,
+) -> Iterator[Packet]:
+    """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
+
+    ``load_job`` makes a fresh copy of the job: the user's functions have attributes, so no two tasks may share them.
+    ``snapshots`` is where orders find and put savepoints, ``results`` where this run puts what is too much for an
+    acknowledgement. ``run`` is positive, and another number for each run of the
+    task in this epoch: Spark may run it twice, even at the same time, but hears only one of them.
+
+    A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
+
+    :raises StaleOrderError: the order comes too late; nothing was done.
+    """
+    stage, partition = task_id
+    turn = cache.begin(job_id, task_id, order.epoch)
+    arriving: Iterator[Packet] = iter(packets)
+    live: LiveTask | None = None
+    manifest = Manifest(run)
+    failure: Failure | None = None
+    try:
+        if order.restore is not None:
+            live = _taken_over(load_job, task_id, order, clock, snapshots)
+            yield from arriving  # only acknowledgements
+            ack = _finish(live, task_id, order, own, run, 0, storage, None)
+        else:
+            live, replayed = _task_at(load_job, task_id, order, own, storage, cache.take(turn), clock)
+            stages = live.task.job.edge_stages
+            arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
+            arriving = in_order(arriving, live.task.job.leading_edges)
+            yield from manifest.sending(live.task.run(order, own, arriving, results))
+            ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
+            ack = replace(ack, sent=manifest.sent, received=manifest.received)
+        answer = replace(ack, process=cache.process).encode()  # what it tells may change as soon as the task rests
+        if live.task.finished or not order.keep_state:
+            live.task.close()
+        if order.keep_state:
+            live.rest(clock())
+            cache.put(turn, live)
+    except OperatorError as error:
+        failure = error.failure
+    except Exception as error:
+        failure = Failure(
+            operator=f"stage {stage}",
+            subtask=partition,
+            origin="Millrace itself",
+            cause=describe(error),
+            detail=full_traceback(error),
+        )
+    except GeneratorExit:  # whoever wanted the packets is gone
+        if live is not None:
+            live.close()
+        raise
+    if failure is not None:
+        answer = TaskAck(order.epoch, stage, partition, failure=failure, process=cache.process).encode()
+        if live is not None:
+            live.close()
+        # Acknowledgements of earlier stages still have to get through: the driver looks for the first failure.
+        yield from (packet for packet in arriving if packet.edge == ACK)
+    yield Packet(partition, ACK, partition, stage, answer)
+
+
+def _task_at(
+    load_job: Callable[[], JobGraph],
+    task_id: TaskId,
+    order: EpochOrder,
+    own: TaskOrder,
+    storage: StateStorage,
+    live: LiveTask | None,
+    clock: Callable[[], int],
+) -> tuple[LiveTask, int]:
+    """The task with the state that the epoch starts from, and how many versions were read for it.
+
+    ``live`` is the one that was here. It may have done an epoch that failed, or another run of one that counts.
+    """
+    if live is not None:
+        if _is_clean(live, own) and live.task.working.goes_on():
+            return live, 0
+        live.close()
+    task = StageTask(load_job(), *task_id, clock, order.attempt)
+    live = LiveTask(task, ran=own.ran)
+    try:
+        read = _restore(live, task_id, own, storage)
+        if not task.finished:
+            task.open()
+    except BaseException:
+        live.close()  # functions may have been opened already
+        raise
+    return live, read
+
+
+def _is_clean(live: LiveTask, own: TaskOrder) -> bool:
+    """Whether all that a task has done counts, and nothing that counts was done elsewhere. The version is not enough:
+    a run that has changed nothing leaves none, but the attributes of functions may hold what it has seen."""
+    return live.ran == own.ran and live.version == own.base
+
+
+def _taken_over(
+    load_job: Callable[[], JobGraph],
+    task_id: TaskId,
+    order: EpochOrder,
+    clock: Callable[[], int],
+    snapshots: SnapshotFiles | None,
+) -> LiveTask:
+    """A new task with its share of the state that other tasks have left."""
+    assert snapshots is not None and order.restore is not None
+    task = StageTask(load_job(), *task_id, clock, order.attempt)
+    live = LiveTask(task)
+    try:
+        task.take_over(partial(snapshots.load, order.restore))
+    except BaseException:
+        live.close()
+        raise
+    return live
+
+
+def _restore(live: LiveTask, task_id: TaskId, own: TaskOrder, storage: StateStorage) -> int:
+    """Give a new task its state; how many versions it took."""
+    if own.whole:
+        live.past = whole_at(own.base)
+    elif own.base != INITIAL:
+        live.past = storage.read_past(task_id, own.base).then(own.base)
+    versions = set()
+    for version, piece in live.task.working.load(task_id, live.past, storage):
+        live.task.restore(piece)
+        versions.add(version)
+    return len(versions)
+
+
+def _finish(
+    live: LiveTask,
+    task_id: TaskId,
+    order: EpochOrder,
+    own: TaskOrder,
+    run: int,
+    replayed: int,
+    storage: StateStorage,
+    snapshots: SnapshotFiles | None,
+) -> TaskAck:
+    task = live.task
+    ack = TaskAck(order.epoch, *task_id, replayed=replayed, run=run)
+    if order.keep_state:
+        task.before_snapshot(order.epoch)
+    task.take_stock()
+    delta = None
+    if order.keep_state:
+        # A task that has taken over its state has no changes to tell: it begins with a whole state of its own.
+        whole = own.compact or order.restore is not None
+        if whole or order.savepoint is not None:
+            task.before_full_snapshot()
+        # The first version tells whoever rebuilds the task that there was one, also without any state.
+        delta = task.delta(anyway=whole or live.version == INITIAL)
+        if delta is not None:
+            ack = _written(live, task_id, ack, delta, whole, order.restore is not None, storage)
+        if order.savepoint is not None:
+            ack = _save(task, ack, order.savepoint, snapshots)
+    live.ran = version_of(order.epoch, run)
+    ack = replace(ack, reports=task.reports(), answers=task.answers(order.queries))
+    if order.keep_state:
+        task.working.finish(live.version, delta)
+    return ack
+
+
+def _written(
+    live: LiveTask,
+    task_id: TaskId,
+    ack: TaskAck,
+    delta: TaskDelta,
+    whole: bool,
+    taken_over: bool,
+    storage: StateStorage,
+) -> TaskAck:
+    """Store a new version of the task."""
+    version = version_of(ack.epoch, ack.run)
+    if not taken_over:
+        ack = replace(ack, delta_bytes=storage.write_delta(task_id, version, live.past, delta))
+    if whole:
+        ack = replace(ack, full_bytes=storage.write_full(task_id, version, live.task.full_pieces()))
+    live.past = whole_at(version) if whole else live.past.then(version)
+    return ack
+
+
+def _save(task: StageTask, ack: TaskAck, uri: str, snapshots: SnapshotFiles | None) -> TaskAck:
+    """A savepoint that fails does no harm to the job."""
+    try:
+        assert snapshots is not None, "this engine has no place for savepoints"
+        return replace(ack, saved=task.save(partial(snapshots.save, uri)))
+    except Exception as error:
+        return replace(ack, not_saved=describe(error))

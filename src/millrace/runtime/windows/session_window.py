@@ -1,0 +1,196 @@
+"""Event-time sessions with the trigger they come with, folded into one accumulator per key and session.
+
+Each key has a short list of its open sessions. Nothing is moved while a session grows: it is looked at again at the
+time when it would have ended, and then either fires or waits for its new end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Collection
+from itertools import repeat
+from typing import Any
+
+from millrace.common.functions import ProcessWindowFunction
+from millrace.common.window import EventTimeSessionWindows, TimeWindow
+from millrace.common.window.time_assigner import check_timestamp
+from millrace.runtime.bases.base import failing
+from millrace.runtime.bases.by_key import EndingTimers
+from millrace.runtime.bases.process_base import Results
+from millrace.runtime.elements import Chunk
+from millrace.runtime.state.saved import KeyedPieces
+from millrace.runtime.state.session_table import CONTENTS, END, START, SessionTable
+from millrace.runtime.windows import strategy as names
+from millrace.runtime.windows.contents import fold_of
+from millrace.runtime.windows.strategy import WindowStrategy
+from millrace.runtime.windows.window import WindowOperatorBase
+
+
+class SessionWindowOperator(WindowOperatorBase):
+    """Sessions of a fixed gap, or of a gap that each element tells."""
+
+    def __init__(self, strategy: WindowStrategy, function: ProcessWindowFunction[Any, Any, Any, Any]) -> None:
+        super().__init__(strategy, function)
+        assigner: Any = strategy.assigner
+        self._gap_of = assigner.gap_of
+        self._gap = assigner.session_gap if isinstance(assigner, EventTimeSessionWindows) else None
+
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        self._table: SessionTable = self._backend.table_of(names.CONTENTS, SessionTable.kind)
+        self._fold = fold_of(self.strategy.contents)
+        self._keys_at: dict[int, dict[Any, None]] = {}
+        """time -> the keys whose sessions are looked at then"""
+        self._times: list[int] = []
+        """a heap of these times"""
+
+    def open(self) -> None:
+        super().open()
+        self._plan()
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
+        self._plan()
+
+    def process(self, chunk: Chunk, input: int) -> None:
+        found = Results()
+        rows, touched, watermark = self._table.rows, self._table.touched, self.watermark
+        add, fixed, gap_of = self._fold.add, self._gap, self._gap_of
+        remaining = iter(chunk.values)
+        try:
+            for key, timestamp, value in zip(chunk.keys or (), chunk.timestamps or repeat(None), remaining):
+                if timestamp is None:
+                    timestamp = check_timestamp(timestamp, self.strategy.assigner)
+                end = timestamp + (fixed or gap_of(value))
+                sessions = rows.get(key)
+                if sessions is not None:
+                    session = sessions[-1]
+                    # What comes mostly: the last session of the key goes on. Nothing else is in its way, and it has
+                    # not fired yet.
+                    if session[START] <= timestamp <= session[END] and session[END] > watermark + 1:
+                        if end > session[END]:
+                            session[END] = end
+                        session[CONTENTS] = add(value, session[CONTENTS])
+                        touched[key] = None
+                        continue
+                self._insert(key, value, timestamp, end, found)
+        except Exception as error:
+            raise self.context.error(error, failing(chunk.values, remaining)) from error
+        self.send(found)
+
+    def _insert(self, key: Any, value: Any, start: int, end: int, found: Results) -> None:
+        """Add an element to a new session, or to the one that all sessions become which it connects."""
+        table, fold, timestamp = self._table, self._fold, start
+        sessions = table.rows.get(key)
+        if sessions is None:
+            sessions = []
+        # They are in the order of their starts, and so of their ends: those from first to last touch the element.
+        last = first = bisect_left(sessions, [end + 1])
+        while first and sessions[first - 1][END] >= start:
+            first -= 1
+        joined = sessions[first:last]
+        if joined:
+            contents = joined[0][CONTENTS]
+            for session in joined[1:]:
+                contents = fold.merge(contents, session[CONTENTS])
+            start, end = min(start, joined[0][START]), max(end, joined[-1][END])
+            contents = fold.add(value, contents)
+        elif self.cleanup_of(end - 1) <= self.watermark:
+            self.too_late(value, timestamp, found)
+            return
+        else:
+            contents = fold.first(value)
+        session = [start, end, contents]
+        sessions[first:last] = [session]
+        table.rows[key] = sessions
+        table.touched[key] = None
+        self._look_again(key, end)
+        if end - 1 <= self.watermark:
+            self._evaluate(key, session, found)
+
+    def contents_of(self, key: Any, window: Any) -> Any:
+        for start, end, contents in self._table.rows.get(key, ()):
+            if (start, end) == window:
+                return contents
+        return None
+
+    # -- firing ---------------------------------------------------------------------------------------------------
+
+    def fire_until(self, watermark: int) -> None:
+        times = self._times
+        if not times or times[0] > watermark:
+            return
+        found, rows = Results(), self._table.rows
+        while times and times[0] <= watermark:
+            time = heapq.heappop(times)
+            for key in self._keys_at.pop(time):
+                if key in rows:
+                    self._look(key, time, found)
+        self.send(found)
+
+    def _look(self, key: Any, time: int, found: Results) -> None:
+        """Fire and drop the sessions of a key that are due at ``time``."""
+        table = self._table
+        sessions = table.rows[key]
+        over = 0
+        for start, end, contents in sessions:
+            if start > time:
+                break
+            try:
+                if end - 1 == time:
+                    self._evaluate(key, [start, end, contents], found)
+                if self.cleanup_of(end - 1) <= time:
+                    self.clear_window(key, TimeWindow(start, end))
+                    over += 1
+                else:
+                    self._schedule(key, end - 1 if end - 1 > time else self.cleanup_of(end - 1))
+            except Exception as error:
+                during = f" when {TimeWindow(start, end)!r} of key {key!r} fired"
+                raise self.context.error(error, during=during) from error
+        if over:
+            table.touched[key] = None
+            if over == len(sessions):
+                del table.rows[key]
+            else:
+                del sessions[:over]
+
+    def _evaluate(self, key: Any, session: list[Any], found: Results) -> None:
+        contents = self._fold.result(session[CONTENTS])
+        if contents is not None:
+            self.evaluate(key, TimeWindow(session[START], session[END]), contents, None, found)
+
+    # -- when to look again ---------------------------------------------------------------------------------------
+
+    def _look_again(self, key: Any, end: int) -> None:
+        self._schedule(key, end - 1 if end - 1 > self.watermark else self.cleanup_of(end - 1))
+
+    def _schedule(self, key: Any, time: int) -> None:
+        keys = self._keys_at.get(time)
+        if keys is None:
+            self._keys_at[time] = {key: None}
+            heapq.heappush(self._times, time)
+        else:
+            keys[key] = None
+
+    def _plan(self) -> None:
+        """Follow what other copies did to the state: they also fired whatever was due until now."""
+        keys, times = dict.fromkeys(self._table.applied), self._times
+        while times and times[0] <= self.watermark:
+            keys.update(self._keys_at.pop(heapq.heappop(times)))
+        for key in keys:
+            for session in self._table.rows.get(key, ()):
+                self._look_again(key, session[END])
+        self._table.applied.clear()
+
+
+class BatchSessionWindowOperator(EndingTimers, SessionWindowOperator):
+    """The same in batch mode."""
+
+    folds = True
+
+    def folded_entries(self) -> int:
+        return len(self._table.rows)
+
+    def folded_keys(self) -> Collection[Any]:
+        return frozenset(self._table.rows)

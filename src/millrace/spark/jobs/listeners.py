@@ -1,0 +1,121 @@
+"""Who is told what a running job does: the terminal of ``millrace run``, and anybody else who registers."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from millrace.common.jobs.job_status import JobStatus
+from millrace.runtime.coordination.coordinator import EpochResult
+
+logger = logging.getLogger("millrace")
+
+
+@dataclass(frozen=True)
+class JobStarted:
+    """A job begins to run."""
+
+    job_id: str
+    name: str
+    dashboard: str | None
+    """address of Spark's dashboard"""
+    log_file: str | None
+
+
+@dataclass(frozen=True)
+class EpochDone:
+    """An epoch is complete and committed."""
+
+    result: EpochResult
+    duration_ms: int
+    events_per_second: float
+
+
+@dataclass(frozen=True)
+class Restarting:
+    """A job has failed and will go on from its last complete epoch."""
+
+    name: str
+    error: str
+    attempt: int
+    """1 for the first restart"""
+    delay_ms: int
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A job begins with the state of another one."""
+
+    name: str
+    path: str
+    comparison: str
+    """what of the state is restored, new, dropped"""
+
+
+class JobListener(Protocol):
+    """Called on the thread that drives the job, so answers must be quick."""
+
+    def started(self, job: JobStarted) -> None: ...
+
+    def epoch(self, epoch: EpochDone) -> None: ...
+
+    def printed(self, lines: tuple[str, ...]) -> None:
+        """Lines of ``print()`` sinks, once their epoch is complete."""
+
+    def restarting(self, restarting: Restarting) -> None: ...
+
+    def restored(self, restored: Restored) -> None: ...
+
+    def ended(self, status: JobStatus) -> None: ...
+
+
+class PlainListener:
+    """Prints what the program prints, nothing else."""
+
+    def started(self, job: JobStarted) -> None:
+        """A plain program says nothing when it starts."""
+
+    def epoch(self, epoch: EpochDone) -> None:
+        """A plain program shows no progress."""
+
+    def printed(self, lines: tuple[str, ...]) -> None:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+
+    def restarting(self, restarting: Restarting) -> None:
+        logger.warning(
+            "job %r failed and restarts in %d ms (restart %d):%s%s",
+            restarting.name,
+            restarting.delay_ms,
+            restarting.attempt,
+            "\n" if "\n" in restarting.error else " ",
+            restarting.error,
+        )
+
+    def restored(self, restored: Restored) -> None:
+        logger.info("job %r goes on from %s:\n%s", restored.name, restored.path, restored.comparison)
+
+    def ended(self, status: JobStatus) -> None:
+        """``execute`` returns or raises: that says it."""
+
+
+_make_listener: Callable[[], JobListener] = PlainListener
+
+
+def set_listener(listener: JobListener) -> None:
+    """Replace the listener of all jobs that start from now on."""
+    set_listener_factory(lambda: listener)
+
+
+def set_listener_factory(factory: Callable[[], JobListener]) -> None:
+    """Give every job that starts from now on a listener of its own."""
+    global _make_listener
+    _make_listener = factory
+
+
+def get_listener() -> JobListener:
+    """The listener for one job."""
+    return _make_listener()

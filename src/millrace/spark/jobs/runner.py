@@ -1,0 +1,362 @@
+"""Drives a job: epoch after epoch, each a query of Spark.
+
+A job that fails goes on from its last complete epoch, as often as its restart policy says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from millrace.activate import is_active
+from millrace.checkpoint.files.errors import RestoreError, SnapshotError
+from millrace.checkpoint.files.shared import NotSharedError, offer
+from millrace.checkpoint.home import JobHome
+from millrace.checkpoint.restore import Restore
+from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings import options
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.failover import spark_attempts, task_retries
+from millrace.runtime.coordination.loops import has_loops
+from millrace.runtime.failure import Failure, full_traceback
+from millrace.runtime.jobs import specs
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import EpochPlan
+from millrace.spark import recovery_file
+from millrace.spark.errors import DriverLostError, jvm_answers, reason
+from millrace.spark.jobs.client import JobCancelledError
+from millrace.spark.jobs.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
+from millrace.spark.jobs.locality import warning_about
+from millrace.spark.jobs.queries import Queries
+from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
+from millrace.spark.jobs.tasks import Tasks
+from millrace.spark.sessions.session import Workplace
+from millrace.spark.shipping.main_classes import main_classes
+from millrace.spark.shipping.provision import Provision
+from millrace.spark.shipping.shipped import ShippedJob
+
+if TYPE_CHECKING:
+    from millrace.spark.jobs.submit import JobSettings
+
+logger = logging.getLogger("millrace")
+
+_NOT_SHARED = NotSharedError.__name__ + ":"
+"""In the text of an error that a task has raised."""
+
+COLLECT_AHEAD = 256
+"""Parts of collected elements that wait for a slow reader before the job waits too."""
+
+
+class JobRunner:
+    """One job from its first epoch to its last."""
+
+    def __init__(
+        self,
+        job: JobGraph,
+        payload: bytes,
+        settings: JobSettings,
+        coordinator: Coordinator,
+        home: JobHome,
+        restore: Restore | None = None,
+    ) -> None:
+        """:param restore: what the job begins with, if that is not nothing."""
+        self.job = job
+        self.coordinator = coordinator
+        self.status = JobStatus.CREATED
+        self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
+        self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
+        self.queries = Queries(coordinator)
+        self._payload = payload
+        self._settings = settings
+        self._home = home
+        self._restore = restore
+        self._results = JobResults(home.state, coordinator.cleaner)
+        self._cancelled = threading.Event()
+        self._records = 0
+        self._recorded = False
+        self._listener = get_listener()
+
+    def begin(self, place: Workplace, provision: Provision) -> None:
+        """Take over a session; after this ``run`` can go."""
+        self._place = place
+        self._provision = provision
+        self._context = context = place.session.sparkContext
+        attempts = spark_attempts(context.master, context.getConf().get("spark.task.maxFailures"))
+        settings, keeps = self._settings, self._keeps_in_files()
+        one_epoch = self._several_epochs() is None
+        self._retries = task_retries(settings.restart, settings.regional, one_epoch, attempts)
+        shared = self._home.durable or settings.configuration.get(options.STATE_DIRECTORY.key) is not None
+        if not shared and not place.local and keeps:
+            raise ValueError(
+                f"{keeps} on {context.master} in files that all workers reach: set "
+                f"{options.STATE_DIRECTORY.key} or execution.checkpointing.dir to such a directory"
+            )
+        # What somebody collects may be too much for acknowledgements; where there is a directory it goes through that.
+        meets = keeps is not None or (shared and self._collects)
+        shipped = ShippedJob(
+            self.job.job_id,
+            self._payload,
+            self._home.state.uri,
+            main_classes(),
+            self.job.key_groups,
+            provision.surroundings,
+            is_active(),
+            offer(self._home.state) if meets and not place.local else None,
+            place.local or meets,
+            self._retries,
+        )
+        self._tasks = Tasks(
+            place,
+            self.job,
+            shipped,
+            self._home,
+            self.coordinator.cleaner,
+            lasting=not one_epoch,
+            shares_files=place.local or meets,
+            python=provision.python,
+            timeout_ms=settings.epoch_timeout_ms,
+            cancel_ms=settings.cancellation_timeout_ms,
+        )
+        if not place.local and not one_epoch:
+            warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
+            if warning is not None:
+                logger.warning("job %r: %s", self.job.name, warning)
+
+    def _keeps_in_files(self) -> str | None:
+        """What of the job outlasts a task."""
+        if any(isinstance(info.spec, specs.FillCache) for info in self.job.operators):
+            return "a job with cache() keeps the elements"
+        return self._several_epochs()
+
+    @property
+    def _collects(self) -> bool:
+        return any(isinstance(info.spec, specs.Collect) for info in self.job.operators)
+
+    def _several_epochs(self) -> str | None:
+        """Why something of a task is needed after the epoch that it runs in; None: it is not."""
+        if not self._settings.batch or has_loops(self.job):
+            return "a job that runs in several epochs keeps its state"
+        for info in self.coordinator.open_ended:
+            made = f"operator {info.name!r}, made at {info.origin}"
+            return f"{made}, finds splits while others are read: its job runs in several epochs and keeps its state"
+        return None
+
+    def run(self) -> None:
+        """Run to the end. Raises ``JobFailedError``, ``JobCancelledError`` or ``DriverLostError``."""
+        self.status = JobStatus.RUNNING
+        self._listener.started(
+            JobStarted(self.job.job_id, self.job.name, self._context.uiWebUrl, self._place.log_file)
+        )
+        try:
+            self._run_with_restarts()
+        except DriverLostError:
+            self.status = JobStatus.FAILED
+            raise
+        except BaseException as error:
+            if self._cancelled.is_set():
+                self.status = JobStatus.CANCELED
+                raise JobCancelledError(f"job {self.job.name!r} ({self.job.job_id}) was cancelled") from None
+            self.status = JobStatus.FAILED
+            raise self._named(error) from None
+        else:
+            self.status = JobStatus.FINISHED
+        finally:
+            self._clean_up()
+
+    def _run_with_restarts(self) -> None:
+        beginning = None if self._restore is None else self._restore.order
+        failed = False
+        while True:
+            try:
+                if failed:
+                    self.coordinator.restart()
+                    beginning = None if beginning is None else self.coordinator.repeat(beginning)
+                    failed, self.status = False, JobStatus.RUNNING
+                if self._restore is not None and beginning is not None:
+                    self._take_over(self._restore, beginning)
+                    beginning = None
+                self._run_epochs()
+                return
+            except Exception as error:
+                began = failed or beginning is None
+                delay = None if self._cancelled.is_set() else self._delay_after(error, began)
+                if delay is None:
+                    raise
+                failed, self.status = True, JobStatus.RESTARTING
+                self._wait_for_restart(error, delay)
+
+    def _delay_after(self, error: Exception, began: bool) -> int | None:
+        """How long to wait (ms) before the job goes on; None: it has failed."""
+        if not jvm_answers(self._context):
+            raise DriverLostError(
+                f"job {self.job.name!r} lost Spark's JVM. `millrace run` begins again from the last checkpoint"
+            ) from error
+        if isinstance(error, (NotSharedError, ResultsLostError)) or _NOT_SHARED in str(error):
+            return None
+        if not began and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
+            return None  # another try would find the same state that does not fit
+        now = int(time.monotonic() * 1000)
+        if self.coordinator.attempt == 0 and isinstance(error, JobFailedError):
+            for _ in range(self._retries):  # what the task has had already
+                self._settings.restart.on_failure(now)
+        return self._settings.restart.on_failure(now)
+
+    def _wait_for_restart(self, error: Exception, delay: int) -> None:
+        text = _why(self._named(error))
+        self._listener.restarting(Restarting(self.job.name, text, self.coordinator.attempt + 1, delay))
+        if self._cancelled.wait(delay / 1000):
+            raise JobCancelledError
+
+    def _clean_up(self) -> None:
+        over = f"job {self.job.name!r} is {self.status.name}"
+        self.savepoints.close(over)
+        self.queries.close(over)
+        with contextlib.suppress(Exception):
+            self._tasks.end()  # first: writers let go of what will be taken back
+        with contextlib.suppress(Exception):
+            if self._collects:
+                self._results.close()
+        with contextlib.suppress(Exception):
+            if self.status is JobStatus.FINISHED:
+                self.coordinator.clean_up()
+            elif jvm_answers(self._context):  # else the next driver goes on
+                self.coordinator.give_up(self._home.kept_after(self.status))
+        with contextlib.suppress(Exception):
+            self.coordinator.close()
+        self._home.fall_silent()
+        if jvm_answers(self._context):
+            # In this order: a job whose checkpoints are gone must not run again when the driver dies here.
+            recovery_file.record_end(self.job.job_id, self.status.name)
+            self._home.close(self.status)
+            self.job.state.discard(self.job.job_id)
+        self._listener.ended(self.status)
+
+    def cancel(self) -> None:
+        """Stop at once."""
+        if self.status.is_globally_terminal_state():
+            return
+        self.status = JobStatus.CANCELLING
+        self._cancelled.set()
+        with contextlib.suppress(Exception):
+            self._tasks.cancel()
+
+    def save(self, directory: str | None, stop: bool = False, drain: bool = False) -> Future[str]:
+        """Take a savepoint at the end of the next epoch, see ``Savepoints.request``.
+
+        :raises ValueError: the job runs in batch mode, which has no epochs to take one between.
+        """
+        if self._settings.batch:
+            raise ValueError(f"job {self.job.name!r} runs in batch mode, which has no savepoints: use streaming mode")
+        return self.savepoints.request(directory, stop, drain)
+
+    def accumulators(self) -> dict[str, Any]:
+        """Those of the user, and how many records the sources have read."""
+        return {"millrace.records-read": self._records, **self.coordinator.metrics.accumulators()}
+
+    # -- the beginning --------------------------------------------------------------------------------------------
+
+    def _take_over(self, restore: Restore, plan: EpochPlan) -> None:
+        """The tasks take over the state of a checkpoint or savepoint, before anything is read."""
+        self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
+        acks = self._tasks.run(self._tasks.frame(), plan)
+        self.coordinator.begun(plan, acks)
+        comparison = restore.compare_states(self.coordinator.states)
+        self._listener.restored(Restored(self.job.name, restore.uri, comparison.render()))
+
+    # -- epochs ---------------------------------------------------------------------------------------------------
+
+    def _run_epochs(self) -> None:
+        """One epoch after the other, those of an unbounded job no sooner than its interval says."""
+        self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
+        frame = self._tasks.frame()
+        interval = 0.0 if self._settings.bounded else self._settings.epoch_interval_ms / 1000
+        due = time.monotonic()
+        while not self.coordinator.finished:
+            if self._cancelled.wait(max(0.0, due - time.monotonic())):
+                raise JobCancelledError
+            due = max(due + interval, time.monotonic())
+            self._epoch(frame, keep_state=not self._settings.batch)
+
+    def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
+        began = time.monotonic()
+        request = self.savepoints.next()
+        if request is None:
+            result = self._run_epoch(frame, keep_state, None)
+        else:
+            result = self._run_epoch_with(request, frame, keep_state)
+        self._deliver(result)
+        if result.checkpoint is not None and not self._recorded:
+            self._first_checkpoint()
+        elapsed = time.monotonic() - began
+        self._records += result.records
+        self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
+
+    def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
+        plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting())
+        self._results.begin_epoch(plan.epoch)
+        result = self.coordinator.complete(plan, self._tasks.run(frame, plan))
+        self.queries.answered(plan.order.queries, result)
+        return result
+
+    def _run_epoch_with(self, request: SavepointRequest, frame: DataFrame, keep_state: bool) -> EpochResult:
+        """An epoch with a savepoint at its end."""
+        if request.drain:
+            self.coordinator.stop()
+        try:
+            result = self._run_epoch(frame, keep_state, request.uri)
+        except BaseException as error:
+            failed(request, self.coordinator, error)
+            raise
+        answer(request, self.coordinator, result)
+        return result
+
+    def _first_checkpoint(self) -> None:
+        """From here on the job needs nothing of what it began with."""
+        self._recorded = True
+        if self._restore is not None:
+            self._restore.release()
+
+    def _deliver(self, result: EpochResult) -> None:
+        if result.printed:
+            self._listener.printed(result.printed)
+        for part in self._results.take(result.collected):
+            while not self._cancelled.is_set():
+                with contextlib.suppress(queue.Full):
+                    self.collected.put(part, timeout=0.1)
+                    break
+
+    def _named(self, error: BaseException) -> BaseException:
+        """The error that the user sees; the pages behind it go to the log file."""
+        if isinstance(error, JobFailedError):
+            self._log(error.failure.detail)
+            return error
+        if not type(error).__module__.startswith(("py4j", "pyspark")):
+            return error
+        log = self._log(full_traceback(error))
+        where = f"; details: {log}" if log else ""
+        failure = Failure(
+            operator=self.job.name, subtask=-1, origin="", cause=f"{reason(error)}{where}", detail=str(error)
+        )
+        return JobFailedError(failure)
+
+    def _log(self, text: str) -> str | None:
+        path = self._place.log_file
+        if path is not None:
+            with open(path, "a") as file:
+                file.write(text + "\n")
+        return path
+
+
+def _why(error: BaseException) -> str:
+    """The text of an error, for somebody who has just been told that the job failed."""
+    if isinstance(error, JobFailedError) and not (error.failure.origin or error.failure.during):
+        return error.failure.cause
+    return str(error)

@@ -1,0 +1,205 @@
+"""From a job description to a running job and its client."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import queue
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from millrace.checkpoint.home import CheckpointPlan, JobHome
+from millrace.checkpoint.restore import Restore, go_on, restore_from
+from millrace.common.config_values import to_boolean
+from millrace.common.jobs.completable_future import CompletableFuture
+from millrace.common.jobs.job_status import JobStatus
+from millrace.datastream.settings import options
+from millrace.datastream.settings.dependencies import Dependencies
+from millrace.datastream.settings.restore_settings import ClaimMode, restore_settings
+from millrace.graph.serialize import serialize
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.checkpoints import CheckpointStats
+from millrace.runtime.coordination.cleaning import InBackground
+from millrace.runtime.coordination.coordinator import Coordinator
+from millrace.runtime.coordination.restart import RestartPolicy
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.specs import Collect
+from millrace.spark import recovery_file
+from millrace.spark.jobs.client import POLL_SECONDS, LocalJobClient
+from millrace.spark.jobs.runner import JobRunner
+from millrace.spark.sessions.session import SessionWishes, workplace
+from millrace.spark.shipping.provision import ship
+from millrace.spark.shipping.requirements import install
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from millrace.metrics.report import MetricsReport
+
+logger = logging.getLogger("millrace")
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """What the environment says about a job beyond its graph."""
+
+    spark: SparkSession | None
+    configuration: Mapping[str, str] = field(repr=False)
+    parallelism: int
+    bounded: bool
+    """one epoch follows the other until the sources end; else one comes every interval"""
+    batch: bool
+    epoch_interval_ms: int
+    """least time between the beginnings of two epochs of an unbounded job"""
+    restart: RestartPolicy
+    """what to do after a failure"""
+    regional: bool = True
+    """whether in batch mode a task that fails runs again by itself"""
+    checkpoints: CheckpointPlan | None = None
+    """None: nothing durable is written"""
+    savepoint_directory: str | None = None
+    epoch_timeout_ms: int | None = None
+    """longest time of an epoch; None: no limit"""
+    cancellation_timeout_ms: int = 180_000
+    """how long a run of a task may go on when a newer one has begun; 0: no limit"""
+    dependencies: Dependencies = field(default_factory=Dependencies)
+    jars: tuple[str, ...] = ()
+    paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
+
+
+def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
+    """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
+    checkpoints = settings.checkpoints
+    durable = checkpoints is not None and checkpoints.directory is not None
+    index = recovery_file.begin_job(job.job_id, settings.restart.configuration if durable else None)
+    lost = recovery_file.recoverable_job(index)
+    if lost is not None:
+        job = replace(job, job_id=lost.job_id)
+    payload = serialize(job.for_tasks())
+    state_directory = settings.configuration.get(options.STATE_DIRECTORY.key)
+    trust = _trusts_directories(settings)
+    home = JobHome(job.job_id, checkpoints, state_directory, recovery_file.scratch(), trust)
+    if home.durable:
+        # Before there is a checkpoint: its sinks may have committed when the driver dies. Without one the job begins
+        # anew.
+        recovery_file.record_job(index, job.job_id, home.folder.uri)
+    cleaner = InBackground()
+    coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis, cleaner), cleaner)
+    try:
+        home.announce()
+        restore = _restore(coordinator, home, settings, index, lost is not None)
+        runner = JobRunner(job, payload, settings, coordinator, home, restore)
+        runner.coordinator.find_splits()
+        needs = settings.dependencies
+        packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
+        place = workplace(settings.spark, SessionWishes(settings.parallelism, settings.configuration, settings.jars))
+        runner.begin(place, ship(place, needs, packages, settings.paths))
+    except BaseException:
+        if lost is None:
+            home.close(JobStatus.FAILED)
+        raise
+    if checkpoints is None and not settings.bounded and not _is_read_here(job):
+        logger.warning(
+            "job %r runs without checkpoints: if its driver dies, it has to begin anew (enable_checkpointing)", job.name
+        )
+    client = SparkJobClient(runner)
+    client.start()
+    return client
+
+
+def _is_read_here(job: JobGraph) -> bool:
+    """Whether this process reads the results: they end with it in any case."""
+    return any(isinstance(info.spec, Collect) for info in job.operators)
+
+
+def _restore(
+    coordinator: Coordinator, home: JobHome, settings: JobSettings, index: int, lost: bool
+) -> Restore | None:
+    """What the job begins with: its own last checkpoint if its driver died, else what the settings name."""
+    if lost and (restore := go_on(home.checkpoints, coordinator)) is not None:
+        return restore
+    wanted = restore_settings(settings.configuration, index)
+    if wanted.path is None:
+        return None
+    if settings.batch:
+        raise ValueError(f"batch mode keeps no state, so it can't begin with {wanted.path}: use streaming mode")
+    claim = wanted.claim_mode is ClaimMode.CLAIM
+    return restore_from(
+        wanted.path, coordinator, wanted.allow_non_restored_state, claim, _trusts_directories(settings)
+    )
+
+
+def _trusts_directories(settings: JobSettings) -> bool:
+    """Whether the user says that all who can write to the directories of state may be trusted."""
+    return to_boolean(settings.configuration.get(options.STATE_TRUST_DIRECTORY.key, "false"))
+
+
+class SparkJobClient(LocalJobClient):
+    """A streaming program, with its tasks on Spark."""
+
+    def __init__(self, runner: JobRunner) -> None:
+        super().__init__(runner.job.job_id)
+        self._runner = runner
+
+    def _drive(self) -> None:
+        self._runner.run()
+
+    def _status(self) -> JobStatus:
+        return self._runner.status
+
+    def _stop(self) -> None:
+        self._runner.cancel()
+
+    def stop(self) -> CompletableFuture[Any]:
+        """Let the sources end with the next epoch: all event-time timers fire (our addition)."""
+        self._runner.coordinator.stop()
+        return CompletableFuture(self._ended())
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        """Take a savepoint and end the job; with ``advance_to_end_of_event_time`` its sources end before, so that
+        every event-time timer fires. The future raises ``SavepointError`` if that fails, and the job goes on.
+        """
+        drain = advance_to_end_of_event_time
+        return CompletableFuture(self._runner.save(savepoint_directory, stop=True, drain=drain))
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Take a savepoint at the end of the next epoch; the job goes on. The future raises ``SavepointError`` if that
+        fails.
+        """
+        return CompletableFuture(self._runner.save(savepoint_directory))
+
+    def query_state(self, operator: str, state: str, key: Any) -> CompletableFuture[Any]:
+        """What a keyed state holds for a key at the end of the next epoch, None for nothing (our addition).
+
+        :param operator: its uid, or its name if no other operator has it.
+        :raises StateQueryError: the job has no such operator or state, or is over.
+        """
+        return CompletableFuture(self._runner.queries.ask(operator, state, key))
+
+    def get_checkpoints(self) -> list[CheckpointStats]:
+        """The last checkpoints, oldest first, with their sizes and durations (our addition)."""
+        checkpoints = self._runner.coordinator.checkpoints
+        return [] if checkpoints is None else list(checkpoints.history)
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        return CompletableFuture.of(self._runner.accumulators())
+
+    def get_metrics(self) -> MetricsReport:
+        return self._runner.coordinator.metrics.report()
+
+    def collected(self) -> Iterator[Any]:
+        """The values of the job's collect sink as epochs complete; raises the job's error at its end."""
+        parts = self._runner.collected
+        while True:
+            try:
+                part = parts.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                if self._result.done() and parts.empty():
+                    break
+                continue
+            yield from pickle.loads(part)
+        self._result.result()

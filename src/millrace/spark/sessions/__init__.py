@@ -1,0 +1,1 @@
+"""The Spark session: how it starts, and where its log goes."""

@@ -1,0 +1,195 @@
+"""The Spark session: the user's own, or one that Millrace makes."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import millrace
+from millrace.datastream.settings import options
+from millrace.spark import recovery_file
+from millrace.spark.archives import zip_modules
+from millrace.spark.java import require_java
+from millrace.spark.sessions.class_archive import archive_options
+from millrace.spark.sessions.families import new_session
+from millrace.spark.sessions.log_files import new_log_file
+from millrace.spark.sessions.logs import log4j_configuration, quiet_about_lost_jvm, stderr_to
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A session of our own on the user's Spark, and what we know about it."""
+
+    session: SparkSession
+    local: bool
+    """whether workers run on this machine"""
+    log_file: str | None
+    """where the JVM of a session that we made logs to"""
+
+
+_log_files: dict[str, str] = {}
+"""Spark application id -> log file, for the sessions that Millrace made."""
+
+
+@dataclass(frozen=True)
+class SessionWishes:
+    """What a job wants of a session that has to be made."""
+
+    parallelism: int
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
+    jars: tuple[str, ...] = ()
+    java_options: str | None = None
+    """more options for the JVM; None: those of the class archive, if there is one"""
+
+
+def one_process(master: str) -> bool:
+    """Whether a master runs everything in the driver's own JVM. ``local-cluster`` has executors of their own."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def one_machine(master: str) -> bool:
+    """Whether all that Spark starts for a master runs on this machine."""
+    return master.startswith("local")
+
+
+def local_session(parallelism: int = 2) -> SparkSession:
+    """A quiet session on this machine with so many cores."""
+    return make_session(SessionWishes(parallelism))
+
+
+def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
+    """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
+    parent = given or SparkSession.getActiveSession() or make_session(wishes)
+    session = new_session(parent)
+    for key, value in QUERY_SETTINGS.items():
+        session.conf.set(key, value)
+    context = session.sparkContext
+    local = one_process(context.master)
+    return Workplace(session, local, _log_files.get(context.applicationId))
+
+
+def make_session(wishes: SessionWishes) -> SparkSession:
+    """A new session. Raises ``JavaNotFoundError`` with one line of advice before anything starts."""
+    java = require_java()
+    configuration = dict(wishes.configuration)
+    master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
+    # Workers must run what this process runs; Spark would take any python3.
+    python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
+    log_file = new_log_file()
+    package = None if one_process(master) else _package_archive(log_file)
+    settings = {
+        **_session_settings(master, log_file, wishes.jars, java_options),
+        **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
+        **_executor_settings(package, configuration),
+    }
+    builder: Any = SparkSession.builder.master(master).appName(configuration.get("pipeline.name", "millrace"))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    if one_process(master):
+        # The one way to tell Spark's dashboard where to listen.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
+    with stderr_to(log_file), _own_interrupt_handler():
+        session: SparkSession = builder.getOrCreate()
+    quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
+    _log_files[session.sparkContext.applicationId] = log_file
+    if package is not None:
+        session.sparkContext.addPyFile(package)
+    # Without this the JVM of a program that ends in an error prints the wreck of its sockets.
+    atexit.register(_stop_quietly, session)
+    return session
+
+
+@contextlib.contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """Keep the program's handler of Ctrl-C: Spark's would fail all jobs before anybody could cancel them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_options: str) -> dict[str, str]:
+    logging_option = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
+    java = f"{logging_option} {java_options}".strip()
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": java,
+        "spark.log.level": "WARN",
+        # A task is to come back to the executor that has its state, not to go where most of its input lies.
+        "spark.shuffle.reduceLocality.enabled": "false",
+        "spark.python.daemon.module": "millrace.spark.workers.daemon",
+        # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
+        "spark.python.unix.domain.socket.enabled": "true",
+    }
+    if one_machine(master):
+        # Where data only passes through the JVM in large buffers, a simple collector will do. The second compiler would
+        # take the cores that the Python workers need, for code that only copies bytes.
+        lean = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+        settings |= {
+            "spark.driver.extraJavaOptions": f"{java} {lean}",
+            # Executors would write some lines for each task of each epoch, for as long as the job runs.
+            "spark.executor.extraJavaOptions": f"{logging_option} {lean}",
+        }
+    if one_process(master):
+        settings |= {
+            "spark.driver.memory": "768m",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        if (scratch := recovery_file.scratch()) is not None:
+            settings["spark.local.dir"] = scratch  # a JVM that is killed leaves its shuffle files behind
+    if jars:
+        settings["spark.jars"] = ",".join(jars)
+    return settings
+
+
+def _executor_settings(package: str | None, configuration: Mapping[str, str]) -> dict[str, str]:
+    """On a cluster the daemon that starts workers finds Millrace where Spark puts the files of the application: in the
+    folder that an executor runs in, before its first task."""
+    if package is None:
+        return {}
+    key = "spark.executorEnv.PYTHONPATH"
+    # What the driver has is what executors would have inherited, where it starts them.
+    given = configuration.get(key) or os.environ.get("PYTHONPATH")
+    return {key: f"{os.path.basename(package)}:{given}" if given else os.path.basename(package)}
+
+
+QUERY_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    # The plan moves a few large rows: compiling code for them takes longer than all of them together.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+
+def _package_archive(log_file: str) -> str:
+    """Millrace itself as a zip file, for executors where it isn't installed."""
+    package = os.path.dirname(os.path.abspath(millrace.__file__))
+    return zip_modules(package, log_file.removesuffix(".log") + "-package.zip", prefix="millrace")
+
+
+def _stop_quietly(session: SparkSession) -> None:
+    try:
+        session.stop()
+    except Exception:
+        # The JVM is gone already, and so is what it should have stopped.
+        return

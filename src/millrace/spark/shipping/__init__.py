@@ -1,0 +1,1 @@
+"""What a job needs on the workers, brought there and set up."""

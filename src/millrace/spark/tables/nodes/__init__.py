@@ -1,0 +1,1 @@
+"""Plan nodes as DataFrames, a function each."""

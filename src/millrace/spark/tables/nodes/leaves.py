@@ -1,0 +1,58 @@
+"""Where rows come from: tables of connectors, and rows written in the query."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from millrace.common.types import RowKind
+from millrace.relational import nodes as n
+from millrace.relational.arrow import schema_of
+from millrace.relational.values import to_arrow
+from millrace.spark.tables.nodes.reading import read_source
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import typed, types_of
+
+
+def values(node: n.Values, context: Context) -> DataFrame:
+    """Rows written in the query."""
+    if not node.columns:
+        return context.session.range(len(node.rows)).select()
+    types = types_of(node.columns)
+    columns = [to_arrow([row[index] for row in node.rows], kind) for index, kind in enumerate(types)]
+    return arrow_frame(pa.Table.from_arrays(columns, schema=schema_of(types)), node.columns, context)
+
+
+def arrow_frame(table: pa.Table, columns: n.Schema, context: Context) -> DataFrame:
+    """Arrow columns c0, c1, ... as a frame of exactly the plan's types."""
+    return typed(context.session.createDataFrame(table), columns)
+
+
+def scan(node: n.Scan, context: Context) -> DataFrame:
+    """A table of a connector.
+
+    :raises NotImplementedError: its rows are changes, or it never ends.
+    """
+    name = ".".join(node.path)
+    if node.source is None:
+        raise ValueError(f"table {name} has no connector: it cannot be read")
+    if not node.source.kinds <= {RowKind.INSERT}:
+        kinds = ", ".join(sorted(kind.name for kind in node.source.kinds))
+        raise NotImplementedError(
+            f"table {name} holds changes ({kinds}), which batch mode cannot read: use streaming mode"
+        )
+    if not node.source.bounded:
+        raise NotImplementedError(f"table {name} never ends: give its source an end, or use streaming mode")
+    columns = tuple(range(len(node.columns))) if node.projected is None else node.projected
+    frame = node.source.frame(context.session, columns, node.filters)
+    if frame is None:
+        frame = read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
+    return typed(frame, node.columns)
+
+
+def stream_scan(node: n.StreamScan, context: Context) -> DataFrame:
+    """:raises NotImplementedError: a DataStream is not a table of Spark's."""
+    raise NotImplementedError(
+        "a DataStream as a table runs in streaming mode only: set execution.runtime-mode to STREAMING "
+        "(a bounded stream ends there too), or read its input as a table"
+    )

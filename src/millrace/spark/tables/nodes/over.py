@@ -1,0 +1,104 @@
+"""OVER windows, Top-N and deduplication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from millrace.relational import nodes as n
+from millrace.relational import types as t
+from millrace.relational.rex import Frame, SortKey
+from millrace.spark.tables.nodes.aggregates import call_texts, finish_column
+from millrace.spark.tables.steps.computed import compute
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import names, order_text, typed, types_of
+from millrace.spark.tables.texts.aggregate_texts import RANKING, Texts, collected_text, native_text
+
+
+def over(node: n.Over, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """The input's columns, then one for each call."""
+    types = types_of(node.input.schema)
+    width = len(types)
+    calls = [call for call, _ in node.calls]
+    keys = [key.expression for key in node.order]
+    frame, prepared, by = call_texts(inputs[0], calls, types, context, keys)
+    order = [order_text(text, key) for text, key in zip(by, node.order)]
+    base = f"PARTITION BY {', '.join(f'c{index}' for index in node.partition)} " if node.partition else ""
+    base += f"ORDER BY {', '.join(order)} " if order else ""
+    columns = []
+    python = []
+    for index, ((call, bounds), texts) in enumerate(zip(node.calls, prepared), width):
+        clause = "" if call.function in RANKING else _frame(bounds, node.order)
+        texts = Texts(texts.args, texts.filter, texts.order, f" OVER ({base}{clause})")
+        text = native_text(call, texts)
+        if text is None:
+            python.append((index, call))
+            text = collected_text(call, texts)
+        columns.append(F.expr(text).alias(f"c{index}"))
+    frame = frame.select(*names(width), *columns)
+    for index, call in python:
+        frame = frame.withColumn(f"c{index}", finish_column(call, f"c{index}", context))
+    return typed(frame, node.schema)
+
+
+def _frame(frame: Frame, order: Sequence[SortKey]) -> str:
+    """ROWS or RANGE BETWEEN. Without an order all rows are each other's peers."""
+    if not order and not frame.rows:
+        return "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    start = _bound(frame, frame.preceding, "PRECEDING", order)
+    end = _bound(frame, frame.following, "FOLLOWING", order)
+    return f"{'ROWS' if frame.rows else 'RANGE'} BETWEEN {start} AND {end}"
+
+
+def _bound(frame: Frame, distance: int | None, side: str, order: Sequence[SortKey]) -> str:
+    if distance is None:
+        return f"UNBOUNDED {side}"
+    if distance == 0:
+        return "CURRENT ROW"
+    if distance < 0:
+        distance, side = -distance, "FOLLOWING" if side == "PRECEDING" else "PRECEDING"
+    if frame.rows:
+        return f"{distance} {side}"
+    kind = order[0].expression.type
+    if isinstance(kind, t.NumericType):
+        return f"{distance} {side}"
+    if isinstance(kind, t.DateType):
+        return f"{distance // 86_400_000} {side}"
+    seconds, millis = divmod(distance, 1000)
+    return f"INTERVAL '{seconds}.{millis:03d}' SECOND {side}"
+
+
+def rank(node: n.Rank, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Top-N."""
+    types = types_of(node.input.schema)
+    computed = compute(inputs[0], [key.expression for key in node.order], types, context)
+    order = [order_text(text, key) for text, key in zip(computed.texts, node.order)]
+    return _ranked(computed.frame, node, node.function.lower(), node.partition, order, (node.first, node.last))
+
+
+def deduplicate(node: n.Deduplicate, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """The first or last row of each key."""
+    order = [f"c{node.time} {'DESC NULLS LAST' if node.last else 'ASC NULLS FIRST'}"]
+    return _ranked(inputs[0], node, "row_number", node.keys, order, (1, 1))
+
+
+def _ranked(
+    frame: DataFrame,
+    node: n.Rank | n.Deduplicate,
+    function: str,
+    partition: Sequence[int],
+    order: Sequence[str],
+    places: tuple[int, int],
+) -> DataFrame:
+    width = len(node.input.schema)
+    by = f"PARTITION BY {', '.join(f'c{index}' for index in partition)} " if partition else ""
+    number = F.expr(f"{function}() OVER ({by}ORDER BY {', '.join(order)})")
+    first, last = places
+    # Spark keeps only so many rows of each partition if it sees the bare comparison.
+    ranked = frame.withColumn("place", number).where(f"place <= {last}")
+    ranked = ranked.where(f"place >= {first}") if first > 1 else ranked
+    if node.number is None:
+        return ranked.select(*names(width))
+    return typed(ranked.select(*names(width), "place").toDF(*names(width + 1)), node.schema)

@@ -1,0 +1,59 @@
+"""One row after the other: projections, filters, watermarks, hints."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from millrace.relational import nodes as n
+from millrace.spark.tables.steps.computed import compute
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.frames import filtered, select_texts, typed, types_of
+from millrace.spark.tables.texts.types import ddl, spark_type
+
+
+def project(node: n.Project, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Computed columns."""
+    computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
+    return typed(select_texts(computed.frame, computed.texts), node.columns)
+
+
+def expand(node: n.Expand, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Each row once for every projection."""
+    expressions = [each for projection in node.projections for each in projection]
+    computed = compute(inputs[0], expressions, types_of(node.input.schema), context)
+    texts = iter(computed.texts)
+    fields = [(f"c{index}", ddl(spark_type(column.type))) for index, column in enumerate(node.columns)]
+    made = []
+    for _ in node.projections:
+        parts = [f"'{name}', CAST({next(texts)} AS {kind})" for name, kind in fields]
+        made.append(f"named_struct({', '.join(parts)})")
+    return typed(computed.frame.select(F.inline(F.expr(f"array({', '.join(made)})"))), node.columns)
+
+
+def filter(node: n.Filter, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Rows for which the condition is TRUE."""
+    return filtered(inputs[0], node.condition, types_of(node.schema), context)
+
+
+def watermark(node: n.Watermark, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """All rows are there before anything is computed: nothing is late."""
+    return inputs[0]
+
+
+_JOIN_HINTS = {
+    "BROADCAST": "broadcast",
+    "SHUFFLE_HASH": "shuffle_hash",
+    "SHUFFLE_MERGE": "merge",
+    "NEST_LOOP": "shuffle_replicate_nl",
+}
+
+
+def hinted(node: n.Hinted, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Join hints without arguments go to Spark; those that name tables were resolved to the input they mean. What
+    concerns state has no meaning here."""
+    frame = inputs[0]
+    for name, _ in node.hints:
+        if name.upper() in _JOIN_HINTS:
+            frame = frame.hint(_JOIN_HINTS[name.upper()])
+    return frame

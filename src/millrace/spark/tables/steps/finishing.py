@@ -1,0 +1,160 @@
+"""Values of aggregates that Spark does not have: Python makes them of the lists of rows that Spark collected."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.functions.aggregates.parts import Entry, Folding, Keeping
+from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.rex import AggCall
+from millrace.relational.types import ArrayType, RowType
+from millrace.runtime.functions.finding import wrappers_in
+from millrace.runtime.functions.groups import GroupFunction
+from millrace.runtime.functions.results import result_column
+from millrace.runtime.functions.runner import FunctionRunner
+from millrace.spark.tables.steps.python_tasks import PythonTask
+from millrace.spark.tables.texts.types import as_internal
+
+Columns = Sequence[pa.Array]
+"""the arguments of all rows of one group"""
+Finisher = Callable[[list[list[pa.Array]]], pa.Array]
+
+
+@dataclass(frozen=True)
+class FinishTask:
+    """One column of collected lists -> the column of the call's values, in a task."""
+
+    call: AggCall
+    task: PythonTask
+
+    def __call__(self, batches: Iterable[list[pa.Array]]) -> Iterator[pa.Array]:
+        with self.task.functions(wrappers_in(self.call)) as functions:
+            finish = self.finisher(functions)
+            for (lists,) in batches:
+                yield finish([self._group(rows) for rows in _slices(lists)])
+
+    def finisher(self, functions: FunctionRunner) -> Finisher:
+        """What makes the values of many groups."""
+        call = self.call
+        if call.udf is not None:
+            function = GroupFunction(functions, call)
+            return lambda groups: function.column([function.value(*_rows_of(call, group)) for group in groups])
+        made = accumulation(call, False)
+        wanted = arrow_type(call.type)
+        if isinstance(made, Keeping):
+            return lambda groups: pa.array([_kept(made, group) for group in groups], wanted)
+        assert isinstance(made, Folding), f"{call.function} is either folded or kept"
+        return lambda groups: pa.concat_arrays(
+            [pa.array([], wanted), *(_folded(made, group, wanted) for group in groups)]
+        )
+
+    def _group(self, rows: pa.StructArray) -> list[pa.Array]:
+        """The arguments of a group's rows, in the order that the call asks for, duplicates left out for DISTINCT."""
+        call = self.call
+        count = len(call.args)
+        args = [as_internal(rows.field(index), arg.type) for index, arg in enumerate(call.args)]
+        if not args:
+            args = [rows.field(0)]
+        if call.order:
+            keys = [as_internal(rows.field(count + i), key.expression.type) for i, key in enumerate(call.order)]
+            where = pa.array(_sorted(keys, call), pa.int64())
+            args = [arg.take(where) for arg in args]
+        if call.distinct:
+            where = pa.array(_distinct(args), pa.int64())
+            args = [arg.take(where) for arg in args]
+        return args
+
+
+@dataclass(frozen=True)
+class TableAggregateTask(FinishTask):
+    """One column of collected lists -> lists of the rows that a table aggregate function makes of each."""
+
+    row: RowType
+
+    def finisher(self, functions: FunctionRunner) -> Finisher:
+        call = self.call
+        function, width, wanted = GroupFunction(functions, call), len(self.row), ArrayType(self.row)
+
+        def finish(groups: list[list[pa.Array]]) -> pa.Array:
+            found = [function.rows(*_rows_of(call, group), width) for group in groups]
+            return result_column(functions, found, wanted, call.udf.name)
+
+        return finish
+
+
+def _rows_of(call: AggCall, group: Columns) -> tuple[Columns, int]:
+    """The arguments of a group, and how many rows it has."""
+    return group if call.args else [], len(group[0])
+
+
+def _kept(made: Keeping, group: Columns) -> Any:
+    places: dict[Any, list[int]] = {}
+    rows: dict[Any, tuple[Any, ...]] = {}
+    for place, row in enumerate(zip(*(column.to_pylist() for column in group))):
+        if made.skips_nulls and row[0] is None:
+            continue
+        key = _key(row)
+        rows.setdefault(key, row)
+        places.setdefault(key, []).append(place)
+    if not rows:
+        return made.empty()
+    entries: list[Entry] = [(row, places[key] if made.in_order else len(places[key])) for key, row in rows.items()]
+    return made.result(entries)
+
+
+def _folded(made: Folding, group: Columns, wanted: pa.DataType) -> pa.Array:
+    signs = pa.repeat(pa.scalar(1, pa.int64()), len(group[0]))
+    slots = []
+    for slot, column in zip(made.slots, made.contributions(group, signs)):
+        found = _REDUCE[slot.reduce](column).as_py() if len(column) else None
+        slots.append([slot.zero if found is None else found])
+    return made.result(slots, wanted)
+
+
+_REDUCE: dict[str, Callable[[pa.Array], pa.Scalar]] = {
+    "sum": pc.sum,
+    "min": pc.min,
+    "max": pc.max,
+    "first": lambda column: pc.first(column, skip_nulls=True),
+    "last": lambda column: pc.last(column, skip_nulls=True),
+}
+
+
+def _slices(lists: pa.ListArray) -> Iterator[pa.StructArray]:
+    offsets = lists.offsets.to_pylist()
+    for start, end in pairwise(offsets):
+        yield lists.values.slice(start, end - start)
+
+
+def _key(row: tuple[Any, ...]) -> Any:
+    try:
+        hash(row)
+    except TypeError:
+        return pickle.dumps(row)
+    return row
+
+
+def _distinct(args: Columns) -> list[int]:
+    seen: dict[Any, int] = {}
+    for place, row in enumerate(zip(*(arg.to_pylist() for arg in args))):
+        seen.setdefault(_key(row), place)
+    return sorted(seen.values())
+
+
+def _sorted(keys: Columns, call: AggCall) -> list[int]:
+    """Positions in the order of the keys; rows with equal ones stay as they are."""
+    where = list(range(len(keys[0])))
+    for column, key in reversed(list(zip(keys, call.order))):
+        values = column.to_pylist()
+        known = sorted((i for i in where if values[i] is not None), key=values.__getitem__, reverse=key.descending)
+        nulls = [i for i in where if values[i] is None]
+        where = [*nulls, *known] if key.nulls_first else [*known, *nulls]
+    return where

@@ -1,0 +1,1 @@
+"""Expressions, constants and types as Spark SQL."""

@@ -1,0 +1,73 @@
+"""Whether somebody drives a job: seen from this machine at once, from others after a while."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from millrace.checkpoint.files import alive
+from millrace.checkpoint.files.alive import Heartbeat, is_left_alone, living_driver
+from millrace.checkpoint.files.folder import open_folder
+
+DRIVE = """
+import sys
+from millrace.checkpoint.files.alive import Heartbeat
+from millrace.checkpoint.files.folder import open_folder
+Heartbeat(open_folder(sys.argv[1])).start()
+print("driving", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_from_start_to_stop(tmp_path: Path) -> None:
+    folder = open_folder(str(tmp_path))
+    assert living_driver(folder) is None
+    assert not is_left_alone(folder)
+    heartbeat = Heartbeat(folder)
+    heartbeat.start()
+    assert living_driver(folder) is not None
+    heartbeat.stop()
+    assert living_driver(folder) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_driver_is_dead_at_once(tmp_path: Path) -> None:
+    folder = open_folder(str(tmp_path))
+    command = [sys.executable, "-c", DRIVE, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        driver = living_driver(folder)
+        assert driver is not None
+        assert str(driver).startswith(f"process {other.pid} on ")
+        other.kill()
+    assert living_driver(folder) is None
+    assert is_left_alone(folder)
+
+
+def test_a_number_that_was_given_again_is_another_process(tmp_path: Path) -> None:
+    folder = open_folder(str(tmp_path))
+    Heartbeat(folder).start()
+    path = tmp_path / alive.DRIVER
+    known = json.loads(path.read_text())
+    path.write_text(json.dumps({**known, "started": (known["started"] or 0) + 1}))
+    assert living_driver(folder) is None or known["started"] is None
+
+
+@pytest.mark.parametrize(("silent", "lives"), [(30, True), (90, False)])
+def test_others_are_judged_by_what_they_say(tmp_path: Path, silent: int, lives: bool) -> None:
+    folder = open_folder(str(tmp_path))
+    Heartbeat(folder).start()
+    path = tmp_path / alive.DRIVER
+    known = json.loads(path.read_text())
+    path.write_text(json.dumps({**known, "machine": "another", "process": 1, "beat": known["beat"] - silent}))
+    assert (living_driver(folder) is not None) == lives
+
+
+def test_what_is_no_such_file_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / alive.DRIVER).write_text("{}")
+    assert living_driver(open_folder(str(tmp_path))) is None

@@ -1,0 +1,130 @@
+"""Files of messages: a line each, or a record of CSV over several."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.connectors.driving import SourceRun
+from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, plain, read, source
+from tests.connectors.tables.filesystem.test_sink import write
+
+from millrace.common.types import RowKind
+from millrace.connectors.file_system.lines import RecordError
+from millrace.connectors.tables.filesystem.factory import FileSystemFactory
+from millrace.connectors.tables.filesystem.formats import messages
+from millrace.relational.nodes import Field
+from millrace.table import DataTypes as D
+
+ROWS = [(1, 'a "quoted", text', "x"), (2, "two\nlines", None), (None, "", "y"), (4, None, "z")]
+
+
+def test_json_is_read_line_by_line(tmp_path: Path) -> None:
+    lines = [{"id": 1, "name": "x", "more": [1]}, {"dt": "d", "id": 2}]
+    (tmp_path / "a").write_text("\n".join(json.dumps(each) for each in lines) + "\n\n")
+    table = context(tmp_path, format="json")
+    assert read(table) == [(1, "x", None), (2, None, "d")]
+    assert read(table, [2, 0]) == [(None, 1), ("d", 2)]
+
+
+def test_csv_has_line_ends_in_its_fields(tmp_path: Path) -> None:
+    with open(tmp_path / "a", "w", newline="") as file:
+        csv.writer(file).writerows([[1, "two\nlines", "x"], [], [2, 'a "b"', "y, z"]])
+    assert read(context(tmp_path, format="csv")) == [(1, "two\nlines", "x"), (2, 'a "b"', "y, z")]
+    assert read(context(tmp_path, format="csv"), [2]) == [("x",), ("y, z",)]
+
+
+def test_compressed_files(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.gz", "wb") as file:
+        file.write(b"1,x,y\n2,z,w\n")
+    assert read(context(tmp_path, format="csv")) == [(1, "x", "y"), (2, "z", "w")]
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_what_was_written_is_read_again(tmp_path: Path, format: str) -> None:
+    options = {"csv_null__literal": "NULL"} if format == "csv" else {}
+    table = context(tmp_path, format=format, keys=["dt"], **options)
+    write(table, batch(ROWS))
+    assert sorted(read(table), key=repr) == sorted(ROWS, key=repr)
+
+
+def test_raw(tmp_path: Path) -> None:
+    columns = (Field("line", D.STRING()),)
+    table = context(tmp_path, columns, format="raw")
+    (tmp_path / "a").write_bytes("a\r\n\nä".encode())
+    assert read(table) == [("a",), ("",), ("ä",)]
+    write(context(tmp_path / "b", columns, format="raw"), batch([("x",), ("y",)], columns))
+    (made,) = (tmp_path / "b").iterdir()
+    assert made.read_bytes() == b"x\ny\n"
+
+
+def test_a_malformed_line_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text('{"id": 1}\n{"id": \n')
+    with pytest.raises(RecordError, match=rf"{tmp_path}/a, line 1 "):
+        read(context(tmp_path, format="json"))
+    assert read(context(tmp_path, format="json", json_ignore__parse__errors="true")) == [(1, None, None)]
+
+
+def test_changes(tmp_path: Path) -> None:
+    """Debezium's format: op c is an insertion, u an update, d a deletion."""
+    row = {"id": 1, "name": "x", "dt": "d"}
+    events = [
+        {"before": None, "after": row, "op": "c"},
+        {"before": row, "after": {**row, "name": "y"}, "op": "u"},
+        {"before": {**row, "name": "y"}, "after": None, "op": "d"},
+    ]
+    (tmp_path / "a").write_text("".join(json.dumps(each) + "\n" for each in events))
+    table = source(context(tmp_path, format="debezium-json"))
+    assert RowKind.DELETE in table.kinds
+    run = SourceRun(table.stream([1, 0]))
+    run.epoch()
+    [rows] = run.outputs[0].records
+    assert plain(rows, [COLUMNS[1], COLUMNS[0]]) == [("x", 1), ("x", 1), ("y", 1), ("y", 1)]
+    assert rows.kind_values().tolist() == [kind.value for kind in RowKind]
+    sink = FileSystemFactory().sink(context(tmp_path / "b", format="debezium-json"))
+    assert sink.kinds >= {RowKind.INSERT, RowKind.DELETE}
+    write(
+        context(tmp_path / "b", format="debezium-json"),
+        rows.with_columns([rows.columns[1], rows.columns[0], rows.columns[0]]),
+    )
+    (made,) = (tmp_path / "b").iterdir()
+    assert len(made.read_text().splitlines()) == 4
+
+
+TEXTS = st.lists(st.tuples(st.integers(0, 99), st.text(alphabet='a",\n é', max_size=9)), min_size=1, max_size=25)
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=TEXTS, size=st.integers(1, 60), parallelism=st.integers(1, 3), budget=st.integers(1, 3))
+def test_property_each_message_is_read_once(
+    tmp_path: Path, format: str, rows: list[tuple[int, str]], size: int, parallelism: int, budget: int
+) -> None:
+    """In blocks and splits of any size, with a new reader after every few batches."""
+    columns = COLUMNS[:2]
+    path = tmp_path / "file"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        if format == "csv":
+            csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+        else:
+            file.writelines(json.dumps({"id": number, "name": text}) + "\n" for number, text in rows)
+    made = source(context(tmp_path, columns, format=format))
+    stream: Any = made.stream([0, 1])
+    provider = made.files(())
+    object.__setattr__(provider, "split_size", max(1, path.stat().st_size // parallelism))
+    stream._provider = provider
+    before, messages.FETCH_BYTES = messages.FETCH_BYTES, size
+    try:
+        run = SourceRun(stream, parallelism)
+        while len(run.ended) < parallelism:
+            run.epoch(budget)
+    finally:
+        messages.FETCH_BYTES = before
+    found = [row for output in run.outputs for part in output.records for row in plain(part, columns)]
+    assert sorted(found) == sorted(rows)

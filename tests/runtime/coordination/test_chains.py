@@ -1,0 +1,52 @@
+"""The files that make up the state of a task, from checkpoint to checkpoint."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millrace.checkpoint.tasks.storage import chain_files
+from millrace.runtime.coordination.chains import TaskChain, TaskFiles
+from millrace.runtime.protocol.epoch import TaskAck
+
+Epochs = list[tuple[int | None, int | None, bool]]
+TASK = (0, 0)
+SIZES = st.one_of(st.none(), st.integers(1, 40))
+EPOCHS = st.lists(st.tuples(SIZES, SIZES, st.booleans()), max_size=12)
+"""of each epoch: bytes of its changes, bytes of the whole state, whether it ends with a checkpoint"""
+
+
+def files_of(files: TaskFiles) -> set[str]:
+    return {path for path, _ in chain_files(TASK, files)}
+
+
+@given(EPOCHS, EPOCHS, st.integers(0, 12))
+def test_what_a_checkpoint_adds_covers_all_its_files(before: Epochs, after: Epochs, back: int) -> None:
+    """Also when the job has begun again from an earlier epoch in between."""
+    persisted: set[str] = set()
+    known, chain, past = TaskFiles(), TaskChain(), [TaskFiles()]
+    for epoch, (delta, full, checkpoint) in enumerate([*before, *after], 1):
+        if epoch == len(before) + 1:
+            chain = TaskChain(past[min(back, len(past) - 1)])
+        chain.add(TaskAck(epoch, *TASK, delta_bytes=delta, full_bytes=full, run=epoch % 3 + 1))
+        past.append(chain.files())
+        if checkpoint:
+            files = chain.files()
+            persisted |= files_of(files.beyond(known))
+            known = files
+            assert persisted >= files_of(files)
+
+
+def test_what_both_have_is_left_out() -> None:
+    chain = TaskChain()
+    chain.add(TaskAck(1, *TASK, delta_bytes=3, run=1))
+    known = chain.files()
+    assert known.beyond(known) == TaskFiles()
+    chain.add(TaskAck(2, *TASK, delta_bytes=31, run=1))
+    assert files_of(chain.files().beyond(known)) == {"0-0/2-1.delta"}
+    chain.add(TaskAck(3, *TASK, full_bytes=50, run=1))
+    assert chain.files().beyond(known) == chain.files()
+
+
+def test_a_longer_last_entry_is_another_file() -> None:
+    assert TaskFiles(changes="1-1:31").beyond(TaskFiles(changes="1-1:3")) == TaskFiles(changes="1-1:31")
