@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from tests.flink import corpus
+
 
 def _by_text(reasons: dict[str, str]) -> dict[str, str]:
     """text -> reason, of reasons and the texts that they hold for, a line each."""
@@ -201,3 +203,19 @@ PROGRAMS = {
     "timestamps_without_strategy": "an element without a timestamp has None; PyFlink shows the smallest number",
     "sessions_out_of_order": "PyFlink loses the elements of one of three sessions that are merged at once",
 }
+OF_CHANGES = ("FROM changing", "JOIN changing", "FROM rates")
+MODES = {
+    **{
+        query.sql: "batch mode reads no tables of changes; Flink's neither"
+        for query in corpus.queries()
+        if any(words in query.sql for words in OF_CHANGES)
+    },
+    **_by_text(
+        {
+            "the order of what is aggregated is not defined": """
+                SELECT k, ARRAY_AGG(DISTINCT w) FROM numbers WHERE k = 3 OR k = 1 GROUP BY k
+            """,
+        }
+    ),
+}
+"""where streaming and batch mode differ"""

@@ -1,20 +1,30 @@
-"""The table of known differences in docs/differences.md, written by ``python -m tests.flink.listing``."""
+"""The tables of known differences in docs/differences.md, written by ``python -m tests.flink.listing``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, PROGRAMS, QUERIES, TYPES
+from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, TYPES
+from tests.random.known import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
-BEGIN, END = "<!-- what tests/flink/known.py says -->", "<!-- the end of it -->"
+ANSWERS, BOTH_MODES = "what differs from Flink's answers", "what differs between the modes"
 LONGEST = 90
 
 
-def table() -> str:
+def answers() -> str:
     """A row for each reason, with how often it holds and the shortest of what it holds for."""
+    return _table((EXPRESSIONS, TYPES, QUERIES, BATCH_QUERIES, ERRORS, PROGRAMS))
+
+
+def modes() -> str:
+    """The same for what differs between streaming and batch mode; of random queries there is only the reason."""
+    return "\n".join([_table((MODES,)), *(f"| random queries | | {why} |" for _, why in KNOWN)])
+
+
+def _table(listed: tuple[dict[str, str], ...]) -> str:
     texts: dict[str, list[str]] = {}
-    for known in (EXPRESSIONS, TYPES, QUERIES, BATCH_QUERIES, ERRORS, PROGRAMS):
+    for known in listed:
         for text, reason in known.items():
             texts.setdefault(reason, []).append(text)
     rows = [f"| {_cell(min(found, key=len))} | {len(found)} | {reason} |" for reason, found in texts.items()]
@@ -26,11 +36,15 @@ def _cell(text: str) -> str:
     return f"`{shown}`".replace("|", "\\|")
 
 
-def page_with(text: str) -> str:
+def written() -> str:
+    """The page with its tables as they are to be."""
     page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
+    for name, table in ((ANSWERS, answers()), (BOTH_MODES, modes())):
+        begin, end = f"<!-- {name} -->", f"<!-- end: {name} -->"
+        before, rest = page.split(begin)
+        page = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}"
+    return page
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with(table()), encoding="utf-8")
+    PAGE.write_text(written(), encoding="utf-8")

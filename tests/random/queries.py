@@ -26,6 +26,9 @@ AGGREGATES = {
 }
 
 
+Row = tuple[object, ...]
+
+
 @dataclass(frozen=True)
 class Relation:
     """A query and its columns."""
@@ -74,8 +77,24 @@ class _Queries:
             count = self.draw.choice((0, 2, 4, 6, 8))
             rows = [tuple(value_or_null(self.draw, kind) for kind in kinds) for _ in range(count)]
             ddl = ", ".join(f"{column} {kind}" for column, kind in self._columns[name])
-            self.tables[name] = Source(name, ddl, tuple(rows))
+            changing = self.draw.random() < 0.3
+            self.tables[name] = self._changing(name, ddl, rows) if changing else Source(name, ddl, tuple(rows))
         return Relation(name, self._columns[name])
+
+    def _changing(self, name: str, ddl: str, rows: list[Row]) -> Source:
+        """A table whose rows are also taken back and replaced."""
+        there: list[Row] = []
+        changes: list[tuple[object, ...]] = []
+        for row in rows:
+            what = self.draw.random()
+            if there and what < 0.5:
+                old = there.pop(self.draw.randrange(len(there)))
+                changes += [("-U", *old), ("+U", *row)] if what < 0.3 else [("-D", *old)]
+                there += [row] if what < 0.3 else []
+            else:
+                changes.append(("+I", *row))
+                there.append(row)
+        return Source(name, ddl, tuple(changes), mode="I,UB,UA,D")
 
     def timed(self) -> str:
         """A table with event time, in order."""
@@ -91,7 +110,11 @@ class _Queries:
     def source(self, depth: int = 1) -> tuple[str, tuple[Column, ...]]:
         """What stands in FROM, and its columns with their alias."""
         alias = self.name("r")
-        below = self.table() if depth == 0 or self.draw.random() < 0.6 else self.select(depth - 1)
+        shape = self.draw.random()
+        if depth == 0 or shape < 0.6:
+            below = self.table()
+        else:
+            below = self.select(depth - 1) if shape < 0.8 else self.grouped(depth - 1)
         written = below.sql if below.sql in self.tables else f"({below.sql})"
         return f"{written} AS {alias}", tuple((f"{alias}.{name}", kind) for name, kind in below.columns)
 
@@ -125,6 +148,16 @@ class _Queries:
         source, columns = self.source(depth)
         items, made = self.outputs(columns, [*ALWAYS, *self.draw.choices(list(KINDS), k=2)])
         return Relation(f"SELECT {items} FROM {source}{self.where(columns)}", made)
+
+    def grouped(self, depth: int) -> Relation:
+        """Rows that change as others come."""
+        source, columns = self.source(depth)
+        key, text = self._column(columns, "INT"), self._column(columns, "STRING")
+        double = self.expressions.of("DOUBLE", columns, 1)
+        made = tuple((self.name("g"), kind) for kind in (*ALWAYS, "BIGINT"))
+        names = [name for name, _ in made]
+        items = f"{key} AS {names[0]}, {text} AS {names[1]}, MAX({double}) AS {names[2]}, COUNT(*) AS {names[3]}"
+        return Relation(f"SELECT {items} FROM {source}{self.where(columns)} GROUP BY {key}, {text}", made)
 
     def group(self) -> Relation:
         source, columns = self.source()
