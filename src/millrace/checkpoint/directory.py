@@ -110,7 +110,7 @@ class CheckpointDirectory:
         raise next(iter(damaged.values()))
 
     def set_aside(self, checkpoint_id: int, why: SnapshotError) -> None:
-        """Let a damaged checkpoint count no more; its files stay for whoever wants to look at them."""
+        """Let a damaged checkpoint count no more; its files stay to be looked at."""
         self.folder.write(f"chk-{checkpoint_id}/{UNUSABLE}", [str(why).encode()])
 
     def read(self, checkpoint_id: int) -> Metadata:

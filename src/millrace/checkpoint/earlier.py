@@ -158,7 +158,7 @@ def rests(folder: Folder, metadata: Metadata, place: OperatorPlace) -> list[Rest
 
 
 class EarlierSubtask:
-    """One earlier subtask of an operator, for whoever looks at a checkpoint."""
+    """One earlier subtask of an operator, for tools that look at a checkpoint."""
 
     def __init__(
         self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = load_stored

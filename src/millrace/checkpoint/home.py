@@ -100,7 +100,7 @@ class JobHome:
         return self.checkpoints.snapshots() if self._keeps(status) else []
 
     def close(self, status: JobStatus) -> None:
-        """The job has ended: delete what nobody shall go on from."""
+        """The job has ended: delete what is not to be gone on from."""
         self.fall_silent()
         with contextlib.suppress(OSError):
             if self._keeps(status):
@@ -121,7 +121,7 @@ class JobHome:
 
 
 def _sweep(own: str) -> None:
-    """Delete the folders of jobs whose drivers have died, beside one of a job: nobody goes on from what is in them."""
+    """Delete the folders of jobs whose drivers have died, beside one of a job: no job goes on from what is in them."""
     parent = os.path.dirname(own)
     if not os.path.isdir(parent):
         return  # another kind of file system, of which nobody knows how to list directories

@@ -101,7 +101,7 @@ def _open(path: str) -> tuple[Folder, Metadata]:
 
 def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore | None:
     """Let a new driver go on with the job of one that died, from its last checkpoint that is whole; None if there is
-    none, and the job begins anew.
+    none, and the job begins again.
 
     The program may have changed meanwhile: then its tasks take the state over as from a savepoint.
 

@@ -1,4 +1,4 @@
-"""Whether what is to be unpickled lies where nobody but its user can have put it."""
+"""Whether what is to be unpickled lies where only its user can have put it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_trusted"]
 
 
 def check_trusted(folder: Folder, base: Folder, metadata: Metadata) -> None:
-    """See that nobody else can have written a checkpoint or savepoint. Whose files a remote file system lets whom
+    """See that no other user can have written a checkpoint or savepoint. Whose files a remote file system lets whom
     write can't be seen from here: those are taken as they are.
 
     :param base: where the paths of its files begin.

@@ -133,6 +133,6 @@ def _starter(stopper: Stopper, screen: Screen | None) -> Callable[[Submission], 
 
 
 def _reader_has_gone() -> NoReturn:
-    """Whoever read our output has ended (``| head``): nothing is left to say, and nobody to say it to."""
+    """The reader of our output has ended (``| head``): nothing is left to say."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)

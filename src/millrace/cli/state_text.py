@@ -96,7 +96,7 @@ def _padded(row: Sequence[str], widths: Sequence[int], right: frozenset[int]) ->
 
 
 def matches(wanted: str) -> Callable[[Any], bool]:
-    """Whether a key, or the key in (key, window), is what somebody has typed."""
+    """Whether a key, or the key in (key, window), is what was typed."""
     candidates: list[Any] = [wanted]
     try:
         candidates.append(ast.literal_eval(wanted))

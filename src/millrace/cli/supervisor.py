@@ -141,7 +141,7 @@ class Supervisor:
         return verdict.delay_ms
 
     def _pause(self, seconds: float) -> None:
-        """Wait, unless somebody wants the program to end."""
+        """Wait, unless the program is told to end."""
         end = time.monotonic() + seconds
         while self._stopped_by is None and (rest := end - time.monotonic()) > 0:
             time.sleep(min(rest, _POLL_SECONDS))
@@ -175,7 +175,7 @@ def _death(number: int) -> str:
 
 
 def _die_with(watcher: int) -> None:
-    """Let nobody survive that kills ``millrace run`` with -9, where the system offers that."""
+    """Let no process survive that kills ``millrace run`` with -9, where the system offers that."""
     if sys.platform == "linux":
         with contextlib.suppress(ImportError):  # a Python that was built without
             import ctypes

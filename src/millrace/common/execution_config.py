@@ -75,7 +75,7 @@ class ExecutionConfig:
         return self._set(_PARALLELISM, parallelism)
 
     def get_parallelism(self) -> int:
-        """-1 (``PARALLELISM_DEFAULT``) when nobody set it."""
+        """-1 (``PARALLELISM_DEFAULT``) when it is not set."""
         return self._get(_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
@@ -85,7 +85,7 @@ class ExecutionConfig:
         return self._set(_MAX_PARALLELISM, max_parallelism)
 
     def get_max_parallelism(self) -> int:
-        """-1 when nobody set it."""
+        """-1 when it is not set."""
         return self._get(_MAX_PARALLELISM)
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:

@@ -57,7 +57,7 @@ class WriterInitContext(ABC):
         return -(2**63)
 
     def is_idle(self) -> bool:
-        """Whether all inputs are idle at the moment of the call: then nobody waits for this subtask's watermark."""
+        """Whether all inputs are idle at the moment of the call: then this subtask's watermark is not waited for."""
         return False
 
     def get_runtime_context(self) -> RuntimeContext:
@@ -132,7 +132,7 @@ class Committer(ABC, Generic[CommT]):
 
     def sweep(self, job_id: str, epoch: int, committables: Sequence[CommT], states: Sequence[Any]) -> None:
         """The job runs, no epoch does, and ``epoch`` was the last one: take back what runs of its tasks have prepared
-        of which nobody will ever hear (Spark may run a task twice, or take it for lost). Called now and then.
+        that will never be acknowledged (Spark may run a task twice, or take it for lost). Called now and then.
 
         To be taken back is what ``job_id`` prepared with this sink in epochs up to ``epoch`` and what is neither in
         ``committables`` (all that still wait) nor in ``states`` (of the writers, at the end of the epoch). Later epochs

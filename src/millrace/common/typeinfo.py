@@ -220,7 +220,7 @@ def _check_element(element_type: TypeInformation, allowed: frozenset[BasicType],
 
 
 class PickledBytesTypeInfo(TypeInformation):
-    """Any Python value, carried by pickle. The type of a stream whose type nobody declared."""
+    """Any Python value, carried by pickle. The type of a stream whose type was not declared."""
 
     __slots__ = ()
 

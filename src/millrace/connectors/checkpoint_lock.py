@@ -44,7 +44,7 @@ class CheckpointLock:
                 self._changed.notify_all()
 
     def take(self, meanwhile: Callable[[], object]) -> None:
-        """Wait until nobody is inside, calling ``meanwhile`` from time to time; nobody will be until ``give_back``."""
+        """Wait until no thread is inside, calling ``meanwhile`` from time to time; none will be until ``give_back``."""
         with self._changed:
             self._wanted = True
         while not self._is_free(WAIT_SECONDS):
@@ -61,7 +61,7 @@ class CheckpointLock:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nobody gets in any more; who is inside may come again before he leaves, or not."""
+        """No thread gets in any more; one that is inside may come again before it leaves, or not."""
         with self._changed:
             self.closed = True
             self._changed.notify_all()

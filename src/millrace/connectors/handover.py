@@ -40,7 +40,7 @@ class Handover:
         self._done = False
 
     def put(self, event: Event) -> None:
-        """Waits for room. Raises ``Cancelled`` when nobody wants it any more."""
+        """Waits for room. Raises ``Cancelled`` when it is not wanted any more."""
         with self.lock, self._changed:
             while len(self._events) >= self._capacity and not self._cancelled:
                 self._changed.wait()

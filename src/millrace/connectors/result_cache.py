@@ -122,7 +122,7 @@ class _Contents:
             self._delete_unwanted()
 
     def discard(self) -> None:
-        """Nobody will begin to read the files."""
+        """No reader will begin to read the files."""
         with self._lock:
             self._unwanted = True
             self._delete_unwanted()

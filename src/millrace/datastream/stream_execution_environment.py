@@ -129,7 +129,7 @@ class StreamExecutionEnvironment:
         return self
 
     def get_max_parallelism(self) -> int:
-        """-1 when nobody set it."""
+        """-1 when it is not set."""
         return self._config.get_max_parallelism()
 
     def get_default_local_parallelism(self) -> int:

@@ -61,7 +61,7 @@ class Program:
         return on in above[id]
 
     def remove(self, id: int) -> None:
-        """Take back a node that nobody reads."""
+        """Take back a node that is not read."""
         self._nodes.pop(id, None)
 
     def clear(self) -> None:

@@ -57,7 +57,7 @@ class DistributionSnapshot:
 
 @dataclass(frozen=True)
 class GaugeSnapshot:
-    """A gauge; subtasks are not merged, since nobody knows what their values mean together."""
+    """A gauge; subtasks are not merged, since what their values mean together is not known."""
 
     value: Any
 

@@ -48,7 +48,7 @@ class Chunk:
 
 
 def count(values: list[Any]) -> int:
-    """How many elements these are to somebody who measures: of batches of rows it is the rows."""
+    """How many elements these are in metrics: of batches of rows it is the rows."""
     if values and values[0].__class__ is Rows:
         return sum(map(len, values))
     return len(values)

@@ -69,7 +69,7 @@ class CheckpointStore(Protocol):
         """Remember that an epoch of this number may run, whether it leaves a trace or not."""
 
     def delete(self, checkpoint_id: int) -> None:
-        """Forget one. That of its tasks' files nobody needs is deleted by ``StateStorage.discard``."""
+        """Forget one. Files of its tasks that are not needed any more are deleted by ``StateStorage.discard``."""
 
 
 class MemoryStorage:

@@ -86,7 +86,7 @@ class TimerQueue:
             heapq.heappop(heap)
 
     def _gone(self, timer: TimerId) -> None:
-        """It is not set any more; nobody needs to hear of one that came and went between two deltas."""
+        """It is not set any more; one that came and went between two deltas is not told."""
         if self._dirty.get(timer, True):
             self._dirty[timer] = True
         else:

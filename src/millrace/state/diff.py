@@ -184,8 +184,8 @@ def _state(
 
 
 def _check_forms(sides: Iterable[_Side], operator: str) -> None:
-    """Savepoints show instances of classes by their fields, checkpoints by their pickles: without the classes nobody
-    can tell whether they are the same."""
+    """Savepoints show instances of classes by their fields, checkpoints by their pickles: without the classes it
+    cannot be told whether they are the same."""
     first, second = sides
     if first.opened.is_checkpoint == second.opened.is_checkpoint or (first.opened.trusted and second.opened.trusted):
         return

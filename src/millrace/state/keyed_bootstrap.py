@@ -112,7 +112,7 @@ class _BootstrapOperator(KeyedProcessBase[KeyedStateBootstrapFunction]):
 
 
 class _NoOutput:
-    """There is nobody to send anything to."""
+    """There is nothing to send to."""
 
     def emit(self, chunk: Chunk) -> None:
         """Never called."""

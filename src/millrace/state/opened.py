@@ -177,7 +177,7 @@ def open_snapshot(path: str, classes: Iterable[type] = (), trust: bool = False) 
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """What to say to somebody who asked for a name that is not there: similar ones, or else all."""
+    """What to say about a name that is not there: similar ones, or else all."""
     known = list(dict.fromkeys(names))
     similar = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if similar:

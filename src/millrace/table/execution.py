@@ -171,7 +171,7 @@ def query_result(plan: Rel, batches: Iterator[Rows], environment: TableEnvironme
 def sink_result(plans: Sequence[Rel], client: Any, counts: Callable[[], Sequence[int]]) -> TableResult:
     """The result of INSERT.
 
-    :param counts: gives for every table the number of rows, -1 if nobody knows.
+    :param counts: gives for every table the number of rows, -1 if it is not known.
     """
     names = [".".join(plan.path) for plan in plans if isinstance(plan, Sink)]
     columns = tuple(Field(name, t.BigIntType()) for name in names)

@@ -190,7 +190,7 @@ class _Calls:
         return node
 
     def with_names(self, items: Sequence[Item]) -> list[Item]:
-        """Aggregates and window properties that nobody gave a name are called ``EXPR$0``, ``EXPR$1``, ..."""
+        """Aggregates and window properties without a name are called ``EXPR$0``, ``EXPR$1``, ..."""
         found: list[Item] = []
         for item in items:
             name = item.name if item.name is not None else self._own_name(item.node)

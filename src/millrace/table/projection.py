@@ -17,7 +17,7 @@ from millrace.table.problems import problem
 
 @dataclass(frozen=True)
 class Item:
-    """One column of a select. ``name`` None: nobody gave it one."""
+    """One column of a select. ``name`` None: it was given none."""
 
     node: u.Node
     name: str | None
@@ -99,7 +99,7 @@ def _name(node: u.Node) -> str | None:
 
 
 def named(items: Sequence[Item]) -> list[str]:
-    """The names of all columns: ``_c0``, ``_c1``, ... by position where nobody gave one.
+    """The names of all columns: ``_c0``, ``_c1``, ... by position where none was given.
 
     :raises TableException: a name is there twice.
     """

@@ -44,7 +44,7 @@ class StatementSet:
         return self.add(table.insert_into(target_path_or_descriptor, overwrite))
 
     def execute(self) -> TableResult:
-        """Submit the job and begin anew.
+        """Submit the job and begin again.
 
         :raises TableException: nothing was added.
         """

@@ -66,7 +66,7 @@ class TableConfig:
         self.set(ZONE, timezone_id)
 
     def get_idle_state_retention(self) -> datetime.timedelta:
-        """How long state is kept that nobody uses; 0: for ever."""
+        """How long state is kept that is not used; 0: for ever."""
         millis = config_values.to_duration(self.get(STATE_TTL, "0 ms")).to_millis()
         return datetime.timedelta(milliseconds=millis)
 

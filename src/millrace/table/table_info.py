@@ -80,7 +80,7 @@ def source_info(
 
 
 def described(identifier: ObjectIdentifier, table: CatalogBaseTable, environment: TableEnvironment) -> Rel:
-    """The columns of a table as a plan that nobody runs: it need not be one that can be read."""
+    """The columns of a table as a plan that is not run: it need not be one that can be read."""
     context = table_context(identifier, table, {}, environment)
     return with_declared(Scan(context.path, _read_columns(context), None), table.get_unresolved_schema(), environment)
 

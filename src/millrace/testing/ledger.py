@@ -188,7 +188,7 @@ class _LedgerCommitter(Committer[str]):
                 path.unlink(missing_ok=True)
 
     def _unheard(self, job_id: str, committables: Sequence[str]) -> list[Path]:
-        """Files that nobody waits for."""
+        """Files that are not waited for."""
         waiting = set(committables)
         found = Path(self._directory).glob(f"{owner_of(job_id, self._uid)}-*")
         return [path for path in found if path.suffix in (PREPARED, ".tmp") and path.stem not in waiting]

@@ -1,4 +1,4 @@
-"""Folders that nobody but their user can write to: what lies in them may be unpickled, which runs code.
+"""Folders that only their user can write to: what lies in them may be unpickled, which runs code.
 
 Safe is a folder that belongs to this user or to root and that neither others nor a group of several people can write
 to. Above it the same must hold, since who may rename a folder may put another one in its place; a sticky bit, as that
@@ -63,7 +63,7 @@ def check_shared(path: str) -> None:
 
 
 def check_file(path: str) -> None:
-    """See that nobody else has written a file, and that nobody else can. Its folder is another question.
+    """See that no other user has written a file, or can. Its folder is another question.
 
     :raises NotPrivateError: somebody has, or can.
     """
@@ -99,7 +99,7 @@ def _writers(found: os.stat_result) -> str | None:
 
 
 def _is_of_one(gid: int) -> bool:
-    """Whether a group is the one that many systems make for each user, with nobody else in it, or that of root."""
+    """Whether a group is the one that many systems make for each user, with no other user in it, or that of root."""
     try:
         user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(gid)
     except KeyError:

@@ -75,7 +75,7 @@ class Heartbeat:
 
 
 def living_driver(folder: Folder) -> LivingDriver | None:
-    """Who drives the job of a folder; None if nobody does any more, or never said so."""
+    """Who drives the job of a folder; None if no process does any more, or never said so."""
     driver = _read(folder)
     return driver if driver is not None and driver.lives else None
 

@@ -22,7 +22,7 @@ def name_aside(target: str) -> str:
 
 
 def is_left_over(name: str, modified: float) -> bool:
-    """Whether nobody writes a file any more.
+    """Whether a file is not written any more.
 
     :param modified: when it was written last (s since 1970).
     """

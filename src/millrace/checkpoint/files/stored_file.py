@@ -73,7 +73,7 @@ class RemoteFile:
 
 
 class PartsFile:
-    """A file of which somebody else reads parts.
+    """A file of which others read parts.
 
     :param read_range: (begin, length) -> bytes.
     """

@@ -69,7 +69,7 @@ class JobResults:
                 self._delete(partial(self._folder.delete, result.path), result.path)
             else:
                 yield result
-        # Runs of which nobody has heard, and epochs that failed, may have left some, too.
+        # Runs that was never acknowledged, and epochs that failed, may have left some, too.
         if files or len(self._epochs) > 1:
             for epoch in self._epochs:
                 path = f"{RESULTS}/{epoch}"
@@ -77,7 +77,7 @@ class JobResults:
         self._epochs.clear()
 
     def close(self) -> None:
-        """Nobody takes anything any more."""
+        """Nothing is taken any more."""
         self._folder.delete_tree(RESULTS)
 
     def _read(self, result: ResultFile) -> Iterator[bytes]:

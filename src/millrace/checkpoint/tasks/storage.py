@@ -90,7 +90,7 @@ class FolderStorage:
 
 
 class MissingVersionError(MissingFileError, KeyError):
-    """A file of a version is not there: deleted because nobody needs it, or lost."""
+    """A file of a version is not there: deleted because it was not needed, or lost."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -1,4 +1,4 @@
-"""Pickles read as data, for looking at what somebody else has written: nothing in them is imported, called or run.
+"""Pickles read as data, for looking at what others have written: nothing in them is imported, called or run.
 
 ``pickle`` itself can't promise that: whoever writes a pickle says which functions it calls. Here the instructions are
 only walked through. Numbers, text, containers, times and Millrace's own records become what they are; everything else

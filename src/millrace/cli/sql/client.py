@@ -28,7 +28,7 @@ Screen = Callable[[TableResult, ClientSettings, str], None]
 
 
 class Client:
-    """:param screen: shows results that change in place; None where nobody looks."""
+    """:param screen: shows results that change in place; None without a terminal."""
 
     def __init__(self, session: SqlSession, jobs: SqlJobs, console: Console, screen: Screen | None = None) -> None:
         self.session = session

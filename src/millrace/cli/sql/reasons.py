@@ -1,4 +1,4 @@
-"""Why a statement failed, in the words that help whoever typed it."""
+"""Why a statement failed, in the words that help its author."""
 
 from __future__ import annotations
 

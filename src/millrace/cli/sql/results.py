@@ -78,7 +78,7 @@ def whole(result: TableResult, settings: ClientSettings, zone: str, begin: float
 
 
 def cost(settings: ClientSettings, begin: float) -> str:
-    """How long it took since ``begin`` (seconds of the monotonic clock); empty if nobody wants to know."""
+    """How long it took since ``begin`` (seconds of the monotonic clock); empty if it is not shown."""
     return f" ({time.monotonic() - begin:.2f} seconds)" if settings.print_time else ""
 
 
@@ -97,5 +97,5 @@ def _rows(count: int) -> str:
 
 
 def counts(result: TableResult) -> list[tuple[str, Any]]:
-    """What an INSERT that has ended has written: table and number of rows, -1 if nobody knows."""
+    """What an INSERT that has ended has written: table and number of rows, -1 if it is not known."""
     return [each for row in result.collect() for each in zip(names_of(result), row)]

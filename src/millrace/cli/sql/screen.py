@@ -126,7 +126,7 @@ class ResultScreen:
 
 
 def _nothing() -> None:
-    """A key was pressed: the screen is drawn anew in any case."""
+    """A key was pressed: the screen is drawn again in any case."""
 
 
 def _handler(action: Callable[[], None]) -> Callable[[KeyPressEvent], Any]:

@@ -52,7 +52,7 @@ class SqlSession:
         self._follow()
 
     def _follow(self) -> None:
-        """SET may speak of the mode, of parallelism, of checkpoints: what lies below tables is made anew with it."""
+        """SET may speak of the mode, of parallelism, of checkpoints: what lies below tables is made again with it."""
         settings = self.settings()
         mode = settings.get(MODE, _MODES[0]).lower()
         if mode not in _MODES:

@@ -110,8 +110,8 @@ class TwoPhaseCommitSinkFunction(SinkFunction[T], Generic[T, TXN]):
 
     def name_of(self, transaction: TXN) -> str | None:
         """The ``transaction_name()`` with which a transaction was begun, as far as its handle tells. By default handles
-        that are text are searched for it. None: unless the job fails or ends, nobody takes back this transaction if it
-        turns out that it belongs to a run of a task of which nobody has heard."""
+        that are text are searched for it. None: unless the job fails or ends, nothing takes back this transaction if it
+        turns out that it belongs to a run of a task that was never acknowledged."""
         match = _NAME.search(transaction) if isinstance(transaction, str) else None
         return None if match is None else match.group()
 

@@ -43,7 +43,7 @@ class JobExecutionResult:
         return dict(self._accumulators)
 
     def get_metrics(self) -> MetricsReport:
-        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if nobody gathered them."""
+        """The job's metrics at its end (our addition). Raises ``RuntimeError`` if they were not gathered."""
         if self._metrics is None:
             raise RuntimeError(f"no metrics of job {self._job_id} were gathered")
         return self._metrics

@@ -22,7 +22,7 @@ class StateTtlConfig:
     """
 
     class UpdateType(Enum):
-        """What starts the time of an entry anew."""
+        """What starts the time of an entry again."""
 
         Disabled = 0
         """Nothing: entries do not expire."""
@@ -66,7 +66,7 @@ class StateTtlConfig:
         return StateTtlConfig.Builder(ttl)
 
     def get_update_type(self) -> UpdateType:
-        """What starts the time anew."""
+        """What starts the time again."""
         return self._update_type
 
     def get_state_visibility(self) -> StateVisibility:
@@ -86,7 +86,7 @@ class StateTtlConfig:
         return self._update_type is not StateTtlConfig.UpdateType.Disabled
 
     def get_cleanup_strategies(self) -> StateTtlConfig.CleanupStrategies:
-        """How expired entries that nobody reads are removed."""
+        """How expired entries that are not read are removed."""
         return self._cleanup_strategies
 
     def __repr__(self) -> str:
@@ -107,16 +107,16 @@ class StateTtlConfig:
             self._strategies: dict[Any, Any] = {}
 
         def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfig.Builder:
-            """What starts the time of an entry anew."""
+            """What starts the time of an entry again."""
             self._update_type = update_type
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
-            """Only writing starts the time anew."""
+            """Only writing starts the time again."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
 
         def update_ttl_on_read_and_write(self) -> StateTtlConfig.Builder:
-            """Reading, too, starts the time anew."""
+            """Reading, too, starts the time again."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
         def set_state_visibility(self, state_visibility: StateTtlConfig.StateVisibility) -> StateTtlConfig.Builder:
@@ -195,7 +195,7 @@ class StateTtlConfig:
             return self
 
     class CleanupStrategies:
-        """How expired entries that nobody reads are removed."""
+        """How expired entries that are not read are removed."""
 
         class Strategies(Enum):
             """The kinds of cleanup."""

@@ -36,7 +36,7 @@ class CumulativeWindows(AlignedAssigner[T]):
 
     @classmethod
     def of(cls: type[A], max_size: TimeSpan, step: TimeSpan, offset: TimeSpan | None = None) -> A:
-        """Windows that grow by ``step`` up to ``max_size``, and then begin anew.
+        """Windows that grow by ``step`` up to ``max_size``, and then begin again.
 
         :param offset: shifts all windows; without it a series begins at midnight UTC, 1 January 1970.
         """

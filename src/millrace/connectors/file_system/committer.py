@@ -36,7 +36,7 @@ class FileCommitter(Committer[PendingFile]):
         """jobs of which nothing runs but what this driver runs"""
 
     def commit(self, committables: Sequence[PendingFile]) -> None:
-        """:raises FileNotFoundError: if a file is gone that nobody can have renamed before."""
+        """:raises FileNotFoundError: if a file is gone that cannot have been renamed before."""
         # Files with the same target one after the other: each looks whether the name is still free.
         by_target: dict[tuple[str, str], list[PendingFile]] = {}
         for pending in committables:

@@ -37,7 +37,7 @@ class PartStore:
         return self._file_system.open_output_stream(path)
 
     def append(self, path: str, size: int) -> Any:
-        """A stream of bytes to the end of a file, which has ``size`` bytes and grows by nobody else.
+        """A stream of bytes to the end of a file, which has ``size`` bytes and grows by no other writer.
 
         :raises OSError: it has not.
         """

@@ -22,7 +22,7 @@ class HybridSplit:
 
 @dataclass(frozen=True)
 class HybridPosition:
-    """Which source a reader is at. It is among the reader's splits, so whoever takes over needs nobody to ask."""
+    """Which source a reader is at. It is among the reader's splits, so a reader that takes over need not ask."""
 
     index: int = 0
     payload: bytes | None = None

@@ -31,7 +31,7 @@ class WriteAheadCommitter(Committer[Batch]):
         self._recovered: frozenset[str] = frozenset()
 
     def commit(self, committables: Sequence[Batch]) -> None:
-        """:raises FileNotFoundError: a batch is gone that nobody can have sent before."""
+        """:raises FileNotFoundError: a batch is gone that cannot have been sent before."""
         if not committables:
             return
         sender = self._create_sender()

@@ -1,4 +1,4 @@
-"""Columns that nobody needs are not read and not carried along."""
+"""Columns that are not needed are not read and not carried along."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _calls(calls: Sequence[AggCall], places: Places) -> tuple[AggCall, ...]:
 
 
 def _aggregate(node: n.Aggregate, needed: set[int]) -> tuple[n.Rel, Places]:
-    """Keys stay, calls that nobody needs go. A table aggregate function makes several columns at once."""
+    """Keys stay, calls that are not needed go. A table aggregate function makes several columns at once."""
     width = len(node.keys)
     whole = len(node.columns) != width + len(node.aggregates) or not width
     kept = set(range(len(node.columns))) if whole else needed | set(range(width))

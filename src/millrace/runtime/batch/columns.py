@@ -77,7 +77,7 @@ def _take(column: Any, places: Any, order: list[int]) -> list[Any]:
 
 
 def compact(elements: Packed) -> Packed:
-    """The same with plain numbers in arrays: whoever takes elements out in another order finds them side by side."""
+    """The same with plain numbers in arrays: elements that are taken out in another order lie side by side."""
     columns = [_compact(column) for column in elements.columns]
     timestamps: Any = None if elements.timestamps is None else _compact(elements.timestamps)
     return elements._replace(columns=columns, timestamps=timestamps)

@@ -1,4 +1,4 @@
-"""Which state files each task has: those that the running job and its checkpoints need, and when to write them anew."""
+"""Which state files each task has: those that the running job and its checkpoints need, and when to write new ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deleting what nobody needs any more, which no epoch has to wait for."""
+"""Deleting what is not needed any more, which no epoch has to wait for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAITING = 10_000
 
 
 class Cleaner(Protocol):
-    """Runs deletions. One that fails is logged: what is left costs space, and whoever asked may ask again."""
+    """Runs deletions. One that fails is logged: what is left costs space, and the deletion may be asked for again."""
 
     def submit(self, what: str, delete: Callable[[], None]) -> bool:
         """Run this some time; False: there is no room for it now.

@@ -80,7 +80,7 @@ class Commits:
             raise failed_on_driver(info, error, " to recover") from error
 
     def sweep(self, job_id: str, epoch: int) -> None:
-        """No epoch runs, and ``epoch`` was the last one: abort what was prepared by runs of which nobody has heard."""
+        """No epoch runs, and ``epoch`` was the last one: abort what runs without acknowledgement prepared."""
         for id, (info, committer) in self._committers.items():
             try:
                 committer.sweep(job_id, epoch, tuple(self._pending[id]), self._states(id))

@@ -42,7 +42,7 @@ __all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
 _NOTHING: dict[int, SourceOrder] = {}
 
 SWEEP_MS = 60_000
-"""How often sinks look for what was prepared by runs of tasks of which nobody has heard."""
+"""How often sinks look for what was prepared by runs of tasks that was never acknowledged."""
 
 
 class ProtocolError(Exception):
@@ -352,7 +352,7 @@ class Coordinator:
                 self._outgrown.discard(task)
 
     def _oldest_needed(self, task: TaskId, first: int) -> int:
-        """The oldest epoch of whose files somebody needs some; ``first``: the oldest that the job needs to run."""
+        """The oldest epoch of whose files some are needed; ``first``: the oldest that the job needs to run."""
         return first if self.checkpoints is None else self.checkpoints.oldest_needed(task, first)
 
     def abort(self, acks: Sequence[TaskAck]) -> None:
@@ -476,7 +476,7 @@ class Coordinator:
         self._commits.recover(self.job.job_id)
 
     def give_up(self, kept: Sequence[JobSnapshot]) -> None:
-        """The job has failed or was cancelled: take back what sinks have prepared and nobody will ask for.
+        """The job has failed or was cancelled: take back what sinks have prepared and will not commit.
 
         :param kept: the checkpoints that stay.
         """

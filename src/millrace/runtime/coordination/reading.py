@@ -114,7 +114,7 @@ class ReadingState(SplitEnumeratorContext[Any]):
         return self.info.spec
 
     def ask_for_splits(self, everything: bool = False) -> None:
-        """Offer every reader in turn, until nobody gets anything.
+        """Offer every reader in turn, until none gets anything.
 
         :param everything: however many splits that are; else only until the readers have enough.
         """
@@ -264,7 +264,7 @@ class HeadState(ReadingState):
         return None
 
     def ask_for_splits(self, everything: bool = False) -> None:
-        """There is nobody to ask."""
+        """It has no one to ask."""
 
     def begin_from(self, snapshot: ReadingSnapshot) -> None:
         # The input will end again, and its last watermark come again.

@@ -132,7 +132,7 @@ class SplitTimes:
 
     def take_over(self, snapshots: Sequence[Any], subtask: int, parallelism: int) -> None:
         """Go on with the generators of this subtask, as if nothing had been quiet. With another number of subtasks new
-        ones begin: nobody knows yet who gets which split."""
+        ones begin: who gets which split is not known yet."""
         if len(snapshots) != parallelism:
             return
         mine = _of_now(snapshots[subtask])

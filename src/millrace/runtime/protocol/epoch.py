@@ -47,7 +47,7 @@ class SourceOrder:
 
 @dataclass(frozen=True)
 class StateQuery:
-    """Somebody wants to know what a keyed state holds for one key at the end of the epoch."""
+    """A question: what does a keyed state hold for one key at the end of the epoch."""
 
     number: int
     uid: str

@@ -1,4 +1,4 @@
-"""What a task has for whoever collects a stream: little travels in its acknowledgement, much goes through files."""
+"""What a task has collected for the program: little travels in its acknowledgement, much goes through files."""
 
 from __future__ import annotations
 

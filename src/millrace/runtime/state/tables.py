@@ -44,7 +44,7 @@ class Table(ABC):
         """Everything, as the delta onto an empty table."""
 
     def wipe(self) -> None:
-        """Drop everything, and what there was to say of it in a delta: nobody will ask for one."""
+        """Drop everything, and what there was to say of it in a delta: none will be asked for."""
         raise NotImplementedError
 
     @staticmethod

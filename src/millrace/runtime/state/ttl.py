@@ -62,7 +62,7 @@ class Expiry:
     def read(
         self, entry: Entry | None, now: int, renew: Callable[..., None], drop: Callable[..., None], *key: Any
     ) -> Entry | None:
-        """What a reader sees of an entry; lets it begin anew, or removes it, by ``renew(*key, entry)``, ``drop(*key)``.
+        """What a reader sees of an entry; renews it, or removes it, by ``renew(*key, entry)``, ``drop(*key)``.
 
         An expired entry that may be seen is seen once: reading removes it.
         """
@@ -92,7 +92,7 @@ class Expiry:
             self._cleanup.step(count)
 
     def before_full_snapshot(self) -> None:
-        """The whole table is about to be written: leave out what nobody can see any more.
+        """The whole table is about to be written: leave out what cannot be seen any more.
 
         This is also the backend's compaction, so a state that is cleaned up by compaction is cleaned up here.
         """

@@ -14,7 +14,7 @@ _END = object()
 
 
 class IncrementalCleanup:
-    """Removes what has expired, so that entries which nobody asks for disappear, too.
+    """Removes what has expired, so that entries which are not read disappear, too.
 
     A round visits the addresses that the table had when it began, so the table may change meanwhile. As a round ends it
     is known when the next entry can expire: until then there is nothing to do.

@@ -154,5 +154,5 @@ def keyed_map(backend: KeyedStateBackend, name: str, ttl: int = 0) -> KeyedMap:
 
 
 def _expiring(ttl: int) -> StateTtlConfig:
-    """As Flink's SQL operators: by processing time since the last write, and nobody sees what has expired."""
+    """As Flink's SQL operators: by processing time since the last write, and what has expired is not seen."""
     return StateTtlConfig.new_builder(Time.milliseconds(ttl)).cleanup_full_snapshot().build()

@@ -160,7 +160,7 @@ class TaskCache:
         return firing.live
 
     def put(self, turn: Turn, live: LiveTask) -> None:
-        """Keep a task for its next epoch; one that nobody will ask for is closed."""
+        """Keep a task for its next epoch; one that has ended is closed."""
         with self._lock:
             job = self._jobs.get(turn.job_id)
             wanted = job is not None and job.epoch == turn.epoch and job.turns.get(turn.task) == turn.number
@@ -195,7 +195,7 @@ class TaskCache:
             self._put_back(firing)
 
     def _put_back(self, firing: _Firing) -> None:
-        """It has fired: to the run that waits for it, or to its place; closed if nobody will ask for it."""
+        """It has fired: to the run that waits for it, or to its place; closed if it has ended."""
         with self._lock:
             job = self._jobs.get(firing.job_id)
             stays = job is not None and job.firing.get(firing.task) is firing

@@ -89,7 +89,7 @@ class LocalJobClient(JobClient):
         return self._result.result()
 
     def discard(self) -> None:
-        """Nobody wants the rest: cancel if the job still runs, and wait for its end."""
+        """The rest is not wanted: cancel if the job still runs, and wait for its end."""
         if not self._result.done():
             self._stop()
             self._thread.join()

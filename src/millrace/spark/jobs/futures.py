@@ -1,4 +1,4 @@
-"""Completing futures that somebody else may have cancelled meanwhile: that is nothing to fail a job for."""
+"""Completing futures that may have been cancelled meanwhile: that is nothing to fail a job for."""
 
 from __future__ import annotations
 

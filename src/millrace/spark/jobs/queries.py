@@ -18,7 +18,7 @@ from millrace.spark.jobs.futures import fail, succeed
 
 
 class StateQueryError(Exception):
-    """Nobody can answer the question; the text says why, and what could be asked."""
+    """The question cannot be answered; the text says why, and what could be asked."""
 
 
 class Queries:

@@ -356,7 +356,7 @@ class JobRunner:
 
 
 def _why(error: BaseException) -> str:
-    """The text of an error, for somebody who has just been told that the job failed."""
+    """The text of an error, for a reader who has just been told that the job failed."""
     if isinstance(error, JobFailedError) and not (error.failure.origin or error.failure.during):
         return error.failure.cause
     return str(error)

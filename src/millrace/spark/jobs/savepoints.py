@@ -24,7 +24,7 @@ class SavepointError(Exception):
 
 @dataclass(frozen=True)
 class SavepointRequest:
-    """Somebody waits for a savepoint."""
+    """A savepoint that is waited for."""
 
     uri: str
     stop: bool = False

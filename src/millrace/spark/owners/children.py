@@ -35,7 +35,7 @@ class Child:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits for one of its runs."""
+        """Whether one of its runs is waited for."""
         return any(run.outdated is None for run in self.runs.values())
 
     def runs_task(self, task: TaskId) -> bool:
@@ -43,7 +43,7 @@ class Child:
 
     @property
     def hangs_since(self) -> float | None:
-        """Since when a run goes on for which nobody waits; None: there is none."""
+        """Since when a run goes on that is not waited for; None: there is none."""
         return min((run.outdated for run in self.runs.values() if run.outdated is not None), default=None)
 
 
@@ -67,7 +67,7 @@ class JobOwners:
         return any(child.wanted for child in (*self.children, *self.leaving))
 
     def greet(self, greeting: Greeting, now: float) -> None:
-        """A run begins: nobody waits any more for others of its task, or of earlier epochs."""
+        """A run begins: others of its task are not waited for any more, or of earlier epochs."""
         self.asked, self.idle_seconds, self.cancel_seconds = now, greeting.idle_seconds, greeting.cancel_seconds
         self.epoch = max(self.epoch, greeting.epoch)
         for child in (*self.children, *self.leaving):

@@ -93,7 +93,7 @@ def _tell_end(control: socket.socket, number: int) -> None:
 
 
 def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
-    """The answer to the worker; None if that was killed, so that nobody hears this run."""
+    """The answer to the worker; None if that was killed, so that this run is not heard of."""
     file = -1
     try:
         call, files = receive(connection)

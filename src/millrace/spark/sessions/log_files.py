@@ -1,4 +1,4 @@
-"""Log files of drivers: as many and as large as somebody may want to read, and no more.
+"""Log files of drivers: as many and as large as can be read, and no more.
 
 All that write to one (the JVM, processes that have it as their standard error, Millrace) append, so it can be cut while
 they do.
@@ -47,7 +47,7 @@ def _keep_short(path: str) -> None:
 
 
 def shorten(path: str, limit: int) -> None:
-    """Let a log begin anew if it is larger than ``limit`` (bytes); what it had is then beside it."""
+    """Let a log begin again if it is larger than ``limit`` (bytes); what it had is then beside it."""
     if os.path.getsize(path) > limit:
         shutil.copyfile(path, f"{path}.1")
         os.chmod(f"{path}.1", 0o600)

@@ -83,7 +83,7 @@ class FileSystemSource(TableSource):
 
 
 def _only(filters: Sequence[Rex], places: dict[int, int]) -> tuple[Rex, ...]:
-    """The conditions over nothing but some columns, numbered anew."""
+    """The conditions over nothing but some columns, numbered again."""
     return tuple(
         remap(each, places)
         for each in filters

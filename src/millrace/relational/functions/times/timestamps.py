@@ -262,7 +262,7 @@ _write, _read = formatter(DEFAULT, True), simple_parser(DEFAULT)
     "CONVERT_TZ", takes(TEXT, TEXT, TEXT, result=STRING, nullable=True), syntax="CONVERT_TZ(string, from zone, to zone)"
 )
 def convert_tz(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    """A zone that nobody knows is GMT, as in Flink."""
+    """An unknown zone is GMT, as in Flink."""
 
     def text(shown: str, source: Any, target: Any) -> str | None:
         found = _read(shown)

@@ -48,7 +48,7 @@ def delete_job_folder(root: str, job_id: str) -> None:
 
 
 def _release_deleted() -> None:
-    """Close the marks of jobs whose directories somebody has deleted: a process may see many jobs."""
+    """Close the marks of jobs whose directories have been deleted: a process may see many jobs."""
     for folder in list(_marks):
         if not os.path.exists(os.path.join(folder, _MARK)):
             os.close(_marks.pop(folder))

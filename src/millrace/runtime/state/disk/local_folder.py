@@ -1,4 +1,4 @@
-"""Where state on disk lies if nobody has said: in a folder of Spark or of the system that is no memory in disguise."""
+"""Where state on disk lies by default: in a folder of Spark or of the system that is no memory in disguise."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ SPILL_ENTRIES = 200_000
 
 
 class OutdatedError(RuntimeError):
-    """Another copy of the task is further: this one does an epoch that nobody waits for."""
+    """Another copy of the task is further: this one does an epoch whose result is not awaited."""
 
 
 class DiskState(WorkingState):
@@ -205,7 +205,7 @@ class DiskState(WorkingState):
         return sum(backend.pending() for backend in self._backends.values())
 
     def _spill(self) -> None:
-        """Write changes that are too many for memory into an environment that nobody else sees."""
+        """Write changes that are too many for memory into an environment of its own."""
         if not self._published and self._pending() > SPILL_ENTRIES:
             self._flush(None)
 

@@ -11,7 +11,7 @@ from millrace.common.state.store import KeyValueStore
 
 
 class _FullError(Exception):
-    """A store has no map that would have to grow: nobody raises this."""
+    """A store has no map that would have to grow: this is never raised."""
 
 
 class StoreEnvironment:

@@ -29,7 +29,7 @@ def supports_two_phases(calls: Sequence[AggCall], retracts: bool) -> bool:
 
 
 def no_state(name: str) -> Any:
-    """Whoever only asks what a call needs stores nothing."""
+    """For questions about what a call needs: nothing is stored."""
     return None
 
 

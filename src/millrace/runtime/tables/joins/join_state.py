@@ -68,7 +68,7 @@ class HeldInColumns:
         return self._rows.take(self._numbers)
 
     def set_partners(self, positions: Ids, partners: Ids) -> None:
-        """Nobody counts them."""
+        """They are not counted."""
 
 
 class Held:

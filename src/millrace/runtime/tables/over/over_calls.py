@@ -192,7 +192,7 @@ def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> list[Any]:
 
 
 class Recomputed(KeepingCall):
-    """Computed anew of all rows that a row sees: what neither folds nor can be taken back."""
+    """Computed again from all rows that a row sees: what neither folds nor can be taken back."""
 
     def __init__(self, call: AggCall, frame: Frame, compute: Computing, result: Callable[[list[Any]], Any]) -> None:
         super().__init__(call, frame)

@@ -32,7 +32,7 @@ class Written:
     """whether nothing follows"""
     files: tuple[PendingFile, ...]
     sizes: tuple[int, ...]
-    """of the files, in bytes; empty if nobody wants to know"""
+    """of the files, in bytes; empty if it is not shown"""
     folders: tuple[str, ...]
     """the partitions that got rows, or whose files are finished now"""
 

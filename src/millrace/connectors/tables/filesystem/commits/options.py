@@ -22,7 +22,7 @@ _EXTRACTOR = "partition.time-extractor"
 
 
 def partition_commit(table: TableContext, options: TableOptions) -> PartitionCommit | None:
-    """None: nobody is told about partitions. As in Flink a table without partitions is told about in batch only.
+    """None: no one is told about partitions. As in Flink a table without partitions is told about in batch only.
 
     :raises TableException: an option is wrong.
     """
