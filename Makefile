@@ -10,6 +10,14 @@ MINUTES ?= 60
 # With ARGS='-k ...' one half of the tests may have nothing to run, which pytest answers with 5.
 NONE_IS_FINE = $(if $(ARGS),|| [ $$? -eq 5 ])
 
+# Where `make flink` installs PyPI's apache-flink (0.9 GB), and whether it keeps Flink's answers.
+FLINK_VENV ?= .venv-flink
+RECORD ?=
+
+# What `make random` draws its queries from (empty: anew), and how many.
+SEED ?=
+COUNT ?= 2000
+
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.millrace-installed
 ARCHIVE := $(VENV)/.millrace-prepared
@@ -27,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit crash cluster versions soak bench compatibility tables clean
+.PHONY: help java venv demo test check lint unit crash cluster flink random versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -54,6 +62,13 @@ crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point:
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
 	$(BIN)/python -m pytest tests/cluster $(ARGS)
+
+flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
+	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
+	$(BIN)/python -m pytest tests/flink $(ARGS)
+
+random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from a SEED: they give the same
+	MILLRACE_RANDOM_SEED='$(SEED)' MILLRACE_RANDOM_COUNT='$(COUNT)' $(BIN)/python -m pytest -m spark tests/random $(ARGS)
 
 versions: java venv $(ARCHIVE) ## try every minor version of PySpark that is allowed, from PyPI
 	$(BIN)/python -m pytest tests/versions $(ARGS)
@@ -91,6 +106,13 @@ $(STAMP): pyproject.toml
 # Spark starts in half the time with it; without it everything works too.
 $(ARCHIVE): $(STAMP)
 	@$(BIN)/millrace prepare || echo 'Going on without: Spark will start slower.'
+	@touch $@
+
+# The reference that answers are compared with.
+$(FLINK_VENV)/.installed:
+	@echo 'Setting up $(FLINK_VENV) with apache-flink (0.9 GB)'
+	@$(PYTHON) -m venv $(FLINK_VENV)
+	@$(FLINK_VENV)/bin/python -m pip install -qq --disable-pip-version-check 'apache-flink==2.3.0'
 	@touch $@
 
 clean: ## remove what tests and tools leave behind; rm -rf .venv for the environment

@@ -32,7 +32,7 @@ class Point(Enum):
     ACKS_THERE = "after acks before metadata"
     METADATA_WRITTEN = "after metadata before sink commit"
     COMMITTING = "during sink commit"
-    COMMITTED = "after commit before Spark's offsets"
+    COMMITTED = "after commit before the next epoch"
     SAVING = "during savepoint"
     RESTORING = "during restore"
     RECOVERING = "while going on after another crash"
@@ -223,7 +223,7 @@ def _install_for_driver(plan: _Plan) -> None:
     _before(Commits, "commit", reached(plan.reached, Point.BEFORE_FIRST_COMMIT))
     _before(CheckpointDirectory, "write", reached(plan.reached, Point.ACKS_THERE))
     _after(CheckpointDirectory, "write", reached(plan.reached, Point.METADATA_WRITTEN))
-    _after(JobRunner, "_micro_batch", reached(plan.reached, Point.COMMITTED))
+    _after(JobRunner, "_epoch", reached(plan.reached, Point.COMMITTED))
     _before(savepoints, "write_metadata", reached(plan.reached, Point.SAVING, (Victim.DRIVER,)))
     _before(Coordinator, "begun", reached(plan.reached, Point.RESTORING, (Victim.DRIVER,)))
     _before(Coordinator, "go_on", reached(plan.reached, Point.RECOVERING, (Victim.DRIVER,)))

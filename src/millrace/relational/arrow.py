@@ -22,3 +22,8 @@ def arrow_type(data_type: t.DataType) -> pa.DataType:
 def schema_of(columns: list[t.DataType]) -> pa.Schema:
     """The schema of a batch of rows with columns of these types, named ``c0``, ``c1``, ..."""
     return pa.schema([(f"c{index}", arrow_type(each)) for index, each in enumerate(columns)])
+
+
+def alike(one: t.DataType, other: t.DataType) -> bool:
+    """Whether columns of two types hold equal values in one form, as texts of any length do."""
+    return bool(arrow_type(one) == arrow_type(other))

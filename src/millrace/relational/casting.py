@@ -71,6 +71,11 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     return found.with_nullable(any(each.is_nullable for each in types) or not types)
 
 
+def widest_first(types: Sequence[DataType]) -> list[DataType]:
+    """In an order in which DOUBLE wins over FLOAT: of the two, the first is the common type."""
+    return sorted(types, key=lambda each: not isinstance(each, t.DoubleType))
+
+
 def _common(left: DataType, right: DataType) -> DataType | None:
     if left.is_same(right) or isinstance(right, t.NullType):
         return left
@@ -90,7 +95,9 @@ def _common(left: DataType, right: DataType) -> DataType | None:
 def _common_number(left: DataType, right: DataType) -> DataType:
     if isinstance(left, t.IntegralType) and isinstance(right, t.IntegralType):
         return left if left.bits >= right.bits else right
-    families = {family_of(left), family_of(right)}
+    families = [family_of(left), family_of(right)]
+    if families == [Family.APPROXIMATE, Family.APPROXIMATE]:
+        return left  # as in Flink: FLOAT with DOUBLE is FLOAT, DOUBLE with FLOAT is DOUBLE
     if Family.APPROXIMATE in families:
         double = Family.DECIMAL in families or t.DoubleType in (type(left), type(right))
         return t.DoubleType() if double else t.FloatType()

@@ -6,6 +6,7 @@ from datetime import timezone
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from millrace.common.types import Row
@@ -42,13 +43,29 @@ def plain_values(column: pa.Array) -> list[Any]:
     as long as numpy takes."""
     kind = column.type
     if pa.types.is_timestamp(kind):
-        found: list[Any] = column.to_numpy(zero_copy_only=False).astype("datetime64[us]").tolist()
+        found = _in_python(column.to_numpy(zero_copy_only=False).astype("datetime64[us]"))
         if kind.tz is None:
             return found
         return [None if each is None else each.replace(tzinfo=timezone.utc) for each in found]
-    if pa.types.is_date32(kind) or pa.types.is_duration(kind):
+    if pa.types.is_date32(kind):
+        return _in_python(column.to_numpy(zero_copy_only=False).astype("datetime64[D]"))
+    if pa.types.is_duration(kind):
         return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
     return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _in_python(times: Any) -> list[Any]:
+    """Dates and times as Python has them.
+
+    :raises OverflowError: one is before the year 1 or after 9999; numpy would give a bare number.
+    """
+    for beyond in (times < np.datetime64("0001-01-01"), times >= np.datetime64("10000-01-01")):
+        if beyond.any():
+            raise OverflowError(
+                f"Python has no date or time for {times[beyond][0]}: it knows the years 1 to 9999. CAST it to STRING"
+            )
+    found: list[Any] = times.tolist()
+    return found
 
 
 def to_internal(value: Any, data_type: DataType) -> Any:

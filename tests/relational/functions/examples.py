@@ -40,6 +40,7 @@ DOCS = "Flink's documentation of built-in functions"
 JAVA = "the Java language, which Flink computes with"
 STANDARD = "the SQL standard"
 SOURCE = "Flink's implementation of the function"
+FLINK = "a running Flink (tests/flink)"
 PYTHON = "plain Python"
 
 

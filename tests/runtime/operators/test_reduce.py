@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.common.functions import ReduceFunction, RuntimeContext
 from millrace.common.functions.adapt import as_reduce
+from millrace.common.state import ValueStateDescriptor
+from millrace.common.typeinfo import Types
 from millrace.runtime.failure import OperatorError
 from millrace.testing import Element, EndInput, OperatorHarness, Record, check_variants, steps
 
@@ -43,6 +46,31 @@ def test_batch_emits_one_result_per_key_at_the_end(values: list[tuple[str, int]]
     expected = list(dict(running_sums(values)).items())
     outcome = check_variants(lambda: summing(batch=True), steps([(v, 1) for v in values]), expected, ordered=False)
     assert outcome.records == outcome.items[: len(expected)], "all results come before MAX_WATERMARK"
+
+
+class Numbered(ReduceFunction):
+    """Sums, and counts its own calls for each key in state."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.calls = runtime_context.get_state(ValueStateDescriptor("calls", Types.LONG()))
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        calls = (self.calls.value() or 0) + 1
+        self.calls.update(calls)
+        return value1[0], value1[1] + value2[1], calls
+
+
+@given(VALUES)
+def test_state_of_the_function_belongs_to_the_key(values: list[tuple[str, int]]) -> None:
+    def numbered() -> OperatorHarness:
+        return OperatorHarness.for_function(Numbered(), key_selector=lambda value: value[0])
+
+    seen: dict[str, int] = {}
+    expected = []
+    for position, (key, total) in enumerate(running_sums(values)):
+        calls = seen[key] = seen.get(key, -1) + 1
+        expected.append(Record((key, total, calls) if calls else (key, total), position))
+    check_variants(numbered, [Element(value, at) for at, value in enumerate(values)], expected)
 
 
 def test_none_counts_as_a_value() -> None:

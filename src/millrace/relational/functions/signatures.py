@@ -102,19 +102,31 @@ def first(types: Sequence[DataType]) -> DataType:
     return types[0]
 
 
+def shortened(types: Sequence[DataType]) -> DataType:
+    """The result is a part of the first argument, a text."""
+    return t.VarCharType(types[0].length)  # type: ignore[attr-defined]
+
+
 def same_type(
-    *, result: Result = first, least: int = 1, most: int | None = None, nullable: bool | None = None, skip: int = 0
+    *,
+    result: Result = first,
+    least: int = 1,
+    most: int | None = None,
+    nullable: bool | None = None,
+    skip: int = 0,
+    order: Callable[[Sequence[DataType]], Sequence[DataType]] = tuple,
 ) -> Infer:
     """Arguments that are cast to their common type.
 
     :param skip: so many leading arguments are left alone.
+    :param order: in which types are looked at for their common one.
     """
 
     def infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
         if len(args) < least or (most is not None and len(args) > most):
             raise SignatureError(f"it takes {_count(least, most)} arguments")
         types = [arg.type for arg in args]
-        common = common_type(types[skip:])
+        common = common_type(order(types[skip:]))
         if common is None:
             raise SignatureError("it takes arguments with a common type: CAST them to one")
         cast = [common.with_nullable(each.is_nullable) for each in types[skip:]]

@@ -29,10 +29,17 @@ def fold_constants(plan: n.Rel, surroundings: Surroundings, dynamic: bool = Fals
     def change(node: n.Rel) -> n.Rel:
         node = map_expressions(node, lambda each: _fold(each, around, dynamic))
         if isinstance(node, n.Filter):
-            return _without_truth(node)
-        return node
+            node = _without_truth(node)
+        return n.Values(node.schema, ()) if _gives_nothing(node) else node
 
     return transform(plan, change)
+
+
+def _gives_nothing(node: n.Rel) -> bool:
+    """Whether a node has no rows because its input has none. Left as they are, windows would miss the table below."""
+    if not isinstance(node, (n.Project, n.Filter, n.WindowTable, n.WindowAggregate, n.Rank)):
+        return False
+    return isinstance(node.input, n.Values) and not node.input.rows
 
 
 def _without_truth(node: n.Filter) -> n.Rel:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.arrow import alike
 from millrace.relational.rex import Call, Ref, Rex, conjunction, conjuncts, refs, shift
 from millrace.relational.traversal import transform
 
@@ -58,9 +59,11 @@ def _prepared(join: Any) -> n.Rel:
 
 def _sides(part: Rex, width: int) -> tuple[Rex, Rex] | None:
     """The sides of an equality between the inputs, left one first."""
-    if not isinstance(part, Call) or part.function not in _EQUAL or not part.args[0].type.is_same(part.args[1].type):
+    if not isinstance(part, Call) or part.function not in _EQUAL:
         return None
     one, other = part.args
+    if not alike(one.type, other.type):
+        return None
     read, others = refs(one), refs(other)
     if not read or not others:
         return None

@@ -31,11 +31,14 @@ class ReduceOperator(FunctionOperator[ReduceFunction]):
         """The running result after each element; the last one of a key is its new state."""
         table: ValueTable = self._backend.value_table(STATE)
         rows, reduce, results = table.rows, self.function.reduce, []
-        keys = chunk.keys or []
+        keys, backend = chunk.keys or [], self._backend
+        has_state = bool(backend.infos)  # the function, of its own
         remaining = iter(chunk.values)
         try:
             for key, value in zip(keys, remaining):
                 if key in rows:
+                    if has_state:
+                        backend.at = key
                     value = reduce(rows[key], value)
                 rows[key] = value
                 results.append(value)

@@ -94,7 +94,7 @@ EXAMPLES = [
     Example("ARRAY_JOIN", [of(TEXTS, [None, None, "1", None, None]), "+", "abc"], "abc+abc+1+abc+abc", SOURCE),
     Example("ARRAY_JOIN", [of(TEXTS, [None, "1", None]), "+", ""], "+1+", SOURCE),
     Example("ARRAY_JOIN", [NO_TEXTS, "+"], "", PYTHON),
-    Example("SPLIT", ["1,2,3", ","], of(t.ArrayType(t.string().not_null()), ["1", "2", "3"]), DOCS),
+    Example("SPLIT", ["1,2,3", ","], of(t.ArrayType(t.string()), ["1", "2", "3"]), DOCS),
     Example("SPLIT", ["123", ""], ["1", "2", "3"], DOCS),
     Example("SPLIT", ["123", "|"], ["123"], DOCS),
     Example("SPLIT", [",1,,2,", ","], ["", "1", "", "2", ""], DOCS),

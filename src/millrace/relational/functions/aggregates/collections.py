@@ -31,6 +31,9 @@ class Collect(Keeping):
     def result(self, entries: Sequence[Entry]) -> Any:
         return [(args[0], count) for args, count in entries]
 
+    def empty(self) -> Any:
+        return []
+
 
 class ListAgg(Keeping):
     """Texts with a separator between them."""
@@ -163,7 +166,11 @@ def _percentile(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     return Signature(tuple(types), result)
 
 
-@aggregate("COLLECT", takes(ANY, result=_multiset))
+_JSON_TEXT = t.VarCharType(2000)
+"""the type that Flink gives it; the text may be longer"""
+
+
+@aggregate("COLLECT", takes(ANY, result=_multiset, nullable=False))
 def collect(call: AggCall, retracts: bool) -> Accumulation:
     return Collect()
 
@@ -180,12 +187,12 @@ def array_agg(call: AggCall, retracts: bool) -> Accumulation:
     return ArrayAggWithoutNulls() if call.option("nulls") == "IGNORE" else ArrayAgg()
 
 
-@aggregate("JSON_OBJECTAGG", takes(TEXT, IN_JSON, result=STRING, nullable=False))
+@aggregate("JSON_OBJECTAGG", takes(TEXT, IN_JSON, result=_JSON_TEXT, nullable=False))
 def json_objectagg(call: AggCall, retracts: bool) -> Accumulation:
     return JsonObjectAgg(call.option("on_null", "NULL") == "ABSENT", call.args[1].type)
 
 
-@aggregate("JSON_ARRAYAGG", takes(IN_JSON, result=STRING, nullable=False))
+@aggregate("JSON_ARRAYAGG", takes(IN_JSON, result=_JSON_TEXT, nullable=False))
 def json_arrayagg(call: AggCall, retracts: bool) -> Accumulation:
     return JsonArrayAgg(call.option("on_null", "ABSENT") == "ABSENT", call.args[0].type)
 

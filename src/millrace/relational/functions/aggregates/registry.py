@@ -111,7 +111,7 @@ def aggregate_call(
     )
 
 
-NEVER_NULL = frozenset({"COUNT", "$SUM0", "JSON_OBJECTAGG", "JSON_ARRAYAGG"})
+NEVER_NULL = frozenset({"COUNT", "$SUM0", "COLLECT", "JSON_OBJECTAGG", "JSON_ARRAYAGG"})
 """aggregates that have a value for no rows, too"""
 
 

@@ -73,6 +73,6 @@ def _type_text(call: Call) -> str:
     return str(call.args[0].type)
 
 
-@scalar("TYPEOF", takes(ANY, BOOLEAN, optional=1, result=STRING, nullable=False), spark=_spark_typeof)
+@scalar("TYPEOF", takes(ANY, BOOLEAN, optional=1, result=STRING, nullable=True), spark=_spark_typeof)
 def _typeof(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return pa.scalar(_type_text(call), arrow_type(call.type))

@@ -17,6 +17,7 @@ from millrace.relational import decimals
 from millrace.relational import types as t
 from millrace.relational.casting import as_decimal, is_bytes, is_number, is_text
 from millrace.relational.functions.casts.variants import from_variant, to_variant
+from millrace.relational.functions.times.numbers import FIXED
 from millrace.relational.parsing import CastError, parser
 from millrace.relational.printing import formatter
 from millrace.relational.types import DataType
@@ -171,8 +172,10 @@ def _to_interval(source: DataType, target: DataType) -> Convert | None:
     if not isinstance(source, (t.IntegralType, t.DecimalType)):
         return None
     if isinstance(target, t.YearMonthIntervalType):
-        return lambda value: wrap(int(value), 32)
-    return lambda value: int(value) * _MILLISECOND
+        months = 12 if target.resolution is t.YearMonthIntervalType.YearMonthResolution.YEAR else 1
+        return lambda value: wrap(int(value) * months, 32)
+    unit = dt.timedelta(microseconds=FIXED.get(target.resolution.name, 1_000))  # type: ignore[attr-defined]
+    return lambda value: int(value) * unit
 
 
 # -- times ------------------------------------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def _join(held: list[str | None], delimiter: str, for_null: str | None = None) -
     return delimiter.join([each for each in whole if each is not None])
 
 
-@scalar("SPLIT", takes(TEXT, TEXT, result=t.ArrayType(STRING.not_null())))
+@scalar("SPLIT", takes(TEXT, TEXT, result=t.ArrayType(STRING)))
 def split(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, _split)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from json.encoder import encode_basestring
@@ -12,7 +13,7 @@ from typing import Any
 
 from millrace.relational import types as t
 from millrace.relational.functions.signatures import Kind
-from millrace.relational.printing import double_text, float_text
+from millrace.relational.printing import double_text
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
@@ -27,15 +28,23 @@ def _refuse(constant: str) -> Any:
 _decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 
 
-def read_json(text: str) -> Any:
-    """What JSON text says: numbers with a point are ``Decimal``, of equal keys the last one counts.
+_BLANK = " \t\n\r"
 
-    :raises ValueError: the text is not JSON.
+
+def read_json(text: str) -> Any:
+    """What JSON text says: numbers with a point are ``Decimal``, of equal keys the last one counts. As in Flink, what
+    follows the first value is not looked at; numbers and words must end before it.
+
+    :raises ValueError: the text does not begin with JSON.
     """
     try:
-        return _decoder.decode(text)
+        found, end = _decoder.raw_decode(text.lstrip(_BLANK))
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
+    follows = text.lstrip(_BLANK)[end : end + 1]
+    if follows and not isinstance(found, (str, dict, list)) and follows not in _BLANK:
+        raise ValueError(f"{follows!r} follows a number or word")
+    return found
 
 
 def storable(text: str) -> str:
@@ -117,13 +126,10 @@ def _nullable(data_type: DataType) -> Write | None:
     return each and (lambda value: "null" if value is None else each(value))
 
 
-def _decimal(value: Decimal) -> str:
-    return f"{value:f}"
-
-
-def _number(text: Callable[[float], str]) -> Write:
-    """NaN and infinity are no numbers in JSON."""
-    return lambda value: text(value) if value - value == 0 else f'"{text(value)}"'
+def _number(value: float) -> str:
+    """A number as the decimal that Java prints; NaN and infinity are no numbers in JSON."""
+    text = double_text(value)
+    return str(Decimal(text)) if math.isfinite(value) else f'"{text}"'
 
 
 def _clock(value: Any) -> str:
@@ -139,8 +145,8 @@ _WRITERS: ByFamily = {
     Family.NULL: lambda kind: lambda value: "null",
     Family.BOOLEAN: lambda kind: lambda value: "true" if value else "false",
     **dict.fromkeys((Family.INTEGER, Family.MONTHS, Family.VARIANT), lambda kind: str),
-    Family.APPROXIMATE: lambda kind: _number(float_text if isinstance(kind, t.FloatType) else double_text),
-    Family.DECIMAL: lambda kind: _decimal,
+    Family.APPROXIMATE: lambda kind: _number,
+    Family.DECIMAL: lambda kind: str,
     Family.TEXT: lambda kind: quoted,
     Family.BYTES: lambda kind: lambda value: f'"{base64.b64encode(value).decode()}"',
     Family.DATE: lambda kind: lambda value: f'"{value.isoformat()}"',

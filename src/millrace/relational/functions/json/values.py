@@ -63,8 +63,8 @@ _EXISTS = {"TRUE": True, "FALSE": False, "UNKNOWN": None, "ERROR": None}
 
 def _infer_exists(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     check_path(args)
-    unknown = word_of(options, "on_error", "FALSE", tuple(_EXISTS)) == "UNKNOWN"
-    return takes(TEXT, TEXT, result=BOOLEAN_TYPE, nullable=True if unknown else None)(args, options)
+    word_of(options, "on_error", "FALSE", tuple(_EXISTS))
+    return takes(TEXT, TEXT, result=BOOLEAN_TYPE, nullable=True)(args, options)
 
 
 @scalar("JSON_EXISTS", _infer_exists, syntax="JSON_EXISTS(json, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])")

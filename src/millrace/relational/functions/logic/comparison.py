@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.casting import as_decimal, common_type, is_bytes, is_text
+from millrace.relational.casting import as_decimal, common_type, is_bytes, is_text, widest_first
 from millrace.relational.functions.columns import by_row, is_null_constant, null
 from millrace.relational.functions.registry import Column, Signature, SignatureError, Surroundings, scalar
 from millrace.relational.functions.signatures import ANY, BOOLEAN_TYPE, signature, takes
@@ -48,6 +48,12 @@ def _all_are(types: Sequence[DataType], family: tuple[type[DataType], ...]) -> b
     return all(isinstance(each, family) for each in types)
 
 
+def comparable_type(types: Sequence[DataType]) -> DataType | None:
+    """The one type that values are cast to in order to be looked for among each other; None if there is none."""
+    found = compared(types)
+    return None if found is None else common_type(found)
+
+
 def compared(types: Sequence[DataType]) -> list[DataType] | None:
     """What values of these types are cast to in order to be compared; None if they cannot be."""
     others = [each for each in types if not is_text(each)]
@@ -69,7 +75,11 @@ def _infer(count: int, ordered: bool, nullable: bool | None = None) -> Callable[
     def infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
         if len(args) != count:
             raise SignatureError(f"it takes {count} values")
-        types = compared([arg.type for arg in args])
+        given = [arg.type for arg in args]
+        types = compared(given)
+        if ordered and all(isinstance(each, _FLOATS) for each in given):
+            # As in Flink: FLOAT = DOUBLE compares with the digits of the first one, < and > with those of DOUBLE.
+            types = [widest_first(given)[0].with_nullable(each.is_nullable) for each in given]
         if types is None:
             raise SignatureError("it takes values of comparable types: CAST one to the type of the other")
         if ordered and any(isinstance(each, _WITHOUT_ORDER) for each in types):

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
-from millrace.relational.casting import common_type, is_bytes, is_text
+from millrace.relational.casting import common_type, is_bytes, is_number, is_text, widest_first
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.evaluate import Evaluator, scatter
 from millrace.relational.functions.logic.comparison import compare, compared
@@ -26,6 +26,8 @@ from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
 
 _FLOATS = (t.FloatType, t.DoubleType)
+_NOT_IN_SPARK = (*_FLOATS, t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.VariantType, t.BitmapType)
+"""what Spark compares otherwise, or not at all"""
 
 
 def _infer_case(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
@@ -86,7 +88,9 @@ def _case(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
 def _infer_if(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     if len(args) != 3:
         raise SignatureError("it takes (condition, value, otherwise)")
-    return _infer_case(args, options)
+    found = _infer_case(args, options)
+    # As in Flink: also where only the condition may be NULL, though it never makes the result NULL.
+    return Signature(found.args, found.result.with_nullable(any(each.is_nullable for each in found.args)))
 
 
 scalar("IF", _infer_if, spark=_spark_case, by_need=_case_by_need)(_case)
@@ -103,7 +107,7 @@ def _coalesce_by_need(call: Call, evaluator: Evaluator) -> Column:
 
 
 def _infer_coalesce(least: int, most: int | None) -> Callable[..., Signature]:
-    typed = same_type(least=least, most=most)
+    typed = same_type(least=least, most=most, order=widest_first)
 
     def infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
         return typed(args, options) if not args else _nullable(typed(args, options), args)
@@ -128,17 +132,21 @@ def _infer_nullif(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     types = compared([arg.type for arg in args]) if len(args) == 2 else None
     if types is None:
         raise SignatureError("it takes two values of comparable types")
-    return signature(types, types[0], nullable=True)
+    found = args[0].type
+    # A number is compared as another kind of number, and comes back as it was; a text that was read as one does not.
+    return signature(types, found if is_number(found) else types[0], nullable=True)
 
 
 def _spark_nullif(call: Call, args: Sequence[str]) -> str | None:
-    return None if isinstance(call.args[0].type, _FLOATS) else f"nullif({args[0]}, {args[1]})"
+    plain = call.args[0].type.is_same(call.type) and not isinstance(call.type, _NOT_IN_SPARK)
+    return f"nullif({args[0]}, {args[1]})" if plain else None
 
 
 @scalar("NULLIF", _infer_nullif, spark=_spark_nullif)
 def _nullif(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     equal = compare("=", Call(t.BooleanType(), "=", call.args), *args)
-    return pc.if_else(pc.fill_null(equal, False), pa.scalar(None, arrow_type(call.type)), args[0])
+    wanted = arrow_type(call.type)
+    return pc.if_else(pc.fill_null(equal, False), pa.scalar(None, wanted), args[0].cast(wanted))
 
 
 def _java_order(value: float) -> tuple[bool, float, float]:
@@ -153,7 +161,7 @@ def _register_extreme(name: str, choose: Callable[..., Any], kernel: Callable[..
         missing = " OR ".join(f"{arg} IS NULL" for arg in args)
         return f"IF({missing}, NULL, {name}({', '.join(args)}))" if len(args) > 1 else args[0]
 
-    @scalar(name, same_type(least=1), spark=spark)
+    @scalar(name, same_type(least=1, order=widest_first), spark=spark)
     def _extreme(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         if len(args) == 1:
             return args[0]

@@ -37,7 +37,7 @@ def _ascii(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda text: int.from_bytes(text.encode()[:1], "big", signed=True) if text else 0)
 
 
-@scalar("CHR", takes(WHOLE, result=STRING))
+@scalar("CHR", takes(WHOLE, result=STRING, nullable=True))
 def _chr(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda code: "" if code < 0 else chr(code & 0xFF))
 

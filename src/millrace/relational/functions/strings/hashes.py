@@ -9,7 +9,7 @@ from typing import Any
 from millrace.relational import types as t
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
-from millrace.relational.functions.signatures import STRING, TEXT_OR_BYTES, WHOLE, takes
+from millrace.relational.functions.signatures import TEXT_OR_BYTES, WHOLE, takes
 from millrace.relational.rex import Call
 
 _ALGORITHMS: dict[str, Callable[[bytes], Any]] = {
@@ -43,7 +43,7 @@ for _name, _algorithm in _ALGORITHMS.items():
     _register(_name, _algorithm)
 
 
-@scalar("SHA2", takes(TEXT_OR_BYTES, WHOLE, result=STRING), syntax="SHA2(string, 224 | 256 | 384 | 512)")
+@scalar("SHA2", takes(TEXT_OR_BYTES, WHOLE, result=t.VarCharType(128)), syntax="SHA2(string, 224 | 256 | 384 | 512)")
 def _sha2(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda value, algorithm: _digest(algorithm, value), prepare={1: _of_length})
 

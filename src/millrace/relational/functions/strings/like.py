@@ -26,7 +26,7 @@ _CLASSES = {
 }
 _NAMED = re.compile(r"\[:([A-Za-z]+):\]")
 _BACKSLASH = "\\"
-_OPERATORS = "|*+?(){}"
+_OPERATORS = "|*+?(){}^"
 
 
 def _escaped(pattern: str, place: int, escape: str, may_follow: str) -> str:
@@ -63,8 +63,12 @@ def like_regex(pattern: str, escape: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
+_SIMILAR = {"%": ".*", "_": ".", ".": "."}
+
+
 def similar_regex(pattern: str, escape: str) -> re.Pattern[str]:
-    """LIKE with ``| * + ? {2,3} ( ) [a-z] [^a] [[:ALPHA:]]`` of regular expressions.
+    """LIKE with ``| * + ? {2,3} ( ) [a-z] [^a] [[:ALPHA:]]`` of regular expressions. As in Flink, the point is any
+    character, too.
 
     :raises ValueError: a wrong escape or expression.
     """
@@ -81,7 +85,7 @@ def similar_regex(pattern: str, escape: str) -> re.Pattern[str]:
         elif char in _OPERATORS:
             parts.append(char)
         else:
-            parts.append({"%": ".*", "_": "."}.get(char) or re.escape(char))
+            parts.append(_SIMILAR.get(char) or re.escape(char))
         place += 1
     try:
         return re.compile("".join(parts), re.DOTALL)

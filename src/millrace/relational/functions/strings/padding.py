@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
-from millrace.relational.functions.signatures import STRING, TEXT, WHOLE, takes
+from millrace.relational.functions.signatures import STRING, TEXT, WHOLE, shortened, takes
 from millrace.relational.rex import Call, Literal
 
 
@@ -45,7 +45,7 @@ def _register_trim(name: str, trim: Callable[[str, str], str], spark: str) -> No
     def text(call: Call, args: Sequence[str]) -> str:
         return f"trim({spark} {args[1] if len(args) == 2 else repr(' ')} FROM {args[0]})"
 
-    @scalar(name, takes(TEXT, TEXT, optional=1, result=STRING), spark=text)
+    @scalar(name, takes(TEXT, TEXT, optional=1, result=shortened), spark=text)
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         blank = pa.scalar(" ")
         return by_row(call, [args[0], args[1] if len(args) == 2 else blank], trim)
@@ -64,7 +64,7 @@ def _spark_trim(call: Call, args: Sequence[str]) -> str:
 
 @scalar(
     "TRIM",
-    takes(TEXT, TEXT, optional=1, result=STRING),
+    takes(TEXT, TEXT, optional=1, result=shortened),
     spark=_spark_trim,
     syntax="TRIM([BOTH | LEADING | TRAILING] [characters] FROM string), as (string, characters) with the option side",
 )

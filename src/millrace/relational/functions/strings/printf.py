@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from millrace.relational.functions.columns import by_row
@@ -15,6 +15,8 @@ from millrace.relational.rex import Call
 
 _DIRECTIVE = re.compile(r"%(?:(\d+)\$|(<))?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _NULL = "null"
+_EXACT = Context(prec=10_000)
+"""for the digits of the largest DOUBLE, and as many after the point as somebody may ask for"""
 
 
 class _Invalid(ValueError):
@@ -123,7 +125,7 @@ def _fraction(value: float | Decimal, flags: str, width: str | None, digits: int
         mantissa, exponent = shown.split("e")
         body = f"{mantissa}e{exponent[0]}{exponent[1:].zfill(2)}"
     else:
-        rounded = abs(exact).quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP)
+        rounded = abs(exact).quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP, _EXACT)
         body = f"{rounded:,f}" if "," in flags else f"{rounded:f}"
     return _signed(body, exact.is_signed(), flags, width)
 

@@ -72,7 +72,7 @@ _register("REGEXP_SUBSTR", _extracted, STRING)
 
 @scalar(
     "STR_TO_MAP",
-    takes(TEXT, TEXT, TEXT, optional=2, result=t.MapType(STRING, STRING)),
+    takes(TEXT, TEXT, TEXT, optional=2, result=t.MapType(STRING, STRING), nullable=True),
     syntax="STR_TO_MAP(string [, delimiter of pairs, delimiter of key and value])",
 )
 def _str_to_map(call: Call, args: Sequence[Column], around: Surroundings) -> Column:

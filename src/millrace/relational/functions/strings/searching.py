@@ -73,7 +73,13 @@ def _ends_with(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
     return by_row(call, args, lambda text, end: text.endswith(end))
 
 
-@scalar("TRANSLATE", takes(TEXT, TEXT, TEXT, result=STRING), aliases=("TRANSLATE3",))
+def _infer_translate(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
+    """NULL only for a text that is."""
+    found = takes(TEXT, TEXT, TEXT, result=STRING)(args, options)
+    return Signature(found.args, STRING.with_nullable(args[0].type.is_nullable))
+
+
+@scalar("TRANSLATE", _infer_translate, aliases=("TRANSLATE3",))
 def _translate(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, translate, nulls=True)
 

@@ -19,13 +19,14 @@ from millrace.relational.functions.signatures import (
     STRING,
     TEXT,
     WHOLE,
+    first,
+    shortened,
     signature,
     takes,
 )
 from millrace.relational.rex import Call, Literal, Rex
 from millrace.relational.types import DataType
 
-_TEXT = takes(TEXT, result=STRING)
 _LARGEST = 2**31 - 1
 
 
@@ -62,13 +63,7 @@ def _concat(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return _concatenated(call, args)
 
 
-def _infer_concat_ws(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    """NULL only for a separator that is."""
-    found = takes(TEXT, TEXT, variadic=True, result=STRING)(args, options)
-    return Signature(found.args, STRING.with_nullable(args[0].type.is_nullable))
-
-
-@scalar("CONCAT_WS", _infer_concat_ws, spark="concat_ws({args})")
+@scalar("CONCAT_WS", takes(TEXT, TEXT, variadic=True, result=STRING, nullable=True), spark="concat_ws({args})")
 def _concat_ws(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     # Arrow's kernel gives too few rows for columns of nothing but NULL.
     return by_row(call, args, _joined_known, nulls=True)
@@ -95,7 +90,7 @@ def _register_text(
 ) -> None:
     """A function of one text. Arrow's kernels know only simple rules beyond ASCII: there Python does the work."""
 
-    @scalar(name, _TEXT, spark=spark)
+    @scalar(name, takes(TEXT, result=first), spark=spark)
     def _compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
         if ascii_kernel is not None and _is_ascii(args[0]):
             return ascii_kernel(args[0])
@@ -121,7 +116,7 @@ _register_text("LOWER", str.lower, pc.ascii_lower, "lower({0})")
 _register_text("INITCAP", capitalized)
 
 
-@scalar("REVERSE", _TEXT, spark="reverse({0})")
+@scalar("REVERSE", takes(TEXT, result=STRING, nullable=True), spark="reverse({0})")
 def _reverse(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return pc.utf8_reverse(args[0])
 
@@ -165,7 +160,7 @@ def _spark_substring(call: Call, args: Sequence[str]) -> str | None:
 
 @scalar(
     "SUBSTRING",
-    takes(TEXT, WHOLE, WHOLE, optional=1, result=STRING, nullable=True),
+    takes(TEXT, WHOLE, WHOLE, optional=1, result=shortened, nullable=True),
     spark=_spark_substring,
     aliases=("SUBSTR",),
     syntax="SUBSTRING(string FROM integer [FOR integer])",
@@ -179,19 +174,24 @@ def _substring(call: Call, args: Sequence[Column], around: Surroundings) -> Colu
     return by_row(call, args, substring)
 
 
-@scalar("LEFT", takes(TEXT, WHOLE, result=STRING), spark="left({0}, CAST({1} AS INT))")
+@scalar("LEFT", takes(TEXT, WHOLE, result=shortened, nullable=True), spark="left({0}, CAST({1} AS INT))")
 def _left(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda text, count: text[: max(0, count)])
 
 
-@scalar("RIGHT", takes(TEXT, WHOLE, result=STRING), spark="right({0}, CAST({1} AS INT))")
+@scalar("RIGHT", takes(TEXT, WHOLE, result=shortened, nullable=True), spark="right({0}, CAST({1} AS INT))")
 def _right(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, lambda text, count: text[-count:] if count > 0 else "")
 
 
+def _of_both(types: Sequence[DataType]) -> DataType:
+    """As long as two texts together may be."""
+    return t.VarCharType(min(t.MAX_LENGTH, sum(each.length for each in types[:2])))  # type: ignore[attr-defined]
+
+
 @scalar(
     "OVERLAY",
-    takes(TEXT, TEXT, WHOLE, WHOLE, optional=1, result=STRING),
+    takes(TEXT, TEXT, WHOLE, WHOLE, optional=1, result=_of_both),
     syntax="OVERLAY(string PLACING string FROM integer [FOR integer])",
 )
 def _overlay(call: Call, args: Sequence[Column], around: Surroundings) -> Column:

@@ -10,7 +10,6 @@ from millrace.relational.functions.columns import by_row
 from millrace.relational.functions.registry import Column, Surroundings, scalar
 from millrace.relational.functions.signatures import BIGINT_TYPE, STRING, TEXT, WHOLE, takes
 from millrace.relational.rex import Call
-from millrace.relational.types import IntType
 
 _URL = re.compile(
     r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/?#]*))?(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<ref>.*))?",
@@ -51,7 +50,7 @@ def parse_url(url: str, part: str, key: str | None = None) -> str | None:
     return parts.get(part)
 
 
-@scalar("URL_ENCODE", takes(TEXT, result=STRING))
+@scalar("URL_ENCODE", takes(TEXT, result=STRING, nullable=True))
 def _url_encode(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     # Java leaves * alone and writes ~ as %7E.
     return by_row(call, args, lambda text: quote_plus(text, safe="*").replace("~", "%7E"))
@@ -89,9 +88,7 @@ def inet_aton(text: str) -> int | None:
 
 @scalar("INET_NTOA", takes(WHOLE, result=STRING, nullable=True))
 def _inet_ntoa(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    """An INT counts without sign."""
-    bits = (1 << 32) - 1 if isinstance(call.args[0].type, IntType) else -1
-    return by_row(call, args, lambda number: inet_ntoa(number & bits))
+    return by_row(call, args, inet_ntoa)
 
 
 def inet_ntoa(number: int) -> str | None:

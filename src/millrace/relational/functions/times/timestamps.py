@@ -102,13 +102,9 @@ def _infer_ltz(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
     if 1 <= len(args) <= 3 and is_text(types[0]) and all(map(is_text, types[1:])):
         return signature(types, _LTZ3, True)
     if 1 <= len(args) <= 2 and is_number(types[0]) and all(isinstance(each, t.IntegralType) for each in types[1:]):
-        wanted = _LTZ3
-        if len(args) == 2:
-            precision = args[1].value if isinstance(args[1], Literal) else 3
-            if precision not in (0, 3, None):
-                raise SignatureError("it takes the precision 0 for seconds or 3 for milliseconds")
-            wanted = t.LocalZonedTimestampType(3 if precision is None else precision)
-        return signature(types, wanted, True)
+        if len(args) == 2 and isinstance(args[1], Literal) and args[1].value not in (0, 3, None):
+            raise SignatureError("it takes the precision 0 for seconds or 3 for milliseconds")
+        return signature(types, _LTZ3, True)
     raise SignatureError("it takes (NUMERIC [, 0 or 3]) or (STRING [, format [, zone]])")
 
 
@@ -157,10 +153,16 @@ def _epoch(number: int | float | Decimal, precision: int = 3) -> int | None:
     if isinstance(number, float):
         if not math.isfinite(number):
             return None
-        millis = int(number * 1000) if precision == 0 else int(number)
+        millis = _millis(number) if precision == 0 else int(number)
     else:
         millis = int(number) * (1000 if precision == 0 else 1)
     return millis * 1000 if _FIRST <= millis <= _LAST else None
+
+
+def _millis(seconds: float) -> int:
+    """As Flink takes whole seconds and the rest apart."""
+    whole = int(seconds)
+    return whole * 1000 + int((seconds - whole) * 1000)
 
 
 # -- TO_DATE ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.arrow import arrow_type
+from millrace.relational.arrow import alike, arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import TRUE, Call, Ref, Rex, conjunction, conjuncts, refs
 from millrace.runtime.tables.base import TableConfig, TableOperator
@@ -52,7 +52,7 @@ def _columns(part: Rex, width: int) -> tuple[int, int, bool] | None:
     if not isinstance(part, Call) or part.function not in _EQUAL:
         return None
     one, other = part.args
-    if not isinstance(one, Ref) or not isinstance(other, Ref) or not one.type.is_same(other.type):
+    if not isinstance(one, Ref) or not isinstance(other, Ref) or not alike(one.type, other.type):
         return None
     first, second = sorted((one.index, other.index))
     return (first, second - width, _EQUAL[part.function]) if first < width <= second else None

@@ -9,7 +9,7 @@ from typing import Any
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import AggCall, Literal, Rex, SortKey
-from millrace.relational.types import BigIntType, DataType, DoubleType, IntType, NullType
+from millrace.relational.types import BigIntType, DataType, DoubleType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function, path_of
@@ -25,7 +25,7 @@ _COUNTED = {
     "DENSE_RANK": BigIntType(False),
     "PERCENT_RANK": DoubleType(False),
     "CUME_DIST": DoubleType(False),
-    "NTILE": IntType(False),
+    "NTILE": BigIntType(False),
 }
 
 

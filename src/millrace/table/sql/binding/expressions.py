@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millrace.relational.casting import cast_to, common_type, explicit_cast
+from millrace.relational.casting import cast_to, explicit_cast
+from millrace.relational.functions.logic.comparison import comparable_type
 from millrace.relational.functions.registry import SignatureError
-from millrace.relational.rex import Literal, Rex
+from millrace.relational.rex import Call, Literal, Rex
 from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding import literals
@@ -140,7 +141,7 @@ def _in(tree: nodes.In, block: Block) -> Rex:
         return _rows_in(tree, block)
     value = bind(tree.this, block)
     items = bind_all(tree.expressions, block)
-    wanted = common_type([value.type, *(item.type for item in items)])
+    wanted = comparable_type([value.type, *(item.type for item in items)])
     if wanted is None:
         kinds = ", ".join(str(item.type) for item in items)
         fail(tree, f"IN cannot compare {value.type} with {kinds}: CAST one of them")
@@ -167,12 +168,16 @@ def _all_equal(tree: nodes.Node, left: Sequence[Rex], right: Sequence[Rex]) -> R
 
 @binds(nodes.EQ)
 def _equal(tree: nodes.EQ, block: Block) -> Rex:
-    if isinstance(tree.this, nodes.Tuple) and isinstance(tree.expression, nodes.Tuple):
-        left, right = bind_all(tree.this.expressions, block), bind_all(tree.expression.expressions, block)
-        if len(left) != len(right):
-            fail(tree, f"a row of {len(left)} values is compared with one of {len(right)}")
-        return _all_equal(tree, left, right)
-    return _comparison("=")(tree, block)
+    """Rows that are written out, ``(a, b)`` or ``ROW(a, b)``, are equal where all their values are; NULL is unknown."""
+    if isinstance(tree.expression, (nodes.All, nodes.Any)):
+        return _comparison("=")(tree, block)
+    left, right = bind_all((tree.this, tree.expression), block)
+    if not all(isinstance(side, Call) and side.function == "ROW" for side in (left, right)):
+        return built_in(tree, "=", [left, right])
+    one, other = left.children, right.children
+    if len(one) != len(other):
+        fail(tree, f"a row of {len(one)} values is compared with one of {len(other)}")
+    return _all_equal(tree, one, other)
 
 
 def _operands(tree: nodes.In, block: Block) -> list[Rex]:

@@ -18,8 +18,8 @@ def number(tree: nodes.Node, text: str) -> Literal:
     if "e" in text.lower():
         return Literal(t.DoubleType(False), float(text))
     value = Decimal(text)
-    if "." not in text:
-        whole = int(text)
+    if value == value.to_integral_value() and not text.partition(".")[2]:
+        whole = int(value)
         if -_INT <= whole < _INT:
             return Literal(t.IntType(False), whole)
         if -_BIGINT <= whole < _BIGINT:
@@ -31,8 +31,9 @@ def number(tree: nodes.Node, text: str) -> Literal:
 
 
 def _size(text: str) -> tuple[int, int]:
+    """Digits as written, with zeros in front, and those after the point."""
     whole, _, fraction = text.lstrip("+-").partition(".")
-    return max(1, len(whole.lstrip("0")) + len(fraction)), len(fraction)
+    return len(whole) + len(fraction), len(fraction)
 
 
 def text(value: str) -> Literal:

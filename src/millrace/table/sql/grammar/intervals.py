@@ -1,4 +1,4 @@
-"""Literals of intervals: INTERVAL '1 02:03' DAY TO MINUTE."""
+"""Intervals: INTERVAL '1 02:03' DAY TO MINUTE, and (end - begin) DAY."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _MICROSECONDS = {
 }
 _MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _TIMES = ("DAY", "HOUR", "MINUTE", "SECOND")
+INTERVAL_UNITS = ("YEAR", "MONTH", *_TIMES)
+"""What an interval between two times begins with. The other units may be names."""
 _BEFORE = {"MONTH": "-", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}
 """What stands before a unit that is not the first."""
 
@@ -49,6 +51,21 @@ def interval(cursor: Cursor) -> IntervalLiteral:
     value = -total if negative else total
     found = IntervalLiteral(this=literal, unit=unit, data_type=data_type, value=value, negative=negative)
     return cursor.put(found, begin)
+
+
+def time_between(cursor: Cursor, difference: nodes.Sub) -> nodes.Cast:
+    """``(end - begin) unit``, of which the units have not been read: a cast of the time that has passed, for years and
+    months of the months that have passed in full."""
+    begin = cursor.index
+    data_type, _ = interval_type(cursor)
+    wanted = cursor.put(nodes.TypeName(data_type=data_type), begin)
+    if not isinstance(data_type, YearMonthIntervalType):
+        return nodes.Cast(this=difference, to=wanted)
+    month = nodes.Var(this="MONTH")
+    months = nodes.Call(this="TIMESTAMPDIFF", expressions=(month, difference.expression, difference.this))
+    in_months = YearMonthIntervalType(YearMonthIntervalType.YearMonthResolution.MONTH)
+    whole = nodes.Cast(this=months, to=nodes.TypeName(data_type=in_months))
+    return nodes.Cast(this=whole, to=wanted)
 
 
 def _units(unit: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from millrace.table.sql import nodes
 from millrace.table.sql.grammar import calls, expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.grammar.intervals import interval
+from millrace.table.sql.grammar.intervals import INTERVAL_UNITS, interval, time_between
 from millrace.table.sql.grammar.keywords import RESERVED
 from millrace.table.sql.grammar.types import type_name
 from millrace.table.sql.nodes import MapConstructor, TypedLiteral, TypeName
@@ -94,6 +94,8 @@ def _brackets(cursor: Cursor) -> nodes.Node:
         else:
             found = nodes.Paren(this=items[0]) if len(items) == 1 else nodes.Tuple(expressions=items)
     cursor.expect(")")
+    if isinstance(found, nodes.Paren) and isinstance(found.this, nodes.Sub) and cursor.token.word in INTERVAL_UNITS:
+        found = time_between(cursor, found.this)
     return cursor.put(found, begin)
 
 

@@ -1,0 +1,265 @@
+"""Asks Flink the corpus and writes its answers. Runs in an environment that has apache-flink (`make flink`).
+
+    python tests/flink/ask_flink.py                                # are the answers still those that are kept?
+    python tests/flink/ask_flink.py --record --only expressions    # keep them
+
+An answer holds the text that was asked, types, rows and kinds of change: no text of Flink's. What Flink refuses is
+told apart by when: "plan" before anything runs, "run" afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+# Flink compiles classes for every query and keeps them.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:CompressedClassSpaceSize=3g")
+
+import corpus
+from plain import plain_python, plain_time
+from py4j.protocol import Py4JJavaError
+from pyflink.common import Configuration
+from pyflink.datastream import StreamExecutionEnvironment
+from pyflink.java_gateway import get_gateway
+from pyflink.table import EnvironmentSettings, TableEnvironment
+from pyflink.version import __version__
+
+ANSWERS = Path(__file__).with_name("answers")
+GROUP = 25
+"""expressions that are computed in one job"""
+TIMES = ("LocalDate", "LocalTime", "LocalDateTime", "Instant")
+
+
+def environment(mode: str) -> TableEnvironment:
+    streaming = mode == corpus.STREAMING
+    settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
+    made = TableEnvironment.create(settings)
+    config = made.get_config()
+    config.set_local_timezone(corpus.ZONE)
+    config.set("parallelism.default", "1")
+    for statement in corpus.create_statements():
+        made.execute_sql(statement)
+    return made
+
+
+def plain_java(value: Any) -> Any:
+    """A value of Flink's Java API in the form that answers are kept in."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes, bytearray, Decimal)):
+        return plain_python(value)
+    if get_gateway().jvm.java.lang.Class.forName("java.util.Map").isInstance(value):
+        pairs = [[plain_java(key), plain_java(value.get(key))] for key in in_array(value.keySet().toArray())]
+        return sorted(pairs, key=json.dumps)
+    if value.getClass().getName() == "org.apache.flink.types.Row":
+        return [plain_java(value.getField(at)) for at in range(value.getArity())]
+    if value.getClass().isArray():
+        return [plain_java(each) for each in in_array(value)]
+    name = value.getClass().getSimpleName()
+    if name in TIMES:
+        return plain_time(value.toString())
+    if name == "Duration":
+        return value.toMillis()
+    if name == "Period":
+        return value.toTotalMonths()
+    return value.toString()
+
+
+def in_array(array: Any) -> list[Any]:
+    """The elements of a Java array, also of one of primitive values."""
+    reflect = get_gateway().jvm.java.lang.reflect.Array
+    return [reflect.get(array, at) for at in range(reflect.getLength(array))]
+
+
+class FailedWhileRunning(Exception):
+    """A job that Flink has begun failed."""
+
+
+def types_of(table: Any) -> list[str]:
+    columns = table._j_table.getResolvedSchema().getColumnDataTypes()
+    return [column.getLogicalType().asSummaryString() for column in columns]
+
+
+def changes_of(table: Any) -> list[list[Any]]:
+    """[kind, row] in the order of the changelog."""
+    iterator = table._j_table.execute().collect()
+    found = []
+    while iterator.hasNext():
+        try:
+            row = iterator.next()
+        except StopIteration as error:
+            # What py4j makes of every failure of a Java iterator.
+            raise FailedWhileRunning from error
+        found.append([row.getKind().shortString(), plain_java(row)])
+    iterator.close()
+    return found
+
+
+# -- the four parts ---------------------------------------------------------------------------------------------------
+
+
+def ask_expressions() -> list[dict[str, Any]]:
+    tables = environment(corpus.BATCH)
+    answers: dict[str, dict[str, Any]] = {}
+
+    def ask(group: list[str]) -> None:
+        query = "SELECT " + ", ".join(f"{text} AS c{at}" for at, text in enumerate(group)) + " FROM t"
+        try:
+            table = tables.sql_query(query)
+            types = types_of(table)
+            rows = [row for _, row in changes_of(table)]
+        except Exception as error:
+            if not isinstance(error, (Py4JJavaError, FailedWhileRunning)) and type(error).__name__ not in REFUSALS:
+                raise
+            if len(group) == 1:
+                answers[group[0]] = {"text": group[0], "fails": stage_of(tables, group[0])}
+                return
+            ask(group[: len(group) // 2])
+            ask(group[len(group) // 2 :])
+            return
+        for at, text in enumerate(group):
+            answers[text] = {"text": text, "type": types[at], "values": [row[at] for row in rows]}
+
+    asked = corpus.expressions()
+    good = []
+    for text in asked:
+        if stage_of(tables, text) == "plan":
+            answers[text] = {"text": text, "fails": "plan"}
+        else:
+            good.append(text)
+    for at in range(0, len(good), GROUP):
+        ask(good[at : at + GROUP])
+        print(f"{at + GROUP} of {len(good)} expressions", flush=True)
+    return [answers[text] for text in asked]
+
+
+REFUSALS = ("TableException", "ValidationException", "ParseException", "CatalogException", "IllegalArgumentException")
+
+
+def stage_of(tables: TableEnvironment, text: str) -> str:
+    """Whether an expression that fails is refused before it runs."""
+    try:
+        tables.sql_query(f"SELECT {text} AS c FROM t")
+    except Exception:
+        return "plan"
+    return "run"
+
+
+def ask_queries() -> list[dict[str, Any]]:
+    answers = []
+    environments = {mode: environment(mode) for mode in (corpus.BATCH, corpus.STREAMING)}
+    for at, query in enumerate(corpus.queries()):
+        answer: dict[str, Any] = {"text": query.sql}
+        for mode in query.modes:
+            try:
+                table = environments[mode].sql_query(query.sql)
+            except Exception:
+                answer[mode] = {"fails": "plan"}
+                continue
+            try:
+                answer[mode] = {"types": types_of(table), "changes": changes_of(table)}
+            except Exception:
+                answer[mode] = {"fails": "run"}
+        answers.append(answer)
+        if at % 25 == 0:
+            print(f"{at} queries", flush=True)
+    return answers
+
+
+def ask_errors() -> list[dict[str, Any]]:
+    answers = []
+    for statement in corpus.errors():
+        answer: dict[str, Any] = {"text": statement}
+        for mode in (corpus.BATCH, corpus.STREAMING):
+            tables = environment(mode)
+            try:
+                if statement.startswith("SELECT"):
+                    table = tables.sql_query(statement)
+                else:
+                    tables.execute_sql(statement)
+            except Exception:
+                answer[mode] = "plan"
+                continue
+            try:
+                if statement.startswith("SELECT"):
+                    changes_of(table)
+                answer[mode] = None
+            except Exception:
+                answer[mode] = "run"
+        answers.append(answer)
+    return answers
+
+
+def ask_programs() -> list[dict[str, Any]]:
+    answers = []
+    for name, program in corpus.stream_programs().items():
+        configuration = Configuration()
+        configuration.set_string("python.executable", sys.executable)
+        configuration.set_string("python.client.executable", sys.executable)
+        env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        env.set_parallelism(1)
+        answer: dict[str, Any] = {"name": name, "text": corpus.program_text(name)}
+        try:
+            with program(env).execute_and_collect() as elements:
+                answer["elements"] = [plain_python(element) for element in elements]
+        except Exception as error:
+            print(f"{name}: {str(error)[:2000]}", flush=True)
+            answer["fails"] = "run"
+        answers.append(answer)
+        print(name, flush=True)
+    return answers
+
+
+PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "expressions": ask_expressions,
+    "queries": ask_queries,
+    "errors": ask_errors,
+    "programs": ask_programs,
+}
+
+
+def keep(part: str, answers: list[dict[str, Any]]) -> None:
+    lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in answers)
+    text = f'{{"flink": {json.dumps(__version__)}, "answers": [\n{lines}\n]}}\n'
+    (ANSWERS / f"{part}.json").write_text(text, encoding="utf-8")
+
+
+def changed(part: str, answers: list[dict[str, Any]]) -> list[str]:
+    """What Flink answers otherwise than it did."""
+    kept = json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8"))["answers"]
+    known = {answer["text"]: in_no_order(answer) for answer in kept}
+    return [answer["text"] for answer in answers if known.get(answer["text"]) != in_no_order(answer)]
+
+
+def in_no_order(answer: Any) -> Any:
+    """Without the order of changes and elements, which is another one each time where there are two inputs."""
+    if isinstance(answer, dict):
+        return {key: in_no_order(value) for key, value in answer.items()}
+    return sorted(map(json.dumps, answer)) if isinstance(answer, list) else answer
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="keep the answers")
+    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    given = parser.parse_args()
+    others = []
+    for part in given.only:
+        answers = PARTS[part]()
+        print(f"{part}: {len(answers)} answers", flush=True)
+        if given.record:
+            keep(part, answers)
+        else:
+            others += changed(part, answers)
+    for text in others:
+        print(f"Flink answers otherwise than it did: {text}")
+    return 1 if others else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,178 @@
+"""Asks Millrace the corpus: in streaming mode without Spark, one record an epoch, and in batch mode on Spark."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import pickle
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from tests.flink import corpus
+from tests.flink.plain import plain_python, plain_time
+
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.relational import nodes as n
+from millrace.relational.rules.streaming import optimise
+from millrace.relational.types import DataType
+from millrace.relational.values import to_python
+from millrace.spark.tables.execute import batch_context, collect
+from millrace.table import EnvironmentSettings, TableEnvironment
+from millrace.table.planner.run import options_of, surroundings_of
+from millrace.table.planner.streaming import add_to_program
+from millrace.testing.local import LocalEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ANSWERS = Path(__file__).with_name("answers")
+KINDS = ("+I", "-U", "+U", "-D")
+QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""compiling code for a handful of rows takes longer than reading them"""
+SECOND = 1_000
+"""ms of processing time from one epoch to the next"""
+
+Change = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query with its plan."""
+
+    environment: TableEnvironment
+    plan: n.Rel
+
+    @property
+    def types(self) -> list[str]:
+        return [str(column.type) for column in self.plan.schema]
+
+
+@cache
+def answers(part: str) -> dict[str, dict[str, Any]]:
+    """Flink's answers by the text that was asked; of programs by name."""
+    found = json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8"))["answers"]
+    return {answer.get("name", answer["text"]): answer for answer in found}
+
+
+@cache
+def environment(mode: str) -> TableEnvironment:
+    """An environment with the tables of the corpus, for questions that leave it as it is."""
+    return new_environment(mode)
+
+
+def new_environment(mode: str) -> TableEnvironment:
+    streaming = mode == corpus.STREAMING
+    made = TableEnvironment.create(
+        EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
+    )
+    made.get_config().set_local_timezone(corpus.ZONE)
+    for statement in corpus.create_statements(one_file_a_record() if streaming else corpus.DATA):
+        made.execute_sql(statement)
+    return made
+
+
+@cache
+def one_file_a_record() -> Path:
+    """The data with a folder for each file: an epoch reads whole files, and is to read one record."""
+    folder = tempfile.TemporaryDirectory(prefix="millrace-corpus-")
+    atexit.register(folder.cleanup)
+    for file in sorted(corpus.DATA.iterdir()):
+        made = Path(folder.name, file.name)
+        made.mkdir()
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
+            (made / f"{number:03}").write_text(line + "\n", encoding="utf-8")
+    return Path(folder.name)
+
+
+def ask(mode: str, sql: str) -> Asked:
+    """Plan a query; raises what a user would see."""
+    made = environment(mode)
+    return Asked(made, made.sql_query(sql)._plan)
+
+
+def epochs_of(asked: Asked) -> list[list[Change]]:
+    """The changelog of a query in streaming mode, by epochs of one record."""
+    streams = StreamExecutionEnvironment()
+    streams.set_parallelism(1)
+    plan = optimise(asked.plan, surroundings_of(asked.environment))
+    add_to_program([plan], streams._program, options_of(asked.environment))
+    now = [0]
+    engine = LocalEngine(replace(streams.job_graph(), epoch_records=1), lambda: now[0])
+    epochs = []
+    for result in engine.epochs():
+        now[0] += SECOND
+        changes: list[Change] = []
+        for part in result.collected:
+            for rows in pickle.loads(part):
+                kinds = [KINDS[kind] for kind in rows.kind_values().tolist()]
+                changes += zip(kinds, _plain_rows(rows.columns, asked.plan, len(rows)))
+        epochs.append(changes)
+    return epochs
+
+
+def streamed(asked: Asked) -> list[Change]:
+    return [change for epoch in epochs_of(asked) for change in epoch]
+
+
+def batched(asked: Asked, spark: SparkSession) -> list[list[Any]]:
+    """The rows of a query in batch mode, in Spark's order."""
+    configuration = {**asked.environment.get_config().to_map(), **QUICK}
+    context = batch_context(spark, corpus.ZONE, configuration=configuration)
+    table = collect(asked.plan, context)
+    return _plain_rows([column.combine_chunks() for column in table.columns], asked.plan, table.num_rows)
+
+
+def _plain_rows(columns: Sequence[Any], plan: n.Rel, count: int) -> list[list[Any]]:
+    values = [_plain_column(column, each.type) for column, each in zip(columns, plan.schema)]
+    return [[column[at] for column in values] for at in range(count)]
+
+
+def _plain_column(column: Any, kind: DataType) -> list[Any]:
+    """Dates and times are read without Python's, which end with the year 9999."""
+    if not (pa.types.is_timestamp(column.type) or pa.types.is_date32(column.type)):
+        return [plain_python(value) for value in to_python(column, kind)]
+    times = column.to_numpy(zero_copy_only=False).astype("M8[D]" if pa.types.is_date32(column.type) else "M8[us]")
+    end = "Z" if getattr(column.type, "tz", None) else ""
+    return [None if np.isnat(each) else plain_time(f"{each}{end}") for each in times]
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+
+def same(ours: Any, theirs: Any, single: bool = False) -> bool:
+    """Whether two plain values are one: numbers with a fraction to 14 digits, as Java's and C's functions agree.
+
+    :param single: they come from a FLOAT, of which Flink shows the shortest decimal.
+    """
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(same(a, b, single) for a, b in zip(ours, theirs))
+    if isinstance(ours, float) and isinstance(theirs, float):
+        if math.isnan(ours) or math.isnan(theirs):
+            return math.isnan(ours) and math.isnan(theirs)
+        return math.isclose(ours, theirs, rel_tol=1e-6 if single else 1e-14)
+    return type(ours) is type(theirs) and bool(ours == theirs)
+
+
+def sorted_rows(rows: Sequence[Any]) -> list[Any]:
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+def table_of(changes: Sequence[Sequence[Any]]) -> list[Any]:
+    """The rows that a changelog leaves.
+
+    :raises ValueError: a row is taken back that is not there.
+    """
+    rows: list[Any] = []
+    for kind, row in changes:
+        if kind in ("+I", "+U"):
+            rows.append(row)
+        else:
+            rows.remove(row)
+    return sorted_rows(rows)

@@ -1,0 +1,203 @@
+"""Where Millrace's answers are not Flink's, by reason. A test fails when one of them has become Flink's."""
+
+# ruff: noqa: E501  queries are as long as they are
+
+from __future__ import annotations
+
+
+def _by_text(reasons: dict[str, str]) -> dict[str, str]:
+    """text -> reason, of reasons and the texts that they hold for, a line each."""
+    return {text.strip(): reason for reason, texts in reasons.items() for text in texts.strip().splitlines()}
+
+
+EXPRESSIONS = _by_text(
+    {
+        "Flink cuts the fraction of a second before 1970 towards 1970": """
+            CAST(ts AS DATE)
+            CAST(ts AS TIME)
+            CAST(ts AS TIMESTAMP(0))
+            EXTRACT(HOUR FROM ts)
+            EXTRACT(MINUTE FROM ts)
+            EXTRACT(SECOND FROM ts)
+            EXTRACT(MILLISECOND FROM ts)
+            EXTRACT(DOW FROM ts)
+            HOUR(ts)
+            MINUTE(ts)
+            SECOND(ts)
+            FLOOR(ts TO MONTH)
+            FLOOR(ts TO YEAR)
+            FLOOR(ts TO QUARTER)
+            FLOOR(ts TO DECADE)
+        """,
+        "Flink takes a local time before 1970 for one of the day after": """
+            EXTRACT(HOUR FROM ltz)
+            EXTRACT(DAY FROM ltz)
+            HOUR(ltz)
+            YEAR(ltz)
+        """,
+        "Flink counts 24 hours for a day on which clocks are changed": """
+            CEIL(ltz TO DAY)
+        """,
+        "Flink's numbers of 32 bits overflow": """
+            TIMESTAMPDIFF(WEEK, dt, DATE '2022-01-01')
+        """,
+        "Flink shows the year 10000 as 0000; the value is beyond Python's": """
+            CAST('9999-12-31 23:59:59' AS TIMESTAMP_LTZ(3))
+        """,
+        "times have microseconds, and intervals, too; Flink's have nanoseconds and milliseconds": """
+            TIMESTAMP '2020-01-01 10:11:12.123456789'
+            ts6 + INTERVAL '0.000001' SECOND
+            (ts - ts6) DAY TO SECOND
+        """,
+        "Flink's planner takes a comparison of equal constants for TRUE": """
+            CAST('NaN' AS DOUBLE) = CAST('NaN' AS DOUBLE)
+        """,
+        "Flink's planner cannot hold NaN as a constant": """
+            0e0 / 0
+            TRY_CAST('NaN' AS FLOAT)
+        """,
+        "Flink's TRUNCATE fails for large DOUBLEs": """
+            TRUNCATE(d, 3)
+        """,
+        "Flink reads a T as a 0": """
+            TRY_CAST('T' AS DECIMAL(5, 1))
+        """,
+        "Flink compares a BOOLEAN with the text as if it were never TRUE": """
+            b = 'true'
+        """,
+        "Flink fails to compile it, or while it runs": """
+            CAST(ARRAY[ROW(1, NULL)] AS STRING)
+            CEIL(tm TO MINUTE)
+            JSON_ARRAY(JSON_OBJECT('a' VALUE NULL))
+            JSON_ARRAY(dt, dc, d)
+            JSON_OBJECT('a' VALUE NULL NULL ON NULL)
+            JSON_OBJECT('a' VALUE dt)
+            JSON_OBJECT('a' VALUE tm)
+            JSON_OBJECT('a' VALUE dt, 'b' VALUE ts, 'c' VALUE tm)
+            JSON_VALUE('{"a":"5"}', '$.a' RETURNING INT)
+            JSON_VALUE('{"a":"x"}', '$.a' RETURNING INT)
+            LPAD('hi', 5, '')
+            RPAD('hi', 5, '')
+            REGEXP_REPLACE('abc', '(', 'x')
+            bs || x'00'
+            i = '42'
+            '42' = i
+        """,
+        "Flink refuses a NULL without a type": """
+            CONCAT('a', NULL)
+            CONCAT_WS(',', s, NULL, v)
+            CONCAT_WS(NULL, 'a', 'b')
+            INSTR(s, NULL)
+            MAP['a', NULL, 'b', 2]
+            REPLACE(s, 'x', NULL)
+            ROW(NULL, 1)
+            TRANSLATE('abc', 'b', NULL)
+            b AND NULL
+            b OR NULL
+        """,
+        "Flink refuses what can be computed": """
+            CAST(INTERVAL '5' DAY AS BIGINT)
+            JSON_STRING(12345678901234567890.5)
+            JSON_STRING(dt)
+            d % 0
+            dt < ts
+            dt = ts
+            i != 42
+        """,
+        "PRINTF shows values as CAST does; Flink shows its inner numbers of times and nothing of DECIMALs": """
+            PRINTF('%.2f', dc)
+            PRINTF('%f', 1.5)
+            PRINTF('%s', dt)
+        """,
+        "the order of a map's entries is not defined: Flink's is that of hashes": """
+            CAST(m AS STRING)
+            MAP_ENTRIES(m)
+            MAP_KEYS(m)
+            MAP_VALUES(m)
+        """,
+        "a key of a MAP cannot be NULL in Arrow": """
+            MAP[i, s]
+        """,
+    }
+)
+
+TYPES = _by_text(
+    {
+        "Flink's results have INTERVAL SECOND(3) and INTERVAL MONTH for all intervals": """
+            INTERVAL '5' DAY
+            INTERVAL '1 02:03:04.567' DAY TO SECOND
+            INTERVAL '1-2' YEAR TO MONTH
+            INTERVAL '90' MINUTE
+            2 * INTERVAL '1' DAY
+            INTERVAL '1' DAY + INTERVAL '2' HOUR
+            (ts - TIMESTAMP '2021-03-13 00:00:00') HOUR
+            (dt - DATE '2021-01-01') DAY
+            (dt - DATE '2020-01-01') YEAR
+            CAST(5 AS INTERVAL DAY)
+            CAST(5 AS INTERVAL YEAR)
+            CAST(5 AS INTERVAL HOUR)
+        """,
+        "the result can be NULL, though Flink says that it cannot": """
+            ELEMENT(ARRAY[5])
+            LPAD('hi', 5, 'ab')
+            REGEXP_REPLACE('abc', '(b)', '[$1]')
+            REGEXP_REPLACE('foobar', 'oo|ar', '')
+        """,
+    }
+)
+
+QUERIES = _by_text(
+    {
+        "an aggregate without GROUP BY over no rows has a row at the end of bounded input, as in batch mode": """
+            SELECT COUNT(*) FROM nothing
+            SELECT SUM(a), MAX(c), COUNT(k) FROM nothing
+            SELECT SUM(amount) FROM orders WHERE id > 100
+            SELECT COUNT(*) FROM changing WHERE c IS NULL
+        """,
+        "Flink refuses a NULL without a type": """
+            SELECT n + 1 FROM (VALUES (1), (2), (NULL)) AS v(n)
+            SELECT id, IF(amount > 2, price, NULL) FROM orders
+        """,
+        "Flink fails to compile it, or while it runs": """
+            SELECT COUNT(DISTINCT r), COUNT(DISTINCT ts), COUNT(DISTINCT dc) FROM t
+        """,
+        "Flink's LAG takes a row of the same time for the one before": """
+            SELECT id, LAG(id) OVER (ORDER BY ts) FROM orders
+        """,
+        "the result can be NULL, though Flink says that it cannot": """
+            SELECT id, LAG(amount, 2, -1) OVER (PARTITION BY user_id ORDER BY ts) FROM orders
+        """,
+    }
+)
+"""in streaming mode"""
+
+BATCH_QUERIES = _by_text(
+    {
+        "Flink refuses a NULL without a type": """
+            SELECT n + 1 FROM (VALUES (1), (2), (NULL)) AS v(n)
+            SELECT id, IF(amount > 2, price, NULL) FROM orders
+        """,
+        "Flink has no such windows in batch mode": """
+            SELECT id, COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW) FROM orders
+            SELECT id, COUNT(amount) OVER (PARTITION BY product ORDER BY ts RANGE BETWEEN INTERVAL '30' SECOND PRECEDING AND CURRENT ROW) FROM orders
+            SELECT id, COUNT(DISTINCT product) OVER (PARTITION BY user_id ORDER BY ts) FROM orders
+            SELECT window_start, window_end, user_id, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY user_id, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, user_id
+            SELECT window_start, window_end, COUNT(*) FROM TABLE(SESSION(TABLE orders, DESCRIPTOR(ts), INTERVAL '5' SECOND)) GROUP BY window_start, window_end
+            SELECT user_id, SESSION_START(ts, INTERVAL '10' SECOND), SESSION_END(ts, INTERVAL '10' SECOND), COUNT(*) FROM orders GROUP BY user_id, SESSION(ts, INTERVAL '10' SECOND)
+        """,
+        "Flink's CUME_DIST counts rows of equal value one by one": """
+            SELECT id, PERCENT_RANK() OVER (ORDER BY amount), CUME_DIST() OVER (ORDER BY amount) FROM orders
+        """,
+        "the order of what is aggregated is not defined": """
+            SELECT k, ARRAY_AGG(DISTINCT w) FROM numbers WHERE k = 3 OR k = 1 GROUP BY k
+        """,
+        "the result can be NULL, though Flink says that it cannot": """
+            SELECT id, LAG(amount, 2, -1) OVER (PARTITION BY user_id ORDER BY ts) FROM orders
+        """,
+    }
+)
+ERRORS: dict[str, str] = {}
+PROGRAMS = {
+    "timestamps_without_strategy": "an element without a timestamp has None; PyFlink shows the smallest number",
+    "sessions_out_of_order": "PyFlink loses the elements of one of three sessions that are merged at once",
+}

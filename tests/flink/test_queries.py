@@ -1,0 +1,120 @@
+"""Queries give what Flink gives: the rows in both modes, and in streaming mode a changelog with the same tables on the
+way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.flink import corpus
+from tests.flink.asking import Change, answers, ask, batched, epochs_of, same, sorted_rows, table_of
+from tests.flink.known import BATCH_QUERIES, QUERIES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY_LIST = corpus.queries()
+STREAMED = [query.sql for query in QUERY_LIST if corpus.STREAMING in query.modes]
+BATCHED = [query.sql for query in QUERY_LIST if corpus.BATCH in query.modes]
+TABLES = ("users", "orders", "clicks", "changing", "rates", "numbers", "nothing", "FROM t")
+
+
+def answer_of(sql: str, mode: str) -> dict[str, Any]:
+    found = answers("queries").get(sql)
+    assert found is not None, f"Flink was never asked {sql}: run `make flink RECORD=1`"
+    answer: dict[str, Any] = found[mode]
+    return answer
+
+
+def in_order(sql: str) -> bool:
+    return "ORDER BY" in sql.rsplit(")", 1)[-1]
+
+
+def batch_difference(sql: str, spark: SparkSession) -> str:
+    wanted = answer_of(sql, corpus.BATCH)
+    try:
+        asked = ask(corpus.BATCH, sql)
+        rows = batched(asked, spark)
+    except Exception as error:
+        return "" if "fails" in wanted else f"fails: {error}"
+    if "fails" in wanted:
+        return f"gives {rows}, with Flink it fails ({wanted['fails']})"
+    theirs = [row for _, row in wanted["changes"]]
+    if not in_order(sql):
+        rows, theirs = sorted_rows(rows), sorted_rows(theirs)
+    return _rows_difference(rows, theirs, asked.types, wanted["types"])
+
+
+def _rows_difference(ours: list[Any], theirs: list[Any], our_types: list[str], their_types: list[str]) -> str:
+    # Flink marks time attributes where it shows types.
+    their_types = [kind.removesuffix(" *ROWTIME*") for kind in their_types]
+    if our_types != their_types:
+        return f"has types {our_types}, with Flink {their_types}"
+    if not same(ours, theirs, any("FLOAT" in kind for kind in their_types)):
+        return f"gives\n{ours}\nFlink\n{theirs}"
+    return ""
+
+
+def streaming_difference(sql: str) -> str:
+    wanted = answer_of(sql, corpus.STREAMING)
+    try:
+        asked = ask(corpus.STREAMING, sql)
+        epochs = epochs_of(asked)
+    except Exception as error:
+        return "" if "fails" in wanted else f"fails: {type(error).__name__}: {error}"
+    if "fails" in wanted:
+        return f"gives {epochs}, with Flink it fails ({wanted['fails']})"
+    ours = table_of([change for epoch in epochs for change in epoch])
+    if by_key(wanted["changes"]):
+        theirs = sorted_rows([row for _, row in answer_of(sql, corpus.BATCH)["changes"]])
+        return _rows_difference(ours, theirs, asked.types, wanted["types"])
+    told = _rows_difference(ours, table_of(wanted["changes"]), asked.types, wanted["types"])
+    return told or ("" if not one_source(sql) else _way_difference(epochs, wanted["changes"], wanted["types"]))
+
+
+def by_key(changes: list[Any]) -> bool:
+    """Whether Flink's changelog leaves out the rows that are replaced; which ones those are, it does not say."""
+    kinds = [kind for kind, _ in changes]
+    return "+U" in kinds and "-U" not in kinds
+
+
+def one_source(sql: str) -> bool:
+    """Whether the order of all input is known: then every table on the way must be one that Flink has, too."""
+    return sum(sql.count(name) for name in TABLES) == 1 and "TABLE(" not in sql and "UNNEST(ARRAY" not in sql
+
+
+def _way_difference(epochs: list[list[Change]], theirs: list[Any], types: list[str]) -> str:
+    """Where the tables after our epochs are not, in order, among the tables after Flink's changes."""
+    single = any("FLOAT" in kind for kind in types)
+    states = [[]] + [table_of(theirs[: at + 1]) for at in range(len(theirs))]
+    at, ours = 0, []
+    for number, epoch in enumerate(epochs):
+        ours += epoch
+        table = table_of(ours)
+        while at < len(states) and not same(table, states[at], single):
+            at += 1
+        if at == len(states):
+            return f"has {table} after record {number}, Flink never"
+    return ""
+
+
+def check(sql: str, told: str, known: dict[str, str]) -> None:
+    if sql in known:
+        assert told, f"{sql} is as Flink's: take it out of the list of known differences"
+    else:
+        assert not told, f"{sql}\n{told}"
+
+
+@pytest.mark.parametrize("sql", STREAMED)
+def test_in_streaming(sql: str) -> None:
+    check(sql, streaming_difference(sql), QUERIES)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sql", BATCHED)
+def test_in_batch(sql: str, spark: SparkSession) -> None:
+    check(sql, batch_difference(sql, spark), BATCH_QUERIES)
+
+
+def test_known_differences_are_in_the_corpus() -> None:
+    assert {*QUERIES, *BATCH_QUERIES} <= {query.sql for query in QUERY_LIST}
