@@ -7,7 +7,7 @@ import sys
 from tests.random.comparing import compare
 from tests.random.queries import ZONES
 
-from millrace.spark.session import local_session
+from millrace.spark.sessions.session import local_session
 from millrace.spark.tables.execute import batch_context
 
 if __name__ == "__main__":
