@@ -21,7 +21,7 @@ from typing import Any
 
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory
 from millrace.table import EnvironmentSettings, StatementSet, TableEnvironment
-from millrace.table.factories import register_factory
+from millrace.table.sessions.factories import register_factory
 
 DAY = datetime(2024, 5, 6)
 CATEGORIES = ["Books", "Clothes", "Food", "Games", "Garden", "Kitchen", "Music", "Shoes", "Sports", "Toys"]

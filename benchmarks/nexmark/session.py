@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.nexmark.events import Settings
 from benchmarks.nexmark.tables import BLOCK, COLUMNS, SIDE_DDL, NexmarkFactory, SideFactory, ddl
 from millrace.table import EnvironmentSettings, Table, TableEnvironment
-from millrace.table.factories import register_factory
+from millrace.table.sessions.factories import register_factory
 from millrace.table.udf import udf
 
 PARALLELISM = 2

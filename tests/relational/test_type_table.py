@@ -27,8 +27,8 @@ from millrace.relational.functions.casts.values import caster
 from millrace.relational.nodes import Field
 from millrace.relational.type_table import ROWS, Family, TypeRow, family_of, parts_of, row_of, type_parts
 from millrace.relational.values import to_arrow, to_python
-from millrace.table.cells import row_texts
 from millrace.table.sql.binding.implicit import fits
+from millrace.table.values.cells import row_texts
 
 ABSTRACT: set[type[t.DataType]] = {
     t.AtomicType, t.NumericType, t.IntegralType, t.FractionalType, t._Sized, t._Precise, t.DescriptorType,

@@ -12,9 +12,9 @@ from millrace.relational.functions.aggregates.registry import find_aggregate
 from millrace.relational.functions.registry import find_scalar
 from millrace.relational.types import IntType
 from millrace.table import expressions
-from millrace.table import unbound as u
 from millrace.table.expression import Expression, JsonOnNull, TimeIntervalUnit, TimePointUnit
 from millrace.table.expressions import col
+from millrace.table.queries import unbound as u
 
 _SPECIAL: dict[str, Any] = {
     "data_type": IntType(), "time_interval_unit": TimeIntervalUnit.DAY, "time_point_unit": TimePointUnit.DAY,

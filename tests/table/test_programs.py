@@ -27,10 +27,10 @@ from millrace.table.expressions import (
     not_,
     row_interval,
 )
-from millrace.table.pandas_frames import remaining
 from millrace.table.planner.plan import Options
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.udf import AggregateFunction, TableAggregateFunction, udaf, udf, udtaf, udtf
+from millrace.table.values.pandas_frames import remaining
 from millrace.table.window import Over, Session, Slide, Tumble
 from millrace.testing.local import run_locally
 

@@ -23,8 +23,8 @@ from millrace.table import (
     StreamTableEnvironment,
     TableDescriptor,
 )
-from millrace.table.factories import register_factory
-from millrace.table.plan_reference import PlanReference
+from millrace.table.plans.plan_reference import PlanReference
+from millrace.table.sessions.factories import register_factory
 from millrace.util.exceptions import TableException
 
 SECRET = "s3cr3t"

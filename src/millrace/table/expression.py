@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from millrace.relational.types import DataType
-from millrace.table import unbound as u
 from millrace.table.expression_methods.aggregates import _Aggregates
 from millrace.table.expression_methods.base import node_of
 from millrace.table.expression_methods.collections import _Bitmaps, _Collections, _Json
@@ -22,7 +21,8 @@ from millrace.table.expression_methods.units import (
     TimeIntervalUnit,
     TimePointUnit,
 )
-from millrace.table.expression_text import text
+from millrace.table.queries import unbound as u
+from millrace.table.queries.expression_text import text
 
 __all__ = [
     "Expression",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from millrace.relational.types import DataType
-from millrace.table import unbound as u
 from millrace.table.expression import Expression, JsonOnNull, TimePointUnit
 from millrace.table.expression_methods.base import _Handle, node_of, present
+from millrace.table.queries import unbound as u
 from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
 
 __all__ = [

@@ -1,71 +1,12 @@
-"""Where a compiled plan lies."""
+"""Under PyFlink's path: see ``millrace.table.plans.plan_reference``."""
 
 from __future__ import annotations
 
-import pathlib
+from millrace.table.plans.plan_reference import (
+    BytesContentPlanReference,
+    FilePlanReference,
+    JsonContentPlanReference,
+    PlanReference,
+)
 
-from millrace.table.not_yet import not_yet
-
-__all__ = ["PlanReference", "FilePlanReference", "JsonContentPlanReference", "BytesContentPlanReference"]
-
-
-class PlanReference:
-    """A compiled plan in a file or a text."""
-
-    def __init__(self, content: object) -> None:
-        self._content = content
-
-    @staticmethod
-    def from_file(path: str | pathlib.Path) -> FilePlanReference:
-        return FilePlanReference(pathlib.Path(path))
-
-    @staticmethod
-    def from_json_string(json_string: str) -> JsonContentPlanReference:
-        return JsonContentPlanReference(json_string)
-
-    @staticmethod
-    def from_smile_bytes(smile_bytes: bytes) -> BytesContentPlanReference:
-        """Smile is a binary form of JSON of the JVM: raises NotImplementedError."""
-        raise not_yet("PlanReference.from_smile_bytes", "PlanReference.from_json_string")
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}({self._content})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
-
-
-class FilePlanReference(PlanReference):
-    """A plan in a file."""
-
-    def __init__(self, file: pathlib.Path) -> None:
-        super().__init__(file)
-        self._file = file
-
-    def get_file(self) -> pathlib.Path:
-        return self._file
-
-
-class JsonContentPlanReference(PlanReference):
-    """A plan as JSON."""
-
-    def __init__(self, content: str) -> None:
-        super().__init__(content)
-        self._text = content
-
-    def get_content(self) -> str:
-        return self._text
-
-
-class BytesContentPlanReference(PlanReference):
-    """A plan in Smile."""
-
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content)
-        self._bytes = content
-
-    def get_content(self) -> bytes:
-        return self._bytes
+__all__ = ["BytesContentPlanReference", "FilePlanReference", "JsonContentPlanReference", "PlanReference"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational.types import DataType
-from millrace.table import unbound as u
 from millrace.table.expression import Expression
-from millrace.table.expression_text import text
+from millrace.table.queries import unbound as u
+from millrace.table.queries.expression_text import text
 
 __all__ = ["ResolvedExpression"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import DataType, RowType
 from millrace.table.expression import Expression
-from millrace.table.problems import problem
-from millrace.table.type_text import data_type_of
+from millrace.table.queries.problems import problem
+from millrace.table.values.type_text import data_type_of
 
 if TYPE_CHECKING:
     from millrace.table.catalogs.schemas import ResolvedSchema

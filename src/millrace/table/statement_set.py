@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
-from millrace.table.compiled_plan import CompiledPlan, compiled
+from millrace.table.descriptions.table_descriptor import TableDescriptor
 from millrace.table.explain_detail import ExplainDetail
-from millrace.table.problems import problem
+from millrace.table.plans.compiled_plan import CompiledPlan, compiled
+from millrace.table.queries.problems import problem
 from millrace.table.table import Table
-from millrace.table.table_descriptor import TableDescriptor
 from millrace.table.table_pipeline import TablePipeline
 
 if TYPE_CHECKING:

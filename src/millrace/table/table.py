@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Filter, Rel, Sort
 from millrace.relational.rex import Ref, SortKey
 from millrace.relational.rules.subqueries import unnest
-from millrace.table import execution
-from millrace.table import unbound as u
-from millrace.table.binding import Binder, contains_aggregate
 from millrace.table.catalogs.schemas import resolved_schema
-from millrace.table.changelog_arguments import with_codes, without_codes
-from millrace.table.column_changes import added, dropped, replaced_or_added, with_new_names
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.expression import Expression
 from millrace.table.expression_methods.base import expression_of, node_of
-from millrace.table.group_windows import bound_window
-from millrace.table.grouping import Grouping
-from millrace.table.old_names import instead
-from millrace.table.over import over_select
-from millrace.table.problems import problem
-from millrace.table.projection import Item, expand, mapped, named, project, renamed, select
-from millrace.table.set_plans import combined, correlated, joined, lateral
+from millrace.table.queries import unbound as u
+from millrace.table.queries.binding import Binder, contains_aggregate
+from millrace.table.queries.changelog_arguments import with_codes, without_codes
+from millrace.table.queries.group_windows import bound_window
+from millrace.table.queries.grouping import Grouping
+from millrace.table.queries.old_names import instead
+from millrace.table.queries.over import over_select
+from millrace.table.queries.problems import problem
+from millrace.table.queries.projection import Item, expand, mapped, named, project, renamed, select
+from millrace.table.queries.set_plans import combined, correlated, joined, lateral
+from millrace.table.sessions import execution
+from millrace.table.sessions.column_changes import added, dropped, replaced_or_added, with_new_names
 from millrace.table.table_pipeline import TablePipeline
 from millrace.table.table_schema import TableSchema
 from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from millrace.table.catalogs.schemas import ResolvedSchema
-    from millrace.table.table_descriptor import TableDescriptor
+    from millrace.table.descriptions.table_descriptor import TableDescriptor
     from millrace.table.table_environment import TableEnvironment
     from millrace.table.table_result import TableResult
 

@@ -11,7 +11,7 @@ from millrace.common.time import Duration
 from millrace.datastream.settings.dependencies import EXECUTABLE
 from millrace.relational.zones import zone_of
 from millrace.table.not_yet import not_yet
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.sql_dialect import SqlDialect
 
 __all__ = ["TableConfig"]

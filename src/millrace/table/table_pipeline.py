@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
 from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.compiled_plan import CompiledPlan, compiled
 from millrace.table.explain_detail import ExplainDetail
+from millrace.table.plans.compiled_plan import CompiledPlan, compiled
 
 if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment

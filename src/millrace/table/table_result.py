@@ -11,11 +11,11 @@ from millrace.common.types import Row, row_of
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Schema
 from millrace.relational.rows import Rows
-from millrace.table import tableau
 from millrace.table.catalogs.schemas import ResolvedSchema, resolved_schema
-from millrace.table.cells import row_texts
 from millrace.table.result_kind import ResultKind
 from millrace.table.table_schema import TableSchema
+from millrace.table.values import tableau
+from millrace.table.values.cells import row_texts
 
 __all__ = ["TableResult", "CloseableIterator"]
 

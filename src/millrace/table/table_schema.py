@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millrace.relational.types import DataType, RowField, RowType
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 
 __all__ = ["TableSchema"]
 

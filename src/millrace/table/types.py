@@ -40,8 +40,8 @@ from millrace.relational.types import (
     YearMonthIntervalType,
     ZonedTimestampType,
 )
-from millrace.table.arrow_types import create_arrow_schema, from_arrow_type, to_arrow_type
-from millrace.table.data_types import DataTypes
+from millrace.table.values.arrow_types import create_arrow_schema, from_arrow_type, to_arrow_type
+from millrace.table.values.data_types import DataTypes
 
 __all__ = [
     "DataTypes",

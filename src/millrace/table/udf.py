@@ -24,7 +24,7 @@ from millrace.table.function_classes import (
     TypeLike,
     UserDefinedFunction,
 )
-from millrace.table.type_text import data_type_of
+from millrace.table.values.type_text import data_type_of
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.table import unbound as u
 from millrace.table.expression import Expression
 from millrace.table.expression_methods.base import node_of
 from millrace.table.expressions import UNBOUNDED_RANGE
+from millrace.table.queries import unbound as u
 
 __all__ = ["Tumble", "Session", "Slide", "Over", "GroupWindow", "OverWindow"]
 

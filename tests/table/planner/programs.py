@@ -15,10 +15,10 @@ from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import INSERT, UPDATE_AFTER, Rows
 from millrace.relational.rules.streaming import optimise
 from millrace.relational.values import to_python
-from millrace.table.pandas_frames import remaining
 from millrace.table.planner.plan import Options
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
+from millrace.table.values.pandas_frames import remaining
 from millrace.testing.local import run_locally
 
 INT, BIGINT, STRING = t.IntType(), t.BigIntType(), t.string()

@@ -28,7 +28,7 @@ from millrace.relational.sources import (
 )
 from millrace.relational.traversal import transform
 from millrace.relational.values import to_arrow
-from millrace.table.factories import register_factory
+from millrace.table.sessions.factories import register_factory
 
 KINDS: dict[str, frozenset[RowKind]] = {"I": INSERT_ONLY, "I,UA,D": UPSERT, "I,UB,UA,D": ALL_KINDS}
 _declared: dict[str, Source] = {}

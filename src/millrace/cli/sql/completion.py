@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from millrace.cli.sql.typed import Path, Typed, typed
 from millrace.cli.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
 from millrace.table import TableEnvironment
-from millrace.table.factories import factory_names
+from millrace.table.sessions.factories import factory_names
 from millrace.util.exceptions import TableException
 
 _BEFORE_TABLES = frozenset({"FROM", "JOIN", "INTO", "OVERWRITE", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXTENDED"})

@@ -8,9 +8,9 @@ from typing import Any
 
 from millrace.cli.sql.settings import ClientSettings
 from millrace.common.types import Row
-from millrace.table import tableau
-from millrace.table.cells import row_texts
 from millrace.table.table_result import TableResult
+from millrace.table.values import tableau
+from millrace.table.values.cells import row_texts
 
 Cells = list[str]
 Lines = Generator[str, None, None]

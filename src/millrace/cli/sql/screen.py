@@ -16,7 +16,8 @@ from millrace.cli.sql.pages import Pages
 from millrace.cli.sql.results import cells_of, names_of, widths_of
 from millrace.cli.sql.settings import TABLE, ClientSettings
 from millrace.cli.sql.views import ChangelogView, TableView, View
-from millrace.table import TableResult, tableau
+from millrace.table import TableResult
+from millrace.table.values import tableau
 
 REFRESH_SECONDS = 0.5
 _AROUND = 5

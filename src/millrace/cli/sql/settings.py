@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from millrace.common.config_values import to_boolean
-from millrace.table.problems import did_you_mean
+from millrace.table.queries.problems import did_you_mean
 from millrace.table.sql.errors import SqlError
 from millrace.table.table_config import COLUMN_WIDTH, DML_SYNC
 from millrace.table.table_result import MAX_WIDTH

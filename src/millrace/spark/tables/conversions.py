@@ -17,7 +17,7 @@ from millrace.spark.tables.adopting import adopted
 from millrace.spark.tables.execute import frame_of
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.texts.types import quoted
-from millrace.table.arrow_types import from_arrow_type
+from millrace.table.values.arrow_types import from_arrow_type
 
 
 class FrameSource(TableSource):

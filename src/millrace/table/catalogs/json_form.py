@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from millrace.table import unbound as u
 from millrace.table.catalogs import shelves
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
@@ -16,8 +15,9 @@ from millrace.table.catalogs.objects import (
     CatalogTableStatistics,
 )
 from millrace.table.expression import Expression
+from millrace.table.queries import unbound as u
 from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
-from millrace.table.type_text import data_type_of
+from millrace.table.values.type_text import data_type_of
 from millrace.util.exceptions import CatalogException
 
 

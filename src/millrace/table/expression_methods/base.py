@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import Row
-from millrace.table import unbound as u
-from millrace.table.problems import problem
+from millrace.table.queries import unbound as u
+from millrace.table.queries.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression

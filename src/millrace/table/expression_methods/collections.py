@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import DataType, string
-from millrace.table import unbound as u
 from millrace.table.expression_methods.base import Unary, _Handle, given, node_of, present
 from millrace.table.expression_methods.units import (
     JsonExistsOnError,
@@ -14,6 +13,7 @@ from millrace.table.expression_methods.units import (
     JsonType,
     JsonValueOnEmptyOrError,
 )
+from millrace.table.queries import unbound as u
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from millrace.table import unbound as u
 from millrace.table.expression_methods.base import Unary, _Handle, node_of, present
+from millrace.table.queries import unbound as u
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression

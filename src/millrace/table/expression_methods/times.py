@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.graph.origin import user_origin
 from millrace.relational.types import DateType, DayTimeIntervalType, TimestampType, TimeType, YearMonthIntervalType
-from millrace.table import unbound as u
 from millrace.table.expression_methods.base import _Handle
 from millrace.table.expression_methods.units import TimeIntervalUnit
+from millrace.table.queries import unbound as u
 from millrace.util.exceptions import TableException
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from millrace.runtime.jobs import specs
 from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.runtime.tables.stream_rows import FromElements
 from millrace.table.planner.plan import Plan, Planned, by, rule
-from millrace.table.stream_types import data_type_of_info
+from millrace.table.values.stream_types import data_type_of_info
 
 _ROWS_A_BATCH = 8_192
 

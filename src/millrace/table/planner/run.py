@@ -14,16 +14,16 @@ from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
-from millrace.table import execution
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.sinks import upserts
 from millrace.table.planner.streaming import add_to_program
-from millrace.table.problems import problem
-from millrace.table.stream_types import info_of_data_type
+from millrace.table.queries.problems import problem
+from millrace.table.sessions import execution
 from millrace.table.table_config import STATE_TTL
 from millrace.table.table_result import TableResult
+from millrace.table.values.stream_types import info_of_data_type
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment

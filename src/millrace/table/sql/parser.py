@@ -37,7 +37,7 @@ from millrace.table.sql import nodes, script
 from millrace.table.sql.errors import Position, SqlParseError
 from millrace.table.sql.grammar import expressions, queries, types
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.grammar.statement import statement
+from millrace.table.sql.grammar.statements.statement import statement
 from millrace.table.sql.script import pieces
 from millrace.table.sql.source import Source
 from millrace.table.sql.statements import Statement

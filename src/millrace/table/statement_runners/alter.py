@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogPartition, CatalogPartitionSpec
 from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.not_yet import not_yet
-from millrace.table.problems import did_you_mean, problem
+from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.schema import Declared, DeclaredDistribution, Schema
+from millrace.table.sessions.table_info import described
 from millrace.table.sql import statements as s
 from millrace.table.sql.names import Name
 from millrace.table.sql.writing import written
@@ -24,10 +25,9 @@ from millrace.table.statement_runners.schemas import (
     declared_key,
     declared_watermark,
 )
-from millrace.table.table_info import described
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 
 def alter_table(statement: s.Alter, environment: TableEnvironment) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.objects import CatalogDatabase, CatalogFunction, CatalogModel
-from millrace.table.functions_by_name import load_function
 from millrace.table.not_yet import not_yet
-from millrace.table.problems import did_you_mean, problem
+from millrace.table.queries.problems import did_you_mean, problem
+from millrace.table.sessions.functions_by_name import load_function
 from millrace.table.sql import statements as s
 from millrace.table.statement_runners.alter import alter_table
 from millrace.table.statement_runners.create import plain_options
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 
 def alter(statement: s.Alter, environment: TableEnvironment) -> TableResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millrace.table.catalogs.objects import CatalogBaseTable
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.sql import nodes
 from millrace.table.sql.parser import parse_expression
 

@@ -10,15 +10,15 @@ from millrace.relational.nodes import Field, Schema
 from millrace.table.catalogs.manager import FoundTable
 from millrace.table.catalogs.objects import CatalogModel
 from millrace.table.not_yet import not_yet
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.schema import Declared
+from millrace.table.sessions.table_info import described
 from millrace.table.sql import statements as s
-from millrace.table.table_info import described
 from millrace.table.table_result import TableResult, listing
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 _INFO = (Field("info name", t.string()), Field("info value", t.string()))
 

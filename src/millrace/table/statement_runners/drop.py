@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.table.not_yet import not_yet
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.sql import statements as s
 from millrace.table.table_result import TableResult, done
 from millrace.util.exceptions import CatalogException
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 
 def drop(statement: s.Drop, environment: TableEnvironment) -> TableResult:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.objects import CatalogBaseTable
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.schema import Declared, Schema
 from millrace.table.sql import statements as s
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 _EXCLUDING, _INCLUDING = "EXCLUDING", "INCLUDING"
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millrace.table.compiled_plan import compiled, loaded, local_path
-from millrace.table.plan_reference import PlanReference
+from millrace.table.plans.compiled_plan import compiled, loaded, local_path
+from millrace.table.plans.plan_reference import PlanReference
 from millrace.table.sql import statements as s
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 
 def compile_plan(statement: s.CompilePlan, environment: TableEnvironment) -> TableResult:
     """Write the plan of an INSERT into a file; with EXECUTE run what the file has then."""
-    from millrace.table.statements import plans_of
+    from millrace.table.sessions.statements import plans_of
 
     if not (statement.if_not_exists and local_path(statement.file).exists()):
         compiled(plans_of(statement.statement, environment), environment).write_to_file(statement.file)

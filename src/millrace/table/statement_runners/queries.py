@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from millrace.relational import types as t
 from millrace.relational.nodes import Rel
 from millrace.relational.types import DataType
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.schema import Declared, Schema
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
@@ -16,7 +16,7 @@ from millrace.table.statement_runners.schemas import declared_schema
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 
 def create_table_as(statement: s.CreateTable, environment: TableEnvironment) -> TableResult:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.types import NullType
-from millrace.table.problems import did_you_mean, problem
+from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
 from millrace.table.sql import statements as s
 from millrace.table.sql.errors import SqlValidationError

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.table.module import CoreModule, Module
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.sql import statements as s
 from millrace.table.table_result import TableResult, done, listing
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 ENTRY_POINTS = "millrace.modules"
 

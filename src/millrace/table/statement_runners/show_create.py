@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.paths import quoted
 from millrace.table.not_yet import not_yet
-from millrace.table.problems import problem
+from millrace.table.queries.problems import problem
 from millrace.table.schema import Declared, Schema
 from millrace.table.statement_runners.describe import model_of
 from millrace.util.secrets import mask_options, mask_statement
 
 if TYPE_CHECKING:
-    from millrace.table.environment import TableEnvironment
+    from millrace.table.sessions.environment import TableEnvironment
 
 
 def create_text(kind: str, path: Sequence[str], environment: TableEnvironment) -> str:

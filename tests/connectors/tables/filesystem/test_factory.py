@@ -11,7 +11,7 @@ from tests.connectors.tables.filesystem.tables import COLUMNS, context
 from millrace.connectors.tables.filesystem.factory import FileSystemFactory
 from millrace.relational.nodes import Field
 from millrace.table import DataTypes as D
-from millrace.table.factories import factory_of
+from millrace.table.sessions.factories import factory_of
 from millrace.util.exceptions import TableException
 
 WRONG: list[tuple[dict[str, Any], str]] = [

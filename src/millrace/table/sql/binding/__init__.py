@@ -17,19 +17,23 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding import (  # noqa: F401
     calls,
     expressions,
-    joins,
+)
+from millrace.table.sql.binding.block import Block, Environment
+from millrace.table.sql.binding.dispatch import bind, bind_rel
+from millrace.table.sql.binding.problems import reported
+from millrace.table.sql.binding.queries import (  # noqa: F401
     select,
     set_operations,
     subqueries,
+)
+from millrace.table.sql.binding.queries.insert import bind_insert
+from millrace.table.sql.binding.relations import (  # noqa: F401
+    joins,
     tables,
     values,
     windows,
 )
-from millrace.table.sql.binding.block import Block, Environment
-from millrace.table.sql.binding.dispatch import bind, bind_rel
-from millrace.table.sql.binding.from_clause import renamed
-from millrace.table.sql.binding.insert import bind_insert
-from millrace.table.sql.binding.problems import reported
+from millrace.table.sql.binding.relations.from_clause import renamed
 from millrace.table.sql.binding.resolver import Resolver, SinkInfo, TableInfo, UserFunction
 from millrace.table.sql.binding.scopes import scope_of
 

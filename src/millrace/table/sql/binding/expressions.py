@@ -18,7 +18,7 @@ from millrace.table.sql.binding.dispatch import ExpressionBinder as Handler
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, binds
 from millrace.table.sql.binding.names import access, resolve
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.subqueries import bind_exists, bind_in_query, bind_quantified
+from millrace.table.sql.binding.queries.subqueries import bind_exists, bind_in_query, bind_quantified
 
 
 def _operator(name: str) -> Handler:

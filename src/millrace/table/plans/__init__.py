@@ -1,0 +1,1 @@
+"""Plans to look at and to keep: EXPLAIN, compiled plans."""

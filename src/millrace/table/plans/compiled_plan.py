@@ -1,0 +1,129 @@
+"""``CompiledPlan``: a streaming plan, optimised once, that runs as it is from then on, in other processes, too."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from millrace import __version__
+from millrace.relational.nodes import Rel
+from millrace.table.explain_detail import ExplainDetail
+from millrace.table.not_yet import not_yet
+from millrace.table.plans import plan_json
+from millrace.table.plans.plan_reference import FilePlanReference, JsonContentPlanReference, PlanReference
+from millrace.table.queries.problems import problem
+from millrace.table.sessions import execution
+
+if TYPE_CHECKING:
+    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.table_result import TableResult
+
+__all__ = ["CompiledPlan"]
+
+FLINK_VERSION = "2.3"
+"""whose semantics the plan has"""
+FORMAT = 1
+RECOMPILE = "table.plan.force-recompile"
+
+
+class CompiledPlan:
+    """The plans of INSERTs that are one job. Made by ``compile_plan`` and ``TableEnvironment.load_plan``."""
+
+    def __init__(self, document: dict[str, Any], t_env: TableEnvironment) -> None:
+        self._document = document
+        self._t_env = t_env
+        self._plans = plan_json.read(document["plans"], t_env)
+
+    def __str__(self) -> str:
+        return self.as_json_string()
+
+    def as_json_string(self) -> str:
+        return json.dumps(self._document, indent=2, ensure_ascii=False)
+
+    def as_smile_bytes(self) -> bytes:
+        """Smile is a binary form of JSON of the JVM: raises NotImplementedError."""
+        raise not_yet("CompiledPlan.as_smile_bytes", "CompiledPlan.as_json_string")
+
+    def execute(self) -> TableResult:
+        """Submit the job."""
+        return execution.execute_optimised(self._plans, self._t_env)
+
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        return self._t_env._explain(self._plans, extra_details)
+
+    def get_flink_version(self) -> str:
+        """The version of Flink whose semantics the plan has."""
+        version: str = self._document["flinkVersion"]
+        return version
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        print(self.explain(*extra_details))
+
+    def print_json_string(self) -> None:
+        print(self.as_json_string())
+
+    def write_to_file(self, file: str | pathlib.Path, ignore_if_exists: bool = False) -> None:
+        """:param ignore_if_exists: leave a file that is there as it is.
+
+        :raises TableException: there is such a file (unless ``table.plan.force-recompile`` is true).
+        """
+        path = local_path(file)
+        if path.exists():
+            if ignore_if_exists:
+                return
+            if self._t_env.get_config().get(RECOMPILE, "false").lower() != "true":
+                raise problem(f"there is a plan {path} already: delete it, write IF NOT EXISTS, or set {RECOMPILE}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.as_json_string(), encoding="utf-8")
+
+
+def compiled(plans: Sequence[Rel], t_env: TableEnvironment) -> CompiledPlan:
+    """The plans as they would run now.
+
+    :raises TableException: batch mode, or a plan has something that exists in this program only.
+    """
+    if not t_env._is_streaming:
+        raise problem("plans are compiled in streaming mode only: in batch mode Spark makes its own plan each time")
+    if not plans:
+        raise problem("there is no INSERT to compile")
+    optimised = plan_json.written(execution.optimised(plans, t_env), t_env)
+    document = {"flinkVersion": FLINK_VERSION, "millraceVersion": __version__, "format": FORMAT, "plans": optimised}
+    return CompiledPlan(document, t_env)
+
+
+def loaded(reference: PlanReference, t_env: TableEnvironment) -> CompiledPlan:
+    """A plan that was compiled before.
+
+    :raises TableException: there is none, or its tables and functions are other ones by now.
+    """
+    if isinstance(reference, JsonContentPlanReference):
+        text, where = reference.get_content(), "the text"
+    elif isinstance(reference, FilePlanReference):
+        where = str(reference.get_file())
+        try:
+            text = local_path(where).read_text(encoding="utf-8")
+        except OSError as error:
+            raise problem(f"there is no plan {where}: {error.strerror}") from None
+    else:
+        raise not_yet("plans in Smile", "PlanReference.from_json_string")
+    try:
+        document = json.loads(text)
+        known = document["format"]
+    except (ValueError, KeyError, TypeError):
+        raise problem(f"{where} is no compiled plan of Millrace") from None
+    if known != FORMAT:
+        raise problem(f"{where} is a plan of format {known}, and this version reads format {FORMAT}: compile it again")
+    if not t_env._is_streaming:
+        raise problem("compiled plans run in streaming mode")
+    return CompiledPlan(document, t_env)
+
+
+def local_path(file: str | pathlib.Path) -> pathlib.Path:
+    """The path of a file that may be given as file:// URI."""
+    parts = urlsplit(str(file))
+    if parts.scheme not in ("", "file"):
+        raise problem(f"plans are in local files, not in {parts.scheme}: {file}")
+    return pathlib.Path(parts.path if parts.scheme else str(file))

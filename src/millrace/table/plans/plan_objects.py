@@ -1,0 +1,157 @@
+"""What a compiled plan only names: tables with their options, and functions of the user by the name that they have in
+the session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational.nodes import Field, LookupJoin
+from millrace.relational.sources import LookupTableSource, TableContext, TableSink, TableSource
+from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.queries.problems import problem
+from millrace.table.sessions.factories import factory_of
+from millrace.table.udf import UserDefinedFunctionWrapper
+from millrace.util.secrets import holds_secret
+
+if TYPE_CHECKING:
+    from millrace.table.table_environment import TableEnvironment
+
+
+class PlanObjects:
+    """Writes objects of a plan as JSON, and makes them again in the session where the plan is loaded."""
+
+    def __init__(self, environment: TableEnvironment) -> None:
+        self._environment = environment
+
+    # -- as JSON ------------------------------------------------------------------------------------------------
+
+    def write(self, value: Any) -> dict[str, Any]:
+        """:raises TableException: it exists in this program only."""
+        if isinstance(value, (TableSource, TableSink)):
+            kind = "source" if isinstance(value, TableSource) else "sink"
+            return {"@": kind, "table": _written(_table(value.table, f"a {kind}"))}
+        if isinstance(value, UserDefinedFunctionWrapper):
+            return {"@": "function", "name": self._name(value)}
+        raise problem(
+            f"a plan with {type(value).__name__} cannot be compiled: it exists in this program only. Of tables, those "
+            f"that a connector reads can, and of functions those that have a name in the catalog"
+        )
+
+    def key_of(self, node: LookupJoin) -> dict[str, Any]:
+        """The source of a lookup join, with the columns that it looks up by."""
+        table = _table(node.source.table, "a table to look up")
+        return {"@": "lookup", "table": _written(table), "key": [column for column, _ in node.lookup]}
+
+    def _name(self, function: UserDefinedFunctionWrapper) -> str:
+        functions = self._environment._functions
+        for name in functions.list_user_defined():
+            found = functions.find([name])
+            if found is not None and found[0] is function:
+                return name
+        raise problem(
+            f"function {function.name} has no name in the catalog, so a compiled plan cannot find it again: give it "
+            f"one with create_temporary_system_function, and call it by that"
+        )
+
+    # -- and back -----------------------------------------------------------------------------------------------
+
+    def read(self, value: dict[str, Any]) -> Any:
+        """:raises TableException: the session has it no more, or another one."""
+        kind = value["@"]
+        if kind == "function":
+            found = self._environment._functions.find([value["name"]])
+            if found is None:
+                raise problem(f"the compiled plan calls function {value['name']}, which is not in the catalog")
+            return found[0]
+        table = self._current(value["table"])
+        factory = factory_of(table.options, table.summary)
+        made: TableSource | TableSink | LookupTableSource
+        if kind == "lookup":
+            made = factory.lookup_source(table, tuple(value["key"]))
+        elif kind == "source":
+            made = factory.source(table)
+            names = [column.name for column in table.columns]
+            made.primary_key = tuple(names.index(name) for name in table.primary_key)
+        elif kind == "sink":
+            made = factory.sink(table)
+        else:
+            raise problem(f"the compiled plan has a {kind!r}, which this version does not know")
+        made.table = table
+        return made
+
+    def _current(self, value: dict[str, Any]) -> TableContext:
+        """The table as the plan has it. If the catalog has one of its name, too, its columns must be the same."""
+        from millrace.table.sessions.table_info import table_context
+
+        settings = self._environment.get_config().to_map()
+        path = tuple(value["path"])
+        found = self._environment._catalogs.find_table(path)
+        now = None
+        if found is not None:
+            now = table_context(ObjectIdentifier(*path), found.table, {}, self._environment)
+        options = _with_secrets(value, {} if now is None else now.options)
+        table = _read({**value, "options": options}, settings, self._environment._is_streaming)
+        if now is None:
+            return table
+        for what in ("columns", "metadata", "primary_key", "partition_keys"):
+            if getattr(now, what) != getattr(table, what):
+                raise problem(
+                    f"table {table.summary} has changed since the plan was compiled: its {what.replace('_', ' ')} are "
+                    f"{_shown(getattr(now, what))}, and were {_shown(getattr(table, what))}; compile the plan again"
+                )
+        return table
+
+
+def _table(table: TableContext | None, what: str) -> TableContext:
+    if table is None:
+        raise problem(f"{what} that is no table of a catalog cannot be compiled: it exists in this program only")
+    return table
+
+
+def _written(table: TableContext) -> dict[str, Any]:
+    return {
+        "path": list(table.path),
+        "columns": [[column.name, str(column.type)] for column in table.columns],
+        "metadata": [[name, key, str(kind)] for name, key, kind in table.metadata],
+        "primaryKey": list(table.primary_key),
+        "partitionKeys": list(table.partition_keys),
+        "options": {name: _WITHHELD if holds_secret(name, text) else text for name, text in table.options.items()},
+        "comment": table.comment,
+    }
+
+
+_WITHHELD = {"@": "secret"}
+"""stands for an option that holds a secret: whoever loads the plan has it in the catalog"""
+
+
+def _with_secrets(value: dict[str, Any], options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a table in a plan, with those of the catalog where the plan withholds them."""
+    missing = [name for name, text in value["options"].items() if text == _WITHHELD and name not in options]
+    if missing:
+        raise problem(
+            f"a compiled plan does not hold secrets, and the catalog has no option {', '.join(map(repr, missing))} of "
+            f"table {'.'.join(value['path'])}: create the table with it first (hints can't give it)"
+        )
+    return {name: options[name] if text == _WITHHELD else text for name, text in value["options"].items()}
+
+
+def _read(value: dict[str, Any], settings: dict[str, str], streaming: bool) -> TableContext:
+    from millrace.table.sql.parser import parse_type
+
+    catalog, database, name = value["path"]
+    return TableContext(
+        (catalog, database, name),
+        tuple(Field(column, parse_type(kind)) for column, kind in value["columns"]),
+        tuple((column, key, parse_type(kind)) for column, key, kind in value["metadata"]),
+        tuple(value["primaryKey"]),
+        tuple(value["partitionKeys"]),
+        value["options"],
+        settings,
+        streaming,
+        value["comment"],
+    )
+
+
+def _shown(values: tuple[Any, ...]) -> str:
+    return f"({', '.join(str(each) for each in values)})"

@@ -1,0 +1,1 @@
+"""The Table API's expressions and queries, and what they are as plans."""

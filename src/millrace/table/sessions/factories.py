@@ -1,0 +1,83 @@
+"""Connectors by name: those of Millrace, and those of installed packages (entry points ``millrace.tables``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from millrace.relational.sources import TableFactory
+from millrace.table.queries.problems import did_you_mean, problem
+
+ENTRY_POINTS = "millrace.tables"
+_BUILT_IN = {
+    "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
+    "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
+    "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",
+    "print": "millrace.connectors.tables.printing:PrintFactory",
+    "socket": "millrace.connectors.tables.socket:SocketFactory",
+    "spark": "millrace.spark.tables.passthrough:SparkFactory",
+    "values": "millrace.connectors.tables.values:ValuesFactory",
+}
+_registered: dict[str, type[TableFactory]] = {}
+_NOT_TABLES = frozenset({"connector", "property-version", "comment"})
+
+
+def register_factory(factory: type[TableFactory]) -> None:
+    """Make a connector known to this process by its ``identifier``."""
+    _registered[factory.identifier] = factory
+
+
+@cache
+def _installed() -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+
+
+def factory_names() -> list[str]:
+    return sorted({*_BUILT_IN, *_registered, *_installed()})
+
+
+def factory_of(options: Mapping[str, str], table: str) -> TableFactory:
+    """The factory that a table's options name, with the options checked.
+
+    :raises TableException: no connector, an unknown one, options that it does not have or that are missing.
+    """
+    name = options.get("connector")
+    if name is None:
+        raise problem(f"table {table} has no connector: WITH ('connector' = '...'), e.g. {', '.join(factory_names())}")
+    factory = _factory(name, table)
+    _check(factory, options, table)
+    return factory
+
+
+def _factory(name: str, table: str) -> TableFactory:
+    if name in _registered:
+        return _registered[name]()
+    place = _BUILT_IN.get(name) or _installed().get(name)
+    if place is None:
+        known = factory_names()
+        raise problem(
+            f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"
+        )
+    module, _, attribute = place.partition(":")
+    made = getattr(import_module(module), attribute)()
+    assert isinstance(made, TableFactory)
+    return made
+
+
+def _check(factory: TableFactory, options: Mapping[str, str], table: str) -> None:
+    missing = [name for name in factory.required if name not in options]
+    if missing:
+        raise problem(f"table {table}: connector '{factory.identifier}' needs {', '.join(missing)}")
+    if factory.hands_on:
+        return
+    known = (*factory.required, *factory.optional)
+    for name in options:
+        if name in _NOT_TABLES or name in known or any(each.endswith(".") and name.startswith(each) for each in known):
+            continue
+        shown = ", ".join(sorted(known)) or "none"
+        raise problem(
+            f"table {table}: connector '{factory.identifier}' has no option '{name}'{did_you_mean(name, known)}; it "
+            f"has {shown}"
+        )

@@ -1,0 +1,131 @@
+"""The functions of a session by name: temporary ones, those of modules and of catalogs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from millrace.table.catalogs.manager import CatalogManager
+from millrace.table.catalogs.objects import CatalogFunction
+from millrace.table.module import CoreModule, Module, ModuleEntry
+from millrace.table.queries.problems import did_you_mean, problem
+from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
+
+CORE = "core"
+
+
+class Functions:
+    """Looks functions up: temporary system functions, modules, temporary functions, functions of catalogs."""
+
+    def __init__(self, manager: CatalogManager) -> None:
+        self._manager = manager
+        self._modules: dict[str, Module] = {CORE: CoreModule()}
+        self._used = [CORE]
+        self._loaded: dict[str, UserDefinedFunctionWrapper] = {}
+
+    # -- modules ------------------------------------------------------------------------------------------------
+
+    def load_module(self, name: str, module: Module) -> None:
+        if name in self._modules:
+            raise problem(f"module {name} is loaded already")
+        self._modules[name] = module
+        self._used.append(name)
+
+    def unload_module(self, name: str) -> None:
+        if name not in self._modules:
+            raise problem(f"no module {name} is loaded{did_you_mean(name, self._modules)}")
+        del self._modules[name]
+        self._used = [each for each in self._used if each != name]
+
+    def use_modules(self, names: Sequence[str]) -> None:
+        """The modules that functions are looked up in, in this order."""
+        for name in names:
+            if name not in self._modules:
+                raise problem(f"no module {name} is loaded{did_you_mean(name, self._modules)}")
+            if names.count(name) > 1:
+                raise problem(f"module {name} is named twice")
+        self._used = list(names)
+
+    def list_modules(self) -> list[str]:
+        return list(self._used)
+
+    def list_full_modules(self) -> list[ModuleEntry]:
+        rest = [name for name in self._modules if name not in self._used]
+        return [*(ModuleEntry(name, True) for name in self._used), *(ModuleEntry(name, False) for name in rest)]
+
+    # -- functions ----------------------------------------------------------------------------------------------
+
+    def find(self, path: Sequence[str]) -> tuple[UserDefinedFunctionWrapper, bool] | None:
+        """A function of the user, and whether it comes before a built-in one of its name."""
+        if len(path) == 1:
+            system = self._manager.temporary_system_functions.get(path[0].lower())
+            if system is not None:
+                return self._wrapper(system), True
+            for place, name in enumerate(self._used):
+                found = self._modules[name].get_function(path[0])
+                if found is not None:
+                    return wrapped(found), CORE not in self._used[:place]
+        kept = self._kept(path)
+        return None if kept is None else (self._wrapper(kept), False)
+
+    def _kept(self, path: Sequence[str]) -> CatalogFunction | None:
+        identifier = self._manager.qualify(path)
+        wanted = [part.lower() for part in identifier.to_list()]
+        for key, function in self._manager.temporary_functions.items():
+            if [part.lower() for part in key.to_list()] == wanted:
+                return function
+        catalog = self._manager.find_catalog(identifier.get_catalog_name())
+        database = identifier.get_database_name()
+        if catalog is None or not catalog.database_exists(database):
+            return None
+        for name in catalog.list_functions(database):
+            if name.lower() == wanted[-1]:
+                from millrace.table.catalogs.paths import ObjectPath
+
+                return catalog.get_function(ObjectPath(database, name))
+        return None
+
+    def _wrapper(self, function: CatalogFunction) -> UserDefinedFunctionWrapper:
+        if function.function is not None:
+            return wrapped(function.function)
+        name = function.get_class_name()
+        if name not in self._loaded:
+            self._loaded[name] = load_function(name, function.get_function_language())
+        return self._loaded[name]
+
+    def list_all(self) -> list[str]:
+        """Every name that can be called in the current database."""
+        modules = {name.lower() for used in self._used for name in self._modules[used].list_functions()}
+        return sorted({*modules, *self.list_user_defined()})
+
+    def list_user_defined(self) -> list[str]:
+        manager = self._manager
+        where = (manager.current_catalog, manager.current_database)
+        temporary = {key.get_object_name() for key in manager.temporary_functions if tuple(key.to_list()[:2]) == where}
+        own = manager.current.list_functions(manager.current_database)
+        return sorted({*manager.temporary_system_functions, *temporary, *own})
+
+
+def load_function(name: str, language: str) -> UserDefinedFunctionWrapper:
+    """The function of CREATE FUNCTION ... AS 'module.name' LANGUAGE PYTHON.
+
+    :raises TableException: another language, or there is no such function.
+    """
+    if language.upper() != "PYTHON":
+        raise problem(
+            f"function '{name}' is in {language.upper()}, and there is no JVM to call it in: write it in Python, "
+            "CREATE FUNCTION ... AS 'module.function' LANGUAGE PYTHON"
+        )
+    module, _, attribute = name.rpartition(".")
+    if not module:
+        raise problem(f"'{name}' is no 'module.function'")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise problem(f"function '{name}': {error}; is its file given with add_python_file?") from error
+    except AttributeError:
+        raise problem(f"module {module} has no function {attribute}") from None
+    try:
+        return wrapped(found() if isinstance(found, type) else found)
+    except TypeError as error:
+        raise problem(f"function '{name}': {error}") from error

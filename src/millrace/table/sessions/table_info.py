@@ -1,0 +1,203 @@
+"""Tables of catalogs as the planner takes them: a source or sink made by their connector, columns, watermark, key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, StreamScan, Watermark
+from millrace.relational.rex import Call, Ref, Rex
+from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSource
+from millrace.relational.types import LocalZonedTimestampType, TimestampType
+from millrace.table.catalogs.objects import CatalogBaseTable
+from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.queries import unbound as u
+from millrace.table.queries.binding import Binder
+from millrace.table.queries.problems import did_you_mean, problem
+from millrace.table.queries.projection import field_for
+from millrace.table.schema import Declared, Schema
+from millrace.table.sessions.factories import factory_of
+
+if TYPE_CHECKING:
+    from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
+    from millrace.table.table_environment import TableEnvironment
+
+
+def table_context(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+) -> TableContext:
+    """The table for its connector.
+
+    :param options: of a hint, over those of the table.
+    """
+    schema = table.get_unresolved_schema()
+    key = () if schema.primary_key is None else schema.primary_key.columns
+    columns = tuple(
+        Field(column.name, column.type.not_null() if column.name in key else column.type)
+        for column in schema.columns
+        if column.type is not None and not column.metadata
+    )
+    metadata = tuple(
+        (column.name, column.metadata_key or column.name, column.type) for column in schema.columns if column.metadata
+    )
+    names = [column.name for column in schema.columns]
+    for name in table.partition_keys:
+        if name not in names:
+            raise problem(f"{identifier} is partitioned by '{name}', no column of it{did_you_mean(name, names)}")
+    return TableContext(
+        _path(identifier),
+        columns,
+        metadata,
+        key,
+        table.partition_keys,
+        {**table.get_options(), **options},
+        environment.get_config().to_map(),
+        environment._is_streaming,
+        table.get_comment(),
+    )
+
+
+def _path(identifier: ObjectIdentifier) -> tuple[str, str, str]:
+    catalog, database, name = identifier.to_list()
+    return catalog, database, name
+
+
+def source_info(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+) -> TableInfo:
+    """A table to be read."""
+    from millrace.table.sql.binding.resolver import TableInfo
+
+    context = table_context(identifier, table, options, environment)
+    factory = factory_of(context.options, context.summary)
+    schema = table.get_unresolved_schema()
+    lookup = None
+    if type(factory).lookup_source is not TableFactory.lookup_source:
+        lookup = lambda key: _looked_up(factory, context, key)
+    scan = Scan(context.path, _read_columns(context), _source(factory, context, lookup is not None))
+    return TableInfo(context.path, with_declared(scan, schema, environment), (), {}, None, context.primary_key, lookup)
+
+
+def described(identifier: ObjectIdentifier, table: CatalogBaseTable, environment: TableEnvironment) -> Rel:
+    """The columns of a table as a plan that is not run: it need not be one that can be read."""
+    context = table_context(identifier, table, {}, environment)
+    return with_declared(Scan(context.path, _read_columns(context), None), table.get_unresolved_schema(), environment)
+
+
+def _read_columns(context: TableContext) -> tuple[Field, ...]:
+    return (*context.columns, *(Field(name, kind) for name, _, kind in context.metadata))
+
+
+def _looked_up(factory: TableFactory, context: TableContext, key: Sequence[int]) -> LookupTableSource:
+    source = factory.lookup_source(context, key)
+    source.table = context
+    return source
+
+
+def _source(factory: TableFactory, context: TableContext, optional: bool) -> TableSource | None:
+    if optional and type(factory).source is TableFactory.source:
+        return None  # it can only be looked up
+    source = factory.source(context)
+    source.table = context
+    names = [column.name for column in context.columns]
+    source.primary_key = tuple(names.index(name) for name in context.primary_key)
+    return source
+
+
+def with_declared(scan: Rel, schema: Schema, environment: TableEnvironment) -> Rel:
+    """All columns of a schema in their order, computed ones too, and its watermark."""
+    below = Binder(scan.schema, environment)
+    rexes = [_bound(column, below) for column in schema.columns]
+    names = [column.name for column in schema.columns]
+    fields = tuple(field_for(name, rex, scan.schema) for name, rex in zip(names, rexes))
+    fields = tuple(_proctime(field, column) for field, column in zip(fields, schema.columns))
+    plan = scan if [*scan.names] == names else Project(scan, tuple(rexes), fields)
+    if schema.watermark is None:
+        return plan
+    binder = Binder(plan.schema, environment)
+    column, expression = binder.index(schema.watermark.column), binder.bind(_node(schema.watermark.expression))
+    if isinstance(expression, Call) and expression.function == "SOURCE_WATERMARK":
+        return _with_watermarks_of(scan, plan, column)
+    for what, kind in (("the column", plan.schema[column].type), ("the expression", expression.type)):
+        if not isinstance(kind, (TimestampType, LocalZonedTimestampType)):
+            raise problem(
+                f"WATERMARK FOR {plan.names[column]}: {what} is a {kind}, and event time is a TIMESTAMP or "
+                "TIMESTAMP_LTZ: compute a column, with TO_TIMESTAMP, e.g."
+            )
+    return Watermark(plan, column, expression)
+
+
+def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:
+    """The column becomes the event time attribute of watermarks that are there already."""
+    below = scan
+    while isinstance(below, Project):
+        below = below.input
+    name = plan.names[column]
+    if not isinstance(below, StreamScan):
+        raise problem(
+            f"column '{name}': SOURCE_WATERMARK() is for DataStreams, which have watermarks; write an expression, as "
+            f"in WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND"
+        )
+    refs = tuple(Ref(field.type, index) for index, field in enumerate(plan.schema))
+    fields = (replace(each, time=ROWTIME) if index == column else each for index, each in enumerate(plan.schema))
+    return Project(plan, refs, tuple(fields))
+
+
+def _bound(column: Declared, binder: Binder) -> Rex:
+    if column.expression is None:
+        return binder.ref(binder.index(column.name))
+    return binder.bind(_node(column.expression))
+
+
+def _node(expression: Any) -> u.Node:
+    if isinstance(expression, str):
+        return u.Sql(expression)
+    node = expression._node
+    assert isinstance(node, u.Node)
+    return node
+
+
+def _proctime(field: Field, column: Declared) -> Field:
+    """A column AS PROCTIME() is the processing time attribute."""
+    written = column.expression
+    text = written if isinstance(written, str) else getattr(written, "_node", None)
+    if isinstance(text, u.Sql):
+        text = text.text
+    if isinstance(text, str) and "".join(text.split()).upper() == "PROCTIME()":
+        from millrace.relational.nodes import PROCTIME
+
+        return Field(field.name, field.type, PROCTIME)
+    return field
+
+
+def sink_info(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+) -> SinkInfo:
+    """A table to be written."""
+    from millrace.table.sql.binding.resolver import SinkInfo
+
+    if table.is_view:
+        raise problem(f"{identifier} is a view: it cannot be written to")
+    context = table_context(identifier, table, options, environment)
+    if table.distribution is not None:
+        raise problem(
+            f"{identifier} is {table.distribution}, and the connector '{context.options.get('connector')}' has no "
+            "buckets: ALTER TABLE ... DROP DISTRIBUTION"
+        )
+    sink = factory_of(context.options, context.summary).sink(context)
+    sink.table = context
+    schema = table.get_unresolved_schema()
+    written = [column for column in schema.columns if column.expression is None and not column.virtual]
+    physical = {column.name: column for column in context.columns}
+    fields = [physical.get(column.name) or Field(column.name, _type(column)) for column in written]
+    names = [column.name for column in written]
+    rest = tuple(column.name for column in schema.columns if column.name not in names)
+    # Metadata columns come behind the physical ones, as the connector has them.
+    ordered = sorted(fields, key=lambda field: field.name not in physical)
+    return SinkInfo(context.path, tuple(ordered), sink, context.partition_keys, rest)
+
+
+def _type(column: Declared) -> Any:
+    assert column.type is not None
+    return column.type

@@ -1,0 +1,130 @@
+"""EXPLAIN, SET, RESET, modules, jars, jobs, ANALYZE, plans."""
+
+from __future__ import annotations
+
+from millrace.table.sql.grammar.common import names, partition, with_options
+from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.grammar.statements.dml import executable, execute
+from millrace.table.sql.statements import (
+    Analyze,
+    ClientCommand,
+    CompilePlan,
+    ExecutePlan,
+    Explain,
+    Jar,
+    LoadModule,
+    Query,
+    Reset,
+    Set,
+    Statement,
+    StopJob,
+    UnloadModule,
+)
+from millrace.table.sql.tokens import Kind
+
+DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
+
+
+def explain(cursor: Cursor) -> Explain:
+    cursor.expect("EXPLAIN")
+    details: tuple[str, ...] = ()
+    if not cursor.take("PLAN", "FOR") and cursor.at_any(*DETAILS):
+        details = tuple(cursor.listed(lambda: cursor.expect_any(*DETAILS)))
+    return Explain(executable(cursor), details)
+
+
+def set_option(cursor: Cursor) -> Set:
+    cursor.expect("SET")
+    if cursor.token.kind is Kind.END:
+        return Set()
+    if cursor.token.kind is Kind.WORD:
+        key = _plain_key(cursor)
+        cursor.fail(f"keys and values of SET stand in single quotes: SET '{key}' = '..'")
+    key = cursor.string("a key in single quotes")
+    cursor.expect("=")
+    return Set(key, cursor.string("a value in single quotes"))
+
+
+def reset(cursor: Cursor) -> Reset:
+    cursor.expect("RESET")
+    if cursor.token.kind is Kind.END:
+        return Reset()
+    if cursor.token.kind is Kind.WORD:
+        cursor.fail(f"the key of RESET stands in single quotes: RESET '{_plain_key(cursor)}'")
+    return Reset(cursor.string("a key in single quotes"))
+
+
+def _plain_key(cursor: Cursor) -> str:
+    """The words, dots and dashes that come next; nothing is read."""
+    distance = 0
+    while cursor.peek(distance + 1).word in (".", "-"):
+        distance += 2
+    start, end = cursor.token.start, cursor.peek(distance).end
+    return cursor.source.text[start:end]
+
+
+def load(cursor: Cursor) -> LoadModule:
+    cursor.expect("LOAD", "MODULE")
+    name = cursor.name("a name of a module")
+    return LoadModule(name, with_options(cursor))
+
+
+def unload(cursor: Cursor) -> UnloadModule:
+    cursor.expect("UNLOAD", "MODULE")
+    return UnloadModule(cursor.name("a name of a module"))
+
+
+def jar(cursor: Cursor) -> Jar:
+    action = cursor.expect_any("ADD", "REMOVE")
+    cursor.expect("JAR")
+    return Jar(action, cursor.string("a path in single quotes"))
+
+
+def stop(cursor: Cursor) -> StopJob:
+    cursor.expect("STOP", "JOB")
+    job = cursor.string("the id of a job in single quotes")
+    flags = {"SAVEPOINT": False, "DRAIN": False}
+    while cursor.take("WITH"):
+        flags[cursor.expect_any(*flags)] = True
+    return StopJob(job, flags["SAVEPOINT"], flags["DRAIN"])
+
+
+def analyze(cursor: Cursor) -> Analyze:
+    cursor.expect("ANALYZE", "TABLE")
+    path = cursor.path("a name of a table")
+    spec = partition(cursor) if cursor.take("PARTITION") else ()
+    cursor.expect("COMPUTE", "STATISTICS")
+    if not cursor.take("FOR"):
+        return Analyze(path, spec)
+    if cursor.take("ALL"):
+        cursor.expect("COLUMNS")
+        return Analyze(path, spec, all_columns=True)
+    cursor.expect("COLUMNS")
+    columns = names(cursor) if cursor.at("(") else tuple(cursor.listed(lambda: cursor.name("a name of a column")))
+    return Analyze(path, spec, columns)
+
+
+def compile_plan(cursor: Cursor) -> CompilePlan:
+    cursor.expect("COMPILE")
+    runs = cursor.take("AND", "EXECUTE")
+    cursor.expect("PLAN")
+    file = cursor.string("a path in single quotes")
+    missing = cursor.take("IF", "NOT", "EXISTS")
+    cursor.expect("FOR")
+    begin = cursor.index
+    statement = executable(cursor)
+    if isinstance(statement, Query):
+        cursor.fail("only the plan of INSERT or STATEMENT SET can be compiled", begin)
+    return CompilePlan(file, statement, missing, runs)
+
+
+def run(cursor: Cursor) -> Statement:
+    """EXECUTE PLAN 'file', or EXECUTE and a statement."""
+    if not cursor.take("EXECUTE", "PLAN"):
+        return execute(cursor)
+    return ExecutePlan(cursor.string("a path in single quotes"))
+
+
+def client_command(cursor: Cursor) -> ClientCommand:
+    name = cursor.expect_any("HELP", "CLEAR", "QUIT", "EXIT")
+    return ClientCommand("QUIT" if name == "EXIT" else name)

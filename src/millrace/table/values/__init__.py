@@ -1,0 +1,1 @@
+"""Values and types between Python, pandas, streams and tables, and their text."""

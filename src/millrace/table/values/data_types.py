@@ -1,0 +1,180 @@
+"""``DataTypes``: makes data types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millrace.relational import types as t
+from millrace.relational.types import DataType, Resolution
+from millrace.table.values.type_text import data_type_of
+
+_Unit = Resolution.IntervalUnit
+_YEAR_MONTH = {each.name: each for each in t.YearMonthIntervalType.YearMonthResolution}
+_DAY_TIME = {each.name: each for each in t.DayTimeIntervalType.DayTimeResolution}
+
+
+class DataTypes:
+    """Makes data types: ``DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT())])``.
+
+    Types are nullable unless ``nullable`` is False or ``not_null()`` is called.
+    """
+
+    @staticmethod
+    def of(text: str) -> DataType:
+        """The type that a SQL text names: ``DataTypes.of("ARRAY<BIGINT NOT NULL>")``. Our addition."""
+        return data_type_of(text)
+
+    @staticmethod
+    def NULL() -> t.NullType:
+        return t.NullType()
+
+    @staticmethod
+    def CHAR(length: int, nullable: bool = True) -> t.CharType:
+        return t.CharType(length, nullable)
+
+    @staticmethod
+    def VARCHAR(length: int, nullable: bool = True) -> t.VarCharType:
+        return t.VarCharType(length, nullable)
+
+    @staticmethod
+    def STRING(nullable: bool = True) -> t.VarCharType:
+        return t.VarCharType(t.MAX_LENGTH, nullable)
+
+    @staticmethod
+    def BOOLEAN(nullable: bool = True) -> t.BooleanType:
+        return t.BooleanType(nullable)
+
+    @staticmethod
+    def BINARY(length: int, nullable: bool = True) -> t.BinaryType:
+        return t.BinaryType(length, nullable)
+
+    @staticmethod
+    def VARBINARY(length: int, nullable: bool = True) -> t.VarBinaryType:
+        return t.VarBinaryType(length, nullable)
+
+    @staticmethod
+    def BYTES(nullable: bool = True) -> t.VarBinaryType:
+        return t.VarBinaryType(t.MAX_LENGTH, nullable)
+
+    @staticmethod
+    def DECIMAL(precision: int, scale: int, nullable: bool = True) -> t.DecimalType:
+        return t.DecimalType(precision, scale, nullable)
+
+    @staticmethod
+    def TINYINT(nullable: bool = True) -> t.TinyIntType:
+        return t.TinyIntType(nullable)
+
+    @staticmethod
+    def SMALLINT(nullable: bool = True) -> t.SmallIntType:
+        return t.SmallIntType(nullable)
+
+    @staticmethod
+    def INT(nullable: bool = True) -> t.IntType:
+        return t.IntType(nullable)
+
+    @staticmethod
+    def BIGINT(nullable: bool = True) -> t.BigIntType:
+        return t.BigIntType(nullable)
+
+    @staticmethod
+    def FLOAT(nullable: bool = True) -> t.FloatType:
+        return t.FloatType(nullable)
+
+    @staticmethod
+    def DOUBLE(nullable: bool = True) -> t.DoubleType:
+        return t.DoubleType(nullable)
+
+    @staticmethod
+    def DATE(nullable: bool = True) -> t.DateType:
+        return t.DateType(nullable)
+
+    @staticmethod
+    def TIME(precision: int = 0, nullable: bool = True) -> t.TimeType:
+        return t.TimeType(precision, nullable)
+
+    @staticmethod
+    def TIMESTAMP(precision: int = 6, nullable: bool = True) -> t.TimestampType:
+        return t.TimestampType(precision, nullable)
+
+    @staticmethod
+    def TIMESTAMP_WITH_LOCAL_TIME_ZONE(precision: int = 6, nullable: bool = True) -> t.LocalZonedTimestampType:
+        return t.LocalZonedTimestampType(precision, nullable)
+
+    @staticmethod
+    def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> t.LocalZonedTimestampType:
+        return t.LocalZonedTimestampType(precision, nullable)
+
+    @staticmethod
+    def ARRAY(element_type: DataType, nullable: bool = True) -> t.ArrayType:
+        return t.ArrayType(element_type, nullable)
+
+    @staticmethod
+    def LIST_VIEW(element_type: DataType) -> t.ListViewType:
+        return t.ListViewType(element_type)
+
+    @staticmethod
+    def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> t.MapType:
+        return t.MapType(key_type, value_type, nullable)
+
+    @staticmethod
+    def MAP_VIEW(key_type: DataType, value_type: DataType) -> t.MapViewType:
+        return t.MapViewType(key_type, value_type)
+
+    @staticmethod
+    def MULTISET(element_type: DataType, nullable: bool = True) -> t.MultisetType:
+        return t.MultisetType(element_type, nullable)
+
+    @staticmethod
+    def ROW(row_fields: Sequence[t.RowField | DataType] = [], nullable: bool = True) -> t.RowType:
+        """Fields; bare types are called f0, f1, ..."""
+        fields = [
+            each if isinstance(each, t.RowField) else t.RowField(f"f{index}", each)
+            for index, each in enumerate(row_fields)
+        ]
+        return t.RowType(fields, nullable)
+
+    @staticmethod
+    def FIELD(name: str, data_type: DataType, description: str | None = None) -> t.RowField:
+        return t.RowField(name, data_type, description)
+
+    @staticmethod
+    def SECOND(precision: int = 6) -> Resolution:
+        return Resolution(_Unit.SECOND, precision)
+
+    @staticmethod
+    def MINUTE() -> Resolution:
+        return Resolution(_Unit.MINUTE)
+
+    @staticmethod
+    def HOUR() -> Resolution:
+        return Resolution(_Unit.HOUR)
+
+    @staticmethod
+    def DAY(precision: int = 2) -> Resolution:
+        return Resolution(_Unit.DAY, precision)
+
+    @staticmethod
+    def MONTH() -> Resolution:
+        return Resolution(_Unit.MONTH)
+
+    @staticmethod
+    def YEAR(precision: int = 2) -> Resolution:
+        return Resolution(_Unit.YEAR, precision)
+
+    @staticmethod
+    def INTERVAL(
+        upper_resolution: Resolution, lower_resolution: Resolution | None = None
+    ) -> t.DayTimeIntervalType | t.YearMonthIntervalType:
+        """An interval from one unit to another.
+
+        :raises ValueError: there is no interval of these units.
+        """
+        ends = [upper_resolution] if lower_resolution is None else [upper_resolution, lower_resolution]
+        name = "_TO_".join(end.unit.name for end in ends)
+        precisions = {end.unit: end.precision for end in ends}
+        if name in _YEAR_MONTH:
+            return t.YearMonthIntervalType(_YEAR_MONTH[name], precisions.get(_Unit.YEAR, 2))
+        if name in _DAY_TIME:
+            days, seconds = precisions.get(_Unit.DAY, 2), precisions.get(_Unit.SECOND, 6)
+            return t.DayTimeIntervalType(_DAY_TIME[name], days, seconds)
+        raise ValueError(f"there is no interval {name.replace('_', ' ')}")
