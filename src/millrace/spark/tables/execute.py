@@ -20,7 +20,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import record_batch
 from millrace.relational.rules.batch import optimise
-from millrace.runtime.failure import Failure
+from millrace.runtime.failure import Failure, JobFailedError
 from millrace.spark.sessions.session import Workplace, one_process
 from millrace.spark.shipping.provision import interpreter, provide
 from millrace.spark.tables.batch_job import BatchJobClient
@@ -34,9 +34,13 @@ from millrace.spark.tables.steps.task_metrics import BatchMetrics
 from millrace.spark.tables.texts.types import as_internal
 
 
-class QueryFailedError(RuntimeError):
-    """Python code of a query failed in a task: a function of the user, a connector, a cast. ``__cause__`` has the whole
-    traceback."""
+class QueryFailedError(JobFailedError):
+    """Python code of a batch query failed in a task: a function of the user, a connector, a cast. ``__cause__`` has the
+    whole traceback."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+        self.failure = Failure("query", -1, "", text.rpartition("  cause:   ")[2], detail=text)
 
 
 def batch_context(
