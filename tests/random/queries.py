@@ -74,7 +74,7 @@ class _Queries:
             name = self.name("t")
             kinds = [*ALWAYS, *self.draw.sample([kind for kind in KINDS if kind not in ALWAYS], 3)]
             self._columns[name] = tuple((f"c{at}", kind) for at, kind in enumerate(kinds))
-            count = self.draw.choice((0, 2, 4, 6, 8))
+            count = self.draw.choice((0, 2, 4, 5, 6, 8, 9, 10, 12))
             rows = [tuple(value_or_null(self.draw, kind) for kind in kinds) for _ in range(count)]
             ddl = ", ".join(f"{column} {kind}" for column, kind in self._columns[name])
             changing = self.draw.random() < 0.3
@@ -100,7 +100,7 @@ class _Queries:
         """A table with event time, in order."""
         name = self.name("w")
         start, rows = dt.datetime(2024, 5, 1), []
-        for _ in range(self.draw.randint(0, 9)):
+        for _ in range(self.draw.choice((0, 1, 3, 5, 7, 9, 12))):
             start += dt.timedelta(seconds=self.draw.choice((0, 1, 4, 11, 30)))
             rows.append((value_or_null(self.draw, "INT"), value_or_null(self.draw, "STRING"), start))
         ddl = "c0 INT, c1 STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND"
@@ -126,7 +126,12 @@ class _Queries:
         return ", ".join(f"{text} AS {name}" for text, name, _ in named), tuple((name, kind) for _, name, kind in named)
 
     def where(self, columns: tuple[Column, ...]) -> str:
-        return f" WHERE {self.expressions.of('BOOLEAN', columns)}" if self.draw.random() < 0.5 else ""
+        """A condition, often one that NULL fulfils, seldom a constant: else few rows would be left to compare."""
+        if self.draw.random() < 0.6:
+            return ""
+        drawn = [self.expressions.of("BOOLEAN", columns) for _ in range(3)]
+        condition = next((each for each in drawn if any(name in each for name, _ in columns)), drawn[0])
+        return f" WHERE {self.draw.choice((condition, f'({condition} IS NOT FALSE)'))}"
 
     def calls(self, columns: tuple[Column, ...]) -> list[str]:
         found = ["COUNT(*)"]

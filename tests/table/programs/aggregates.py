@@ -76,6 +76,7 @@ EXTREMES = [
         ("max_number", "MAX(balance)", "MIN(id)"),
         ("counts", "COUNT(DISTINCT owner)", "COUNT(balance)"),
         ("sums", "SUM(balance)", "SUM(DISTINCT id)"),
+        ("distinct_constants", "COUNT(DISTINCT 'a')", "COUNT(DISTINCT 1) FILTER (WHERE balance > 40)"),
         ("filtered", "COUNT(*) FILTER (WHERE balance > 40)", "MAX(id) FILTER (WHERE owner <> 'Bob')"),
     )
 ]

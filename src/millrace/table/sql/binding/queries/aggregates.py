@@ -87,7 +87,7 @@ def bind_aggregate(tree: nodes.Node, block: Block, may_be_empty: bool = False) -
     name = path_of(syntax.call)[-1].upper()
     trees, distinct = _distinct(call_arguments(syntax.call))
     user = find_user_function(path_of(syntax.call), block)
-    args = [] if _counts_rows(name, trees) else bind_all(trees, arguments)
+    args = [] if _counts_rows(name, trees, distinct) else bind_all(trees, arguments)
     if user is not None:
         cast = tuple(cast_arguments(tree, user, args))
         assert user.result is not None
@@ -130,11 +130,11 @@ def _distinct(arguments: Sequence[nodes.Node]) -> tuple[list[nodes.Node], bool]:
     return list(arguments), False
 
 
-def _counts_rows(name: str, arguments: Sequence[nodes.Node]) -> bool:
-    """COUNT(*), and COUNT of a constant that is not NULL."""
+def _counts_rows(name: str, arguments: Sequence[nodes.Node], distinct: bool) -> bool:
+    """COUNT(*), and COUNT of a constant that is not NULL: of distinct constants there is one at most."""
     if name != "COUNT" or len(arguments) != 1:
         return False
-    return isinstance(arguments[0], (nodes.Star, nodes.Literal))
+    return isinstance(arguments[0], nodes.Star) or (isinstance(arguments[0], nodes.Literal) and not distinct)
 
 
 def sort_keys(items: Sequence[nodes.Ordered], block: Block) -> tuple[SortKey, ...]:
