@@ -162,6 +162,7 @@ QUERIES = _by_text(
         """,
         "Flink fails to compile it, or while it runs": """
             SELECT COUNT(DISTINCT r), COUNT(DISTINCT ts), COUNT(DISTINCT dc) FROM t
+            SELECT JSON_OBJECTAGG(KEY w VALUE y) FROM numbers WHERE w IS NOT NULL AND x = 7
         """,
         "Flink's LAG takes a row of the same time for the one before": """
             SELECT id, LAG(id) OVER (ORDER BY ts) FROM orders
@@ -178,6 +179,9 @@ BATCH_QUERIES = _by_text(
         "Flink refuses a NULL without a type": """
             SELECT n + 1 FROM (VALUES (1), (2), (NULL)) AS v(n)
             SELECT id, IF(amount > 2, price, NULL) FROM orders
+        """,
+        "Flink fails to compile it, or while it runs": """
+            SELECT JSON_OBJECTAGG(KEY w VALUE y) FROM numbers WHERE w IS NOT NULL AND x = 7
         """,
         "Flink has no such windows in batch mode": """
             SELECT id, COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW) FROM orders

@@ -36,7 +36,7 @@ DOCUMENTED = """
 """
 """what Flink 2 documents"""
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "fault-tolerance.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "fault-tolerance.md"
 
 
 

@@ -150,7 +150,7 @@ def test_json(name: str, columns: list[int], options: dict[str, Any], expected: 
 
 
 JSON_TEXTS: list[tuple[DataType, Any, str]] = [
-    (DOUBLE, 1e20, "1.0E20"),
+    (DOUBLE, 1e20, "1.0E+20"),
     (DOUBLE, math.nan, '"NaN"'),
     (t.DecimalType(38, 2), Decimal("12345678901234567890.10"), "12345678901234567890.10"),
     (t.VarBinaryType(9), b"ab", '"YWI="'),
@@ -161,7 +161,7 @@ JSON_TEXTS: list[tuple[DataType, Any, str]] = [
 
 @pytest.mark.parametrize(("data_type", "value", "expected"), JSON_TEXTS)
 def test_json_is_written_as_json_string_writes_it(data_type: DataType, value: Any, expected: str) -> None:
-    """What Jackson writes for the values of Java."""
+    """What Flink writes (tests/flink)."""
     call = aggregate_call("JSON_ARRAYAGG", [Ref(data_type, 0)])
     assert value_of(call, [data_type], [(value,)]) == f"[{expected}]"
 
