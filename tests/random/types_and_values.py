@@ -21,6 +21,7 @@ TIMES = (
     dt.datetime(2021, 11, 7, 1, 30),  # twice there
     dt.datetime(2024, 2, 29, 12, 34, 56, 789000),
 )
+FURTHEST = (dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999))
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ def _decimal(draw: random.Random) -> Decimal:
     return draw.choice((Decimal("0.00"), Decimal(draw.randint(-999, 999)).scaleb(-2), largest, -largest))
 
 
+def _long_decimal(draw: random.Random) -> Decimal:
+    largest = Decimal("9" * 28 + "." + "9" * 10)
+    return draw.choice((Decimal("-0.0000000001"), Decimal(draw.randint(-99, 99)).scaleb(-10), largest))
+
+
 def _clock(draw: random.Random) -> dt.time:
     return draw.choice((dt.time(0), dt.time(23, 59, 59), dt.time(draw.randint(0, 23), draw.randint(0, 59), 7)))
 
@@ -67,6 +73,10 @@ def _text(draw: random.Random) -> str:
     return draw.choice(TEXTS)
 
 
+def _row(draw: random.Random) -> Row:
+    return Row(x=_or_none(draw, _INT), y=_or_none(draw, _text))
+
+
 KINDS = {
     kind.name: kind
     for kind in (
@@ -74,6 +84,15 @@ KINDS = {
         Kind("TINYINT", _whole(8)),
         Kind("INT", _INT),
         Kind("BIGINT", _whole(64)),
+        Kind("SMALLINT", _whole(16)),
+        Kind("DECIMAL(38, 10)", _long_decimal),
+        Kind("VARCHAR(4)", lambda draw: _text(draw)[:4]),
+        Kind("CHAR(3)", lambda draw: draw.choice(("abc", "a  ", "✓✓✓", "   "))),
+        Kind("TIMESTAMP(0)", lambda draw: draw.choice(TIMES).replace(microsecond=0)),
+        Kind("TIMESTAMP(6)", lambda draw: draw.choice((*TIMES, *FURTHEST))),
+        Kind("TIMESTAMP_LTZ(6)", lambda draw: draw.choice(TIMES).replace(microsecond=123456, tzinfo=UTC)),
+        Kind("ARRAY<STRING>", lambda draw: _some(draw, lambda: _or_none(draw, _text)), key=False),
+        Kind("ARRAY<ROW<x INT, y STRING>>", lambda draw: _some(draw, lambda: _row(draw)), key=False),
         Kind("FLOAT", lambda draw: draw.randint(-40, 40) / 4),
         Kind("DOUBLE", _double),
         Kind("DECIMAL(10, 2)", _decimal),
@@ -85,7 +104,7 @@ KINDS = {
         Kind("TIMESTAMP_LTZ(3)", lambda draw: draw.choice(TIMES).replace(tzinfo=UTC)),
         Kind("ARRAY<INT>", lambda draw: _some(draw, lambda: _or_none(draw, _INT)), key=False),
         Kind("MAP<STRING, INT>", lambda draw: {_text(draw): _or_none(draw, _INT) for _ in range(2)}, key=False),
-        Kind("ROW<x INT, y STRING>", lambda draw: Row(x=_or_none(draw, _INT), y=_or_none(draw, _text)), key=False),
+        Kind("ROW<x INT, y STRING>", _row, key=False),
     )
 }
 
