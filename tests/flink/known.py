@@ -153,6 +153,7 @@ QUERIES = _by_text(
         "an aggregate without GROUP BY over no rows has a row at the end of bounded input, as in batch mode": """
             SELECT COUNT(*) FROM nothing
             SELECT SUM(a), MAX(c), COUNT(k) FROM nothing
+            SELECT COLLECT(c), LISTAGG(c) FROM nothing
             SELECT SUM(amount) FROM orders WHERE id > 100
             SELECT COUNT(*) FROM changing WHERE c IS NULL
         """,
@@ -182,6 +183,7 @@ BATCH_QUERIES = _by_text(
         """,
         "Flink fails to compile it, or while it runs": """
             SELECT JSON_OBJECTAGG(KEY w VALUE y) FROM numbers WHERE w IS NOT NULL AND x = 7
+            SELECT BITMAP_TO_STRING(BITMAP_BUILD_AGG(amount)) FROM orders WHERE amount IS NOT NULL
         """,
         "Flink has no such windows in batch mode": """
             SELECT id, COUNT(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW) FROM orders

@@ -132,7 +132,7 @@ PROGRAMS: dict[str, tuple[n.Rel, str]] = {
     ),
     "group of nothing without keys": (
         group(E, [], n=agg("COUNT"), s=agg("SUM", V), l=agg("LISTAGG", S), x=agg("COLLECT", S)),
-        "SELECT 0::BIGINT, NULL, NULL, NULL",
+        "SELECT 0::BIGINT, NULL, NULL, map([]::VARCHAR[], []::INT[])",
     ),
     "average of whole numbers": (group(T, ["k"], a=agg("AVG", V)), "SELECT k, trunc(avg(v))::INT FROM t GROUP BY k"),
     "sums of decimals": (group(T, [], a=agg("SUM", M)), "SELECT sum(m)::DECIMAL(38, 2) FROM t"),
