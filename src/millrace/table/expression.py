@@ -21,8 +21,9 @@ from millrace.table.expression_methods.units import (
     TimeIntervalUnit,
     TimePointUnit,
 )
-from millrace.table.queries import unbound as u
-from millrace.table.queries.expression_text import text
+from millrace.table.queries.problems import problem
+from millrace.table.sql import nodes
+from millrace.table.sql.writing.programs import shown
 
 __all__ = [
     "Expression",
@@ -48,11 +49,11 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
 
     __iter__ = None
 
-    def __init__(self, node: u.Node) -> None:
+    def __init__(self, node: nodes.Node) -> None:
         self._node = node
 
     def __str__(self) -> str:
-        return text(self._node)
+        return shown(self._node)
 
     __repr__ = __str__
 
@@ -70,37 +71,42 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
 
     def alias(self, name: str, *extra_names: str) -> Expression[T]:
         """With a name, or several for a function that gives several columns."""
-        return Expression(u.Alias(self._node, (name, *extra_names)))
+        return Expression(nodes.Alias(self._node, nodes.Identifier(name), tuple(map(nodes.Identifier, extra_names))))
 
     def as_argument(self, name: str) -> Expression[Any]:
         """As the argument of that name."""
-        return Expression(u.Named(name, self._node))
+        return Expression(nodes.Kwarg(nodes.Identifier(name), self._node))
 
     def cast(self, data_type: DataType) -> Expression[Any]:
-        return Expression(u.Cast(self._node, data_type))
+        return Expression(nodes.Cast(self._node, nodes.TypeName(data_type)))
 
     def try_cast(self, data_type: DataType) -> Expression[Any]:
         """As ``cast``, with NULL for what cannot be cast."""
-        return Expression(u.Cast(self._node, data_type, True))
+        return Expression(nodes.TryCast(self._node, nodes.TypeName(data_type)))
 
     @property
     def asc(self) -> Expression[Any]:
         """Ascending, for ``order_by``."""
-        return Expression(u.Ordered(self._node, False))
+        return Expression(nodes.Ordered(self._node, False))
 
     @property
     def desc(self) -> Expression[Any]:
         """Descending, for ``order_by``."""
-        return Expression(u.Ordered(self._node, True))
+        return Expression(nodes.Ordered(self._node, True))
 
     def in_(self, first_element_or_table: Any, *remaining_elements: Any) -> Expression[bool]:
         """Whether the value is one of these, or in a table of one column."""
         from millrace.table.table import Table
 
         if isinstance(first_element_or_table, Table):
-            return Expression(u.InTable(self._node, first_element_or_table))
-        return self._apply("IN", "in", first_element_or_table, *remaining_elements)
+            return Expression(nodes.In(self._node, query=nodes.ResolvedQuery(first_element_or_table._plan)))
+        elements = map(node_of, (first_element_or_table, *remaining_elements))
+        return Expression(nodes.In(self._node, tuple(elements)))
 
     def over(self, alias: Any) -> Expression[Any]:
         """This aggregate over the over window of that alias."""
-        return Expression(u.OverCall(self._node, node_of(alias)))
+        window = node_of(alias)
+        if not isinstance(window, nodes.Column) and not isinstance(alias, str):
+            raise problem(f"over(...) takes the alias of a window, as in over(col('w')), not {shown(window)}")
+        name = window.name if isinstance(window, nodes.Column) else alias
+        return Expression(nodes.Window(self._node, alias=nodes.Identifier(name, isinstance(alias, str))))

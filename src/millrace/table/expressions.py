@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from millrace.relational.types import DataType
+from millrace.table.catalogs.paths import split_path
 from millrace.table.expression import Expression, JsonOnNull, TimePointUnit
-from millrace.table.expression_methods.base import _Handle, node_of, present
-from millrace.table.queries import unbound as u
+from millrace.table.expression_methods.base import _Handle, built_in, node_of, present
+from millrace.table.queries.problems import problem
+from millrace.table.sql import nodes
 from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
 
 __all__ = [
@@ -26,26 +27,26 @@ Text: TypeAlias = "str | Expression[str]"
 Condition: TypeAlias = "bool | Expression[bool]"
 Value: TypeAlias = "Expression[Any]"
 
-UNBOUNDED_ROW: Value = Expression(u.Symbol("UNBOUNDED_ROW"))
+UNBOUNDED_ROW: Value = Expression(nodes.Var("UNBOUNDED_ROW"))
 """All rows before, for ``Over.preceding``."""
-UNBOUNDED_RANGE: Value = Expression(u.Symbol("UNBOUNDED_RANGE"))
-CURRENT_ROW: Value = Expression(u.Symbol("CURRENT_ROW"))
-CURRENT_RANGE: Value = Expression(u.Symbol("CURRENT_RANGE"))
+UNBOUNDED_RANGE: Value = Expression(nodes.Var("UNBOUNDED_RANGE"))
+CURRENT_ROW: Value = Expression(nodes.Var("CURRENT_ROW"))
+CURRENT_RANGE: Value = Expression(nodes.Var("CURRENT_RANGE"))
 
 
 def _apply(function: str, shown: str, *args: Any) -> Value:
-    return Expression(u.Apply(function, tuple(map(node_of, args)), shown=shown))
+    return Expression(built_in(function, shown, *args))
 
 
 def col(name: str) -> Expression[Any]:
     """A column; ``*`` for all."""
-    return Expression(u.Column(name))
+    return Expression(nodes.Star() if name == "*" else nodes.Column.named(name))
 
 
 def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
     """A constant. Its type is what the value says (12: INT, "abc": CHAR(3)), or the one given."""
     if data_type is not None:
-        return Expression(u.Literal(v, data_type))
+        return Expression(nodes.Constant(v, data_type))
     if isinstance(v, _Handle):
         return v._new(v._node)
     return Expression(node_of(v))
@@ -53,7 +54,7 @@ def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
 
 def range_(start: str | int, end: str | int) -> Expression[Any]:
     """Columns from one to another, by name or by position from 1."""
-    return Expression(u.Range(start, end))
+    return Expression(nodes.Range(start, end))
 
 
 def and_(predicate0: Condition, predicate1: Condition, *predicates: Condition) -> Expression[bool]:
@@ -66,7 +67,7 @@ def or_(predicate0: Condition, predicate1: Condition, *predicates: Condition) ->
 
 def not_(expression: Expression[bool]) -> Expression[bool]:
     """NULL stays NULL."""
-    return _apply("NOT", "not", expression)
+    return Expression(nodes.Not(node_of(expression)))
 
 
 def current_database() -> Expression[Any]:
@@ -127,9 +128,7 @@ def date_format(timestamp: Any, format: Any) -> Expression[Any]:
 
 def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Any, time_point2: Any) -> Expression[Any]:
     """How many units lie between two points in time."""
-    args = (node_of(time_point1), node_of(time_point2))
-    options = (("unit", time_point_unit.name),)
-    return Expression(u.Apply("TIMESTAMPDIFF", args, options, "timestampDiff", (time_point_unit.name, *args)))
+    return _apply("TIMESTAMPDIFF", "timestampDiff", nodes.Var(time_point_unit.name), time_point1, time_point2)
 
 
 def convert_tz(date_str: Text, tz_from: Text, tz_to: Text) -> Expression[Any]:
@@ -164,7 +163,7 @@ def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
 
 def descriptor(*column_names: str) -> Expression[Any]:
     """Names of columns, as an argument of a table function."""
-    return Expression(u.NamedCall("DESCRIPTOR", tuple(u.Symbol(name) for name in column_names)))
+    return Expression(nodes.Descriptor(tuple(map(nodes.Identifier, column_names))))
 
 
 def object_of(class_name: str, *args: Any) -> Expression[Any]:
@@ -174,7 +173,7 @@ def object_of(class_name: str, *args: Any) -> Expression[Any]:
 
 def row_interval(rows: int) -> Expression[Any]:
     """A number of rows: the size of a window."""
-    return Expression(u.RowCount(rows))
+    return Expression(nodes.RowCount(rows))
 
 
 def pi() -> Expression[float]:
@@ -200,7 +199,7 @@ def atan2(y: Any, x: Any) -> Expression[float]:
 
 
 def negative(v: Any) -> Expression[Any]:
-    return _apply("-", "minusPrefix", v)
+    return Expression(nodes.Neg(node_of(v)))
 
 
 def concat(first: Text, *others: Text) -> Expression[str]:
@@ -219,7 +218,7 @@ def uuid() -> Expression[str]:
 
 def null_of(data_type: DataType) -> Expression[Any]:
     """NULL of a type."""
-    return Expression(u.Literal(None, data_type))
+    return Expression(nodes.Constant(None, data_type))
 
 
 def log(v: Any, base: Any = None) -> Expression[float]:
@@ -232,7 +231,7 @@ def source_watermark() -> Expression[Any]:
 
 
 def if_then_else(condition: Condition, if_true: Any, if_false: Any) -> Expression[Any]:
-    return _apply("CASE", "ifThenElse", condition, if_true, if_false)
+    return lit(condition).then(if_true, if_false)
 
 
 def coalesce(*args: Any) -> Expression[Any]:
@@ -246,12 +245,12 @@ def with_all_columns() -> Expression[Any]:
 
 def with_columns(head: Any, *tails: Any) -> Expression[Any]:
     """Columns by name, position from 1, or ``range_``."""
-    return Expression(u.Columns(tuple(map(node_of, (head, *tails)))))
+    return Expression(nodes.Columns(tuple(map(node_of, (head, *tails)))))
 
 
 def without_columns(head: Any, *tails: Any) -> Expression[Any]:
     """All columns but these."""
-    return Expression(u.Columns(tuple(map(node_of, (head, *tails))), True))
+    return Expression(nodes.Columns(tuple(map(node_of, (head, *tails))), True))
 
 
 def json(value: Any) -> Expression[Any]:
@@ -264,55 +263,49 @@ def json_string(value: Any) -> Expression[Any]:
     return _apply("JSON_STRING", "JSON_STRING", value)
 
 
-def _json(kind: Callable[..., u.Node], function: str, shown: str, on_null: JsonOnNull, args: tuple[Any, ...]) -> Value:
-    nodes = tuple(map(node_of, args))
-    return Expression(kind(function, nodes, (("on_null", on_null.name),), shown, (on_null.name, *nodes)))
-
-
 def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression[Any]:
     """A JSON object of keys and values in turn."""
-    return _json(u.Apply, "JSON_OBJECT", "JSON_OBJECT", on_null, args)
+    if len(args) % 2:
+        raise problem("json_object takes keys and values in turn")
+    parts = list(map(node_of, args))
+    entries = tuple(map(nodes.JsonEntry, parts[::2], parts[1::2]))
+    return Expression(nodes.JsonObject(entries, on_null.name))
 
 
 def json_object_agg(on_null: JsonOnNull, key_expr: Text, value_expr: Any) -> Expression[Any]:
     """An aggregate: a JSON object of one key and value a row."""
-    shown = f"JSON_OBJECTAGG_{on_null.name}_ON_NULL"
-    args = (node_of(key_expr), node_of(value_expr))
-    return Expression(u.Aggregation("JSON_OBJECTAGG", args, (("on_null", on_null.name),), shown))
+    return Expression(nodes.JsonObjectAgg(nodes.JsonEntry(node_of(key_expr), node_of(value_expr)), on_null.name))
 
 
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[Any]:
-    return _json(u.Apply, "JSON_ARRAY", "JSON_ARRAY", on_null, args)
+    return Expression(nodes.JsonArray(tuple(map(node_of, args)), on_null.name))
 
 
 def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[Any]:
     """An aggregate: a JSON array of one value a row."""
-    shown = f"JSON_ARRAYAGG_{on_null.name}_ON_NULL"
-    return Expression(u.Aggregation("JSON_ARRAYAGG", (node_of(item_expr),), (("on_null", on_null.name),), shown))
+    return Expression(nodes.JsonArrayAgg(node_of(item_expr), on_null.name))
 
 
 def lag(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
     """The value some rows before in an over window."""
-    return _moved("LAG", expr, offset, default)
+    return _apply("LAG", "lag", *present(expr, offset, default))
 
 
 def lead(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
     """The value some rows later in an over window."""
-    return _moved("LEAD", expr, offset, default)
-
-
-def _moved(function: str, *args: Any) -> Value:
-    return Expression(u.Aggregation(function, tuple(map(node_of, present(*args))), shown=function.lower()))
+    return _apply("LEAD", "lead", *present(expr, offset, default))
 
 
 def call(f: str | UserDefinedFunctionWrapper, *args: Any) -> Expression[Any]:
     """A function by name (a system function, or one of a catalog), or one made by ``udf`` and its like."""
-    nodes = tuple(map(node_of, args))
-    if isinstance(f, str):
-        return Expression(u.NamedCall(f, nodes))
-    return Expression(u.UserCall(wrapped(f), nodes))
+    arguments = tuple(map(node_of, args))
+    if not isinstance(f, str):
+        function = wrapped(f)
+        return Expression(nodes.GivenCall(function.name, arguments, function))
+    *path, name = split_path(f)
+    return Expression(nodes.Dot.between(*map(nodes.Identifier, path), nodes.Call(name, arguments)))
 
 
 def call_sql(sql_expression: str) -> Expression[Any]:
     """An expression written in SQL."""
-    return Expression(u.Sql(sql_expression))
+    return Expression(nodes.SqlText(sql_expression))

@@ -6,8 +6,8 @@ from typing import Any
 
 from millrace.relational.types import DataType
 from millrace.table.expression import Expression
-from millrace.table.queries import unbound as u
-from millrace.table.queries.expression_text import text
+from millrace.table.sql import nodes
+from millrace.table.sql.writing.programs import shown
 
 __all__ = ["ResolvedExpression"]
 
@@ -15,7 +15,7 @@ __all__ = ["ResolvedExpression"]
 class ResolvedExpression(Expression[Any]):
     """An expression that was checked against the columns it reads, e.g. a computed column of a schema."""
 
-    def __init__(self, node: u.Node, data_type: DataType, sql: str | None = None) -> None:
+    def __init__(self, node: nodes.Node, data_type: DataType, sql: str | None = None) -> None:
         super().__init__(node)
         self._data_type = data_type
         self._sql = sql
@@ -25,7 +25,7 @@ class ResolvedExpression(Expression[Any]):
 
     def as_summary_string(self) -> str:
         """The expression for logs."""
-        return self._sql if self._sql is not None else text(self._node)
+        return self._sql if self._sql is not None else shown(self._node)
 
     def as_serializable_string(self) -> str:
         """The expression in SQL.
@@ -34,7 +34,7 @@ class ResolvedExpression(Expression[Any]):
         """
         from millrace.util.exceptions import TableException
 
-        if isinstance(self._node, u.Column):
+        if isinstance(self._node, nodes.Column):
             return f"`{self._node.name}`"
         if self._sql is None:
             raise TableException(f"{self} was made in Python and has no SQL text: write the expression in SQL")

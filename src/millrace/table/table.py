@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import Filter, Rel, Sort
-from millrace.relational.rex import Ref, SortKey
+from millrace.relational.rex import Ref
 from millrace.relational.rules.subqueries import unnest
 from millrace.table.catalogs.schemas import resolved_schema
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.expression import Expression
 from millrace.table.expression_methods.base import expression_of, node_of
-from millrace.table.queries import unbound as u
-from millrace.table.queries.binding import Binder, contains_aggregate
 from millrace.table.queries.changelog_arguments import with_codes, without_codes
 from millrace.table.queries.group_windows import bound_window
 from millrace.table.queries.grouping import Grouping
@@ -24,9 +22,14 @@ from millrace.table.queries.projection import Item, expand, mapped, named, proje
 from millrace.table.queries.set_plans import combined, correlated, joined, lateral
 from millrace.table.sessions import execution
 from millrace.table.sessions.column_changes import added, dropped, replaced_or_added, with_new_names
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind, bind_condition
+from millrace.table.sql.binding.queries.aggregates import sort_key
+from millrace.table.sql.binding.queries.grouped import has_aggregate
 from millrace.table.table_pipeline import TablePipeline
 from millrace.table.table_schema import TableSchema
-from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
+from millrace.table.udf import UserDefinedFunctionWrapper
 from millrace.table.window import GroupWindow, OverWindow
 
 if TYPE_CHECKING:
@@ -49,18 +52,18 @@ class _Query:
         self._t_env = t_env
 
     @property
-    def _binder(self) -> Binder:
-        return Binder(self._plan.schema, self._t_env)
+    def _block(self) -> Block:
+        return Block.of(self._plan.schema, self._t_env._session)
 
     def _table(self, plan: Rel) -> Table:
         return Table(plan, self._t_env)
 
-    def _row_call(self, function: Any) -> u.Node:
+    def _row_call(self, function: Any) -> nodes.Node:
         """A function as an expression; one without arguments is given the whole row."""
         if not isinstance(function, UserDefinedFunctionWrapper):
             return node_of(function)
-        columns = tuple(u.Bound(index, column.name) for index, column in enumerate(self._plan.schema))
-        return u.UserCall(wrapped(function), (u.WholeRow(columns),))
+        columns = tuple(nodes.Position(index, column.name) for index, column in enumerate(self._plan.schema))
+        return nodes.GivenCall(function.name, (nodes.WholeRow(columns),), function)
 
 
 class Table(_Query):
@@ -79,16 +82,16 @@ class Table(_Query):
         """``table.a`` is ``col("a")`` for a column that is no method."""
         if name.startswith("_") or name not in self._plan.names:
             raise AttributeError(f"Table has no method and no column {name!r}{instead(name)}")
-        return Expression(u.Column(name))
+        return Expression(nodes.Column.named(name))
 
     # -- columns ------------------------------------------------------------------------------------------------
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Compute columns. With aggregates: one row over all rows."""
-        nodes = [expression_of(field) for field in fields]
-        if any(contains_aggregate(node, self._binder) for node in nodes):
-            return self._table(Grouping(self._plan, self._binder, ()).select(nodes))
-        return self._table(select(self._plan, nodes, self._binder))
+        columns = [expression_of(field) for field in fields]
+        if any(has_aggregate(column, self._block) for column in columns):
+            return self._table(Grouping(self._plan, self._block, ()).select(columns))
+        return self._table(select(self._plan, columns, self._block))
 
     def alias(self, field: str, *fields: str) -> Table:
         """Rename the first columns."""
@@ -96,35 +99,35 @@ class Table(_Query):
         if len(names) > len(self._plan.schema):
             raise problem(f"alias gives {len(names)} names to {len(self._plan.schema)} columns")
         every = [*names, *self._plan.names[len(names) :]]
-        return self._table(renamed(self._plan, named([Item(u.Symbol(name), name) for name in every])))
+        return self._table(renamed(self._plan, named([Item(nodes.Var(name), name) for name in every])))
 
     def add_columns(self, *fields: Expression[Any]) -> Table:
         """Columns behind those that are there; their names are new."""
-        return self._table(added(self._plan, [expression_of(field) for field in fields], self._binder))
+        return self._table(added(self._plan, [expression_of(field) for field in fields], self._block))
 
     def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
         """Columns in place of those with the same name, or behind."""
-        return self._table(replaced_or_added(self._plan, [expression_of(field) for field in fields], self._binder))
+        return self._table(replaced_or_added(self._plan, [expression_of(field) for field in fields], self._block))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
         """``rename_columns(col("a").alias("b"))``"""
-        return self._table(with_new_names(self._plan, [expression_of(field) for field in fields], self._binder))
+        return self._table(with_new_names(self._plan, [expression_of(field) for field in fields], self._block))
 
     def drop_columns(self, *fields: Expression[Any]) -> Table:
-        return self._table(dropped(self._plan, [expression_of(field) for field in fields], self._binder))
+        return self._table(dropped(self._plan, [expression_of(field) for field in fields], self._block))
 
     def map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
         """The result of a scalar function as all columns. A function without arguments is given the whole row."""
-        return self._table(mapped(self._plan, self._row_call(func), self._binder))
+        return self._table(mapped(self._plan, self._row_call(func), self._block))
 
     def flat_map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
         """The rows that a table function makes of each row: columns ``f0``, ``f1``, ... unless ``alias`` names them."""
         node = self._row_call(func)
-        produced = correlated(self._plan, node, False, self._binder)
+        produced = correlated(self._plan, node, False, self._block)
         width = len(self._plan.schema)
         rexes = [Ref(column.type, width + index) for index, column in enumerate(produced.produced)]
         names = [column.name for column in produced.produced]
-        if not isinstance(node, u.Alias) and not getattr(func, "_alias_names", ()):
+        if not isinstance(node, nodes.Alias) and not getattr(func, "_alias_names", ()):
             names = [f"f{index}" for index in range(len(names))]
         return self._table(project(produced, rexes, names))
 
@@ -132,7 +135,8 @@ class Table(_Query):
 
     def filter(self, predicate: Expression[bool]) -> Table:
         """The rows for which the condition is TRUE."""
-        return self._table(unnest(Filter(self._plan, self._binder.condition(expression_of(predicate)))))
+        condition = bind_condition(expression_of(predicate), self._block.at("a condition"))
+        return self._table(unnest(Filter(self._plan, condition)))
 
     def where(self, predicate: Expression[bool]) -> Table:
         """As ``filter``."""
@@ -140,17 +144,16 @@ class Table(_Query):
 
     def distinct(self) -> Table:
         """Without equal rows."""
-        every = expand([u.Column("*")], self._binder)
-        return self._table(Grouping(self._plan, self._binder, tuple(every)).select([u.Column("*")]))
+        every = expand([nodes.Star()], self._block)
+        return self._table(Grouping(self._plan, self._block, tuple(every)).select([nodes.Star()]))
 
     def order_by(self, *fields: Expression[Any]) -> Table:
         """In order: ``order_by(col("a").desc)``. NULL counts as smallest."""
         keys = []
         for field in fields:
             node = expression_of(field)
-            descending = isinstance(node, u.Ordered) and node.descending
-            rex = self._binder.bind(node.child if isinstance(node, u.Ordered) else node)
-            keys.append(SortKey(rex, descending, not descending))
+            ordered = node if isinstance(node, nodes.Ordered) else nodes.Ordered(node)
+            keys.append(sort_key(ordered, bind(ordered.this, self._block)))
         return self._table(Sort(self._plan, tuple(keys)))
 
     def offset(self, offset: int) -> Table:
@@ -226,11 +229,11 @@ class Table(_Query):
     def _join(self, right: Table, kind: str, predicate: Expression[bool] | None) -> Table:
         self._same_environment(right)
         condition = None if predicate is None else expression_of(predicate)
-        return self._table(joined(self._plan, right._plan, kind, condition, self._binder))
+        return self._table(joined(self._plan, right._plan, kind, condition, self._block))
 
     def _lateral(self, call: Any, left: bool, predicate: Expression[bool] | None) -> Table:
         condition = None if predicate is None else expression_of(predicate)
-        return self._table(lateral(self._plan, self._row_call(call), left, condition, self._binder))
+        return self._table(lateral(self._plan, self._row_call(call), left, condition, self._block))
 
     def _combine(self, kind: str, keep_duplicates: bool, right: Table) -> Table:
         self._same_environment(right)
@@ -244,8 +247,8 @@ class Table(_Query):
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
         """Rows with equal keys together; ``select`` or ``aggregate`` comes next."""
-        keys = expand([expression_of(field) for field in fields], self._binder)
-        return GroupedTable(Grouping(self._plan, self._binder, tuple(keys)), self._t_env)
+        keys = expand([expression_of(field) for field in fields], self._block)
+        return GroupedTable(Grouping(self._plan, self._block, tuple(keys)), self._t_env)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Rows of equal times together; ``group_by`` with the alias of the window comes next."""
@@ -261,11 +264,11 @@ class Table(_Query):
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
         """One aggregate over all rows; its fields are columns of the next ``select``."""
-        return AggregatedTable(Grouping(self._plan, self._binder, ()), self._row_call(func), self._t_env)
+        return AggregatedTable(Grouping(self._plan, self._block, ()), self._row_call(func), self._t_env)
 
     def flat_aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> FlatAggregateTable:
         """The rows that a table aggregate function makes of all rows."""
-        grouping = Grouping(self._plan, self._binder, ())
+        grouping = Grouping(self._plan, self._block, ())
         return FlatAggregateTable(grouping.flat(self._row_call(func)), self._t_env)
 
     def from_changelog(self, *arguments: Expression[Any]) -> Table:
@@ -358,14 +361,14 @@ class GroupWindowedTable(_Unfinished):
 
     def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
         """The alias of the window, and other keys."""
-        nodes = [expression_of(field) for field in fields]
-        alias = u.Column(self._window.name)
-        if alias not in nodes:
+        keys = [expression_of(field) for field in fields]
+        alias = nodes.Column.named(self._window.name)
+        if alias not in keys:
             raise problem(f"group_by must name the window '{self._window.name}': group_by(col('{alias.name}'), ...)")
-        binder = self._table._binder
-        keys = expand([node for node in nodes if node != alias], binder)
-        window = bound_window(self._window, binder, self._table._t_env._is_streaming)
-        grouping = Grouping(self._table._plan, binder, tuple(keys), window)
+        block = self._table._block
+        others = expand([key for key in keys if key != alias], block)
+        window = bound_window(self._window, block, self._table._t_env._is_streaming)
+        grouping = Grouping(self._table._plan, block, tuple(others), window)
         return WindowGroupedTable(grouping, self._table._t_env)
 
 
@@ -395,14 +398,14 @@ class OverWindowedTable(_Unfinished):
     def select(self, *fields: Expression[Any]) -> Table:
         """Columns, and aggregates over a window: ``col("a").sum.over(col("w"))``."""
         table = self._table
-        nodes = [expression_of(field) for field in fields]
-        return table._table(over_select(table._plan, self._windows, nodes, table._binder))
+        columns = [expression_of(field) for field in fields]
+        return table._table(over_select(table._plan, self._windows, columns, table._block))
 
 
 class AggregatedTable(_Unfinished):
     """A table with one aggregate of each group."""
 
-    def __init__(self, grouping: Grouping, call: u.Node, t_env: TableEnvironment) -> None:
+    def __init__(self, grouping: Grouping, call: nodes.Node, t_env: TableEnvironment) -> None:
         self._grouping = grouping
         self._call = call
         self._t_env = t_env
@@ -424,4 +427,4 @@ class FlatAggregateTable(_Unfinished):
 
 def _text(name: Any) -> str:
     node = node_of(name)
-    return node.name if isinstance(node, u.Column) else str(name)
+    return node.name if isinstance(node, nodes.Column) else str(name)

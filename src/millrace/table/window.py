@@ -8,7 +8,7 @@ from typing import Any
 from millrace.table.expression import Expression
 from millrace.table.expression_methods.base import node_of
 from millrace.table.expressions import UNBOUNDED_RANGE
-from millrace.table.queries import unbound as u
+from millrace.table.sql import nodes
 
 __all__ = ["Tumble", "Session", "Slide", "Over", "GroupWindow", "OverWindow"]
 
@@ -18,9 +18,9 @@ class _GroupParts:
     """What the steps of a builder have said so far."""
 
     kind: str
-    size: u.Node
-    slide: u.Node | None = None
-    time: u.Node | None = None
+    size: nodes.Node
+    slide: nodes.Node | None = None
+    time: nodes.Node | None = None
 
 
 class GroupWindow:
@@ -44,7 +44,7 @@ class _OnTime:
 
 def _name(alias: Any) -> str:
     node = node_of(alias)
-    return node.name if isinstance(node, u.Column) else str(alias)
+    return node.name if isinstance(node, nodes.Column) else str(alias)
 
 
 def _on(parts: _GroupParts, time_field: Expression[Any]) -> _GroupParts:
@@ -134,7 +134,12 @@ class OverWindow:
     """An over window with its alias, for ``Table.over_window``."""
 
     def __init__(
-        self, partition: tuple[u.Node, ...], order: u.Node, preceding: u.Node, following: u.Node | None, name: str
+        self,
+        partition: tuple[nodes.Node, ...],
+        order: nodes.Node,
+        preceding: nodes.Node,
+        following: nodes.Node | None,
+        name: str,
     ) -> None:
         self.partition = partition
         self.order = order
@@ -147,7 +152,11 @@ class OverWindowPartitionedOrderedPreceding:
     """An over window that says how far it reaches back."""
 
     def __init__(
-        self, partition: tuple[u.Node, ...], order: u.Node, preceding: u.Node, following: u.Node | None = None
+        self,
+        partition: tuple[nodes.Node, ...],
+        order: nodes.Node,
+        preceding: nodes.Node,
+        following: nodes.Node | None = None,
     ) -> None:
         self._all = (partition, order, preceding, following)
 
@@ -162,7 +171,7 @@ class OverWindowPartitionedOrderedPreceding:
 class OverWindowPartitionedOrdered:
     """An over window with partition and order."""
 
-    def __init__(self, partition: tuple[u.Node, ...], order: u.Node) -> None:
+    def __init__(self, partition: tuple[nodes.Node, ...], order: nodes.Node) -> None:
         self._partition = partition
         self._order = order
 
@@ -177,7 +186,7 @@ class OverWindowPartitionedOrdered:
 class OverWindowPartitioned:
     """An over window with a partition."""
 
-    def __init__(self, partition: tuple[u.Node, ...]) -> None:
+    def __init__(self, partition: tuple[nodes.Node, ...]) -> None:
         self._partition = partition
 
     def order_by(self, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:

@@ -79,7 +79,7 @@ def _without_brackets(tree: nodes.Node) -> nodes.Node:
 
 def _in_brackets(tree: nodes.Node) -> str:
     """The expression with brackets round each of its parts."""
-    operators = (nodes.Binary, nodes.Between, nodes.In, nodes.Not, nodes.Neg)
+    operators = (nodes.BuiltIn, nodes.Between, nodes.In, nodes.Not, nodes.Neg)
     return written(_replaced(tree, lambda node: nodes.Paren(this=node) if isinstance(node, operators) else node))
 
 

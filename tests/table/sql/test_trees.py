@@ -24,6 +24,10 @@ def call(function: str, *arguments: nodes.Node) -> nodes.Call:
     return nodes.Call(this=function, expressions=arguments)
 
 
+def op(function: str, *operands: nodes.Node) -> nodes.BuiltIn:
+    return nodes.BuiltIn(function, operands)
+
+
 def num(value: float) -> nodes.Literal:
     return nodes.Literal(this=str(value), is_string=False)
 
@@ -46,7 +50,7 @@ EXPRESSIONS: dict[str, nodes.Node] = {
     "`a b`": nodes.Column(this=name("a b", quoted=True)),
     "t.order": nodes.Column(this=name("order"), table=name("t")),
     "f(a).b": nodes.Dot(this=call("f", A), expression=name("b")),
-    "a[1].b": nodes.Dot(this=nodes.Bracket(this=A, expressions=(num(1),)), expression=name("b")),
+    "a[1].b": nodes.Dot(this=op("ITEM", A, num(1)), expression=name("b")),
     "(a).*": nodes.Dot(this=nodes.Paren(this=A), expression=nodes.Star()),
     "1.50": nodes.Literal(this="1.50", is_string=False),
     "'it''s' ' b'": text("it's b"),
@@ -56,25 +60,23 @@ EXPRESSIONS: dict[str, nodes.Node] = {
     "x'0aFF'": nodes.HexString(this="0AFF"),
     "-1": nodes.Neg(this=num(1)),
     "+a": A,
-    "a <> b": nodes.NEQ(this=A, expression=B),
-    "a != b": nodes.NEQ(this=A, expression=B),
-    "a || b": nodes.DPipe(this=A, expression=B),
-    "a % b": nodes.Mod(this=A, expression=B),
+    "a <> b": op("<>", A, B),
+    "a != b": op("<>", A, B),
+    "a || b": op("||", A, B),
+    "a % b": op("%", A, B),
     "DATE '2024-02-29'": nodes.TypedLiteral(kind="DATE", this="2024-02-29"),
     "timestamp '2024-02-29 10:00:00'": nodes.TypedLiteral(kind="TIMESTAMP", this="2024-02-29 10:00:00"),
-    "a IS NOT NULL": nodes.Not(this=nodes.Is(this=A, expression=nodes.Null())),
-    "a IS NOT FALSE": nodes.Not(this=nodes.Is(this=A, expression=nodes.Boolean(this=False))),
-    "a IS UNKNOWN": nodes.Is(this=A, expression=var("UNKNOWN")),
-    "a IS DISTINCT FROM b": nodes.NullSafeNEQ(this=A, expression=B),
-    "a IS NOT DISTINCT FROM b": nodes.NullSafeEQ(this=A, expression=B),
-    "a IS NOT JSON": nodes.Not(this=nodes.IsJson(this=A, kind="VALUE")),
-    "a IS JSON OBJECT": nodes.IsJson(this=A, kind="OBJECT"),
+    "a IS NOT NULL": op("IS NOT NULL", A),
+    "a IS NOT FALSE": op("IS NOT FALSE", A),
+    "a IS UNKNOWN": op("IS UNKNOWN", A),
+    "a IS DISTINCT FROM b": op("IS DISTINCT FROM", A, B),
+    "a IS NOT DISTINCT FROM b": op("IS NOT DISTINCT FROM", A, B),
+    "a IS NOT JSON": nodes.Not(this=op("IS JSON", A, var("VALUE"))),
+    "a IS JSON OBJECT": op("IS JSON", A, var("OBJECT")),
     "a NOT BETWEEN SYMMETRIC b AND c": nodes.Not(this=nodes.Between(this=A, low=B, high=C, symmetric=True)),
     "a NOT IN (b, c)": nodes.Not(this=nodes.In(this=A, expressions=(B, C))),
-    "a NOT LIKE 'x' ESCAPE '!'": nodes.Not(
-        this=nodes.Escape(this=nodes.Like(this=A, expression=text("x")), expression=text("!"))
-    ),
-    "a SIMILAR TO b": nodes.SimilarTo(this=A, expression=B),
+    "a NOT LIKE 'x' ESCAPE '!'": nodes.Not(this=op("LIKE", A, text("x"), text("!"))),
+    "a SIMILAR TO b": op("SIMILAR TO", A, B),
     "(a, b) OVERLAPS (c, d)": call("OVERLAPS", A, B, C, D),
     "CASE a WHEN b THEN c ELSE d END": nodes.Case(this=A, ifs=(nodes.If(this=B, true=C),), default=D),
     "CASE a WHEN b, d THEN c END": nodes.Case(this=A, ifs=(nodes.If(this=B, true=C), nodes.If(this=D, true=C))),
@@ -82,8 +84,8 @@ EXPRESSIONS: dict[str, nodes.Node] = {
     "try_cast(a AS STRING)": nodes.TryCast(this=A, to=nodes.TypeName(data_type=types.string())),
     "(a, b)": nodes.Tuple(expressions=(A, B)),
     "ROW(a, b)": call("ROW", A, B),
-    "ARRAY[a, b]": nodes.Array(expressions=(A, B)),
-    "MAP[a, b]": nodes.MapConstructor(expressions=(A, B)),
+    "ARRAY[a, b]": op("ARRAY", A, B),
+    "MAP[a, b]": op("MAP", A, B),
     "Count(*)": call("Count", nodes.Star()),
     "COUNT(DISTINCT a, b)": call("COUNT", nodes.Distinct(expressions=(A, B))),
     "SUM(ALL a)": call("SUM", A),
@@ -324,12 +326,10 @@ CLAUSES: dict[str, nodes.Node] = {
     ),
     "SELECT a FROM t WHERE EXISTS (SELECT 1) AND b = ANY (SELECT 1) AND c IN (SELECT 1)": select(
         where=nodes.Where(
-            this=nodes.And(
-                this=nodes.And(
-                    this=nodes.Exists(this=ONE),
-                    expression=nodes.EQ(this=B, expression=nodes.Any(this=nodes.Subquery(this=ONE))),
-                ),
-                expression=nodes.In(this=C, query=nodes.Subquery(this=ONE)),
+            this=op(
+                "AND",
+                op("AND", nodes.Exists(this=ONE), op("=", B, nodes.Any(this=nodes.Subquery(this=ONE)))),
+                nodes.In(this=C, query=nodes.Subquery(this=ONE)),
             )
         )
     ),

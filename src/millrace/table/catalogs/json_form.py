@@ -15,8 +15,8 @@ from millrace.table.catalogs.objects import (
     CatalogTableStatistics,
 )
 from millrace.table.expression import Expression
-from millrace.table.queries import unbound as u
 from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.sql import nodes
 from millrace.table.values.type_text import data_type_of
 from millrace.util.exceptions import CatalogException
 
@@ -116,7 +116,7 @@ def _column(column: Declared) -> dict[str, Any]:
 def _sql(expression: Expression[Any] | str) -> str:
     if isinstance(expression, str):
         return expression
-    if isinstance(expression._node, u.Sql):
+    if isinstance(expression._node, nodes.SqlText):
         return expression._node.text
     raise CatalogException(f"{expression} was made in Python: what a catalog keeps is written in SQL")
 

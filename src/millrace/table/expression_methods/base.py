@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import Row
-from millrace.table.queries import unbound as u
 from millrace.table.queries.problems import problem
+from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression
@@ -16,29 +16,24 @@ if TYPE_CHECKING:
 class _Handle:
     """A handle on one node of an unbound expression."""
 
-    _node: u.Node
+    _node: nodes.Node
 
-    def _new(self, node: u.Node) -> Expression[Any]:
+    def _new(self, node: nodes.Node) -> Expression[Any]:
         from millrace.table.expression import Expression
 
         return Expression(node)
 
-    def _apply(self, function: str, shown: str, *args: Any, **options: Any) -> Expression[Any]:
-        """A call of a built-in scalar function; what is None of the options is left out."""
-        return self._new(u.Apply(function, (self._node, *map(node_of, args)), given(options), shown))
-
-    def _aggregate(self, function: str, shown: str, *args: Any, **options: Any) -> Expression[Any]:
-        return self._new(u.Aggregation(function, (self._node, *map(node_of, args)), given(options), shown))
+    def _apply(self, function: str, shown: str, *args: Any) -> Expression[Any]:
+        """A call of a built-in function, of which this is the first argument."""
+        return self._new(built_in(function, shown, self._node, *args))
 
 
 class Unary(property):
     """A property that calls a function on the expression."""
 
-    def __init__(self, function: str, shown: str = "", aggregate: bool = False, doc: str = "") -> None:
-        kind = u.Aggregation if aggregate else u.Apply
+    def __init__(self, function: str, shown: str = "", doc: str = "") -> None:
         super().__init__(
-            lambda handle: handle._new(kind(function, (handle._node,), shown=shown or function)),
-            doc=doc or f"{function} of this expression.",
+            lambda handle: handle._apply(function, shown or function), doc=doc or f"{function} of this expression."
         )
 
     if TYPE_CHECKING:
@@ -48,8 +43,9 @@ class Unary(property):
         ) -> Expression[Any]: ...
 
 
-def given(options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, value) for name, value in options.items() if value is not None)
+def built_in(function: str, shown: str, *args: Any) -> nodes.BuiltIn:
+    """A call of a built-in function by its name in the registry; ``shown``: its name in Flink's texts."""
+    return nodes.BuiltIn(function, tuple(map(node_of, args)), shown)
 
 
 def present(*args: Any) -> list[Any]:
@@ -62,7 +58,7 @@ def present(*args: Any) -> list[Any]:
     return found
 
 
-def expression_of(given: Any) -> u.Node:
+def expression_of(given: Any) -> nodes.Node:
     """The node of what stands where a column is expected.
 
     :raises TableException: text, which would be a constant.
@@ -74,16 +70,16 @@ def expression_of(given: Any) -> u.Node:
     return node_of(given)
 
 
-def node_of(value: Any) -> u.Node:
+def node_of(value: Any) -> nodes.Node:
     """The node of an expression, or of a Python value."""
     if isinstance(value, _Handle):
         return value._node
-    if isinstance(value, u.Node):
+    if isinstance(value, nodes.Node):
         return value
     if isinstance(value, Row):
-        return u.Apply("ROW", tuple(map(node_of, value)), shown="row")
+        return built_in("ROW", "row", *value)
     if isinstance(value, (list, tuple)):
-        return u.Apply("ARRAY", tuple(map(node_of, value)), shown="array")
+        return built_in("ARRAY", "array", *value)
     if isinstance(value, Mapping):
-        return u.Apply("MAP", tuple(node_of(part) for pair in value.items() for part in pair), shown="map")
-    return u.Literal(value)
+        return built_in("MAP", "map", *(part for pair in value.items() for part in pair))
+    return nodes.Constant(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import DataType, string
-from millrace.table.expression_methods.base import Unary, _Handle, given, node_of, present
+from millrace.table.expression_methods.base import Unary, _Handle, node_of, present
 from millrace.table.expression_methods.units import (
     JsonExistsOnError,
     JsonQueryOnEmptyOrError,
@@ -13,7 +13,7 @@ from millrace.table.expression_methods.units import (
     JsonType,
     JsonValueOnEmptyOrError,
 )
-from millrace.table.queries import unbound as u
+from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression
@@ -28,12 +28,13 @@ class _Collections(_Handle):
 
     def get(self, name_or_index: str | int) -> Expression[Any]:
         """A field of a row by name or position."""
-        return self._new(u.Get(self._node, name_or_index))
+        key = nodes.Identifier(name_or_index) if isinstance(name_or_index, str) else nodes.Literal.number(name_or_index)
+        return self._new(nodes.Dot(self._node, key))
 
     @property
     def flatten(self) -> Expression[Any]:
         """The fields of a row as columns."""
-        return self._new(u.Flatten(self._node))
+        return self._new(nodes.Dot(self._node, nodes.Star()))
 
     def at(self, index: Any) -> Expression[Any]:
         """An element of an array by position from 1, or of a map by key."""
@@ -98,15 +99,10 @@ class _Collections(_Handle):
 class _Json(_Handle):
     def is_json(self, json_type: JsonType | None = None) -> Expression[Any]:
         """Whether the text is JSON, of some kind if one is given."""
-        shown = (self._node, *([] if json_type is None else [json_type.name]))
-        options = (("kind", "VALUE" if json_type is None else json_type.name),)
-        return self._new(u.Apply("IS JSON", (self._node,), options, "IS_JSON", shown))
+        return self._apply("IS JSON", "IS_JSON", *([] if json_type is None else [nodes.Var(json_type.name)]))
 
     def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression[Any]:
-        args = (self._node, node_of(path))
-        shown = (*args, *([] if on_error is None else [on_error.name]))
-        options = (("on_error", "FALSE" if on_error is None else on_error.name),)
-        return self._new(u.Apply("JSON_EXISTS", args, options, "JSON_EXISTS", shown))
+        return self._new(nodes.JsonExists(self._node, node_of(path), on_error and on_error.name))
 
     def json_value(
         self,
@@ -118,18 +114,17 @@ class _Json(_Handle):
         default_on_error: Any = None,
     ) -> Expression[Any]:
         """The simple value at a path of a JSON text."""
-        args = [self._node, node_of(path)]
-        shown = (*args, returning_type, on_empty.name, node_of(default_on_empty), on_error.name)
-        options: dict[str, Any] = {"returning": returning_type, "on_empty": on_empty.name, "on_error": on_error.name}
-        for name, behaviour, default in (
-            ("default_on_empty", on_empty, default_on_empty),
-            ("default_on_error", on_error, default_on_error),
-        ):
-            if behaviour is JsonValueOnEmptyOrError.DEFAULT:
-                options[name] = len(args)
-                args.append(node_of(default))
+        default = JsonValueOnEmptyOrError.DEFAULT
         return self._new(
-            u.Apply("JSON_VALUE", tuple(args), given(options), "JSON_VALUE", (*shown, node_of(default_on_error)))
+            nodes.JsonValue(
+                self._node,
+                node_of(path),
+                nodes.TypeName(returning_type),
+                on_empty.name,
+                node_of(default_on_empty) if on_empty is default else None,
+                on_error.name,
+                node_of(default_on_error) if on_error is default else None,
+            )
         )
 
     def json_query(
@@ -140,12 +135,10 @@ class _Json(_Handle):
         on_error: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
     ) -> Expression[Any]:
         """The part at a path of a JSON text, as JSON."""
-        args = (self._node, node_of(path))
-        names = (wrapping_behavior.name, on_empty.name, on_error.name)
         # SQL's words: WITHOUT (ARRAY WRAPPER), EMPTY ARRAY.
-        words = (names[0].removesuffix("_ARRAY"), *(name.replace("_", " ") for name in names[1:]))
-        options = tuple(zip(("wrapper", "on_empty", "on_error"), words))
-        return self._new(u.Apply("JSON_QUERY", args, options, "JSON_QUERY", (*args, "STRING", *names)))
+        wrapper = wrapping_behavior.name.removesuffix("_ARRAY")
+        behaviours = (behaviour.name.replace("_", " ") for behaviour in (on_empty, on_error))
+        return self._new(nodes.JsonQuery(self._node, node_of(path), None, wrapper, *behaviours))
 
     def json_quote(self) -> Expression[Any]:
         return self._apply("JSON_QUOTE", "JSON_QUOTE")
@@ -186,25 +179,25 @@ class _Bitmaps(_Handle):
         return self._apply("BITMAP_TO_STRING", "BITMAP_TO_STRING")
 
     def bitmap_and_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_AND_AGG", "BITMAP_AND_AGG")
+        return self._apply("BITMAP_AND_AGG", "BITMAP_AND_AGG")
 
     def bitmap_and_cardinality_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_AND_CARDINALITY_AGG", "BITMAP_AND_CARDINALITY_AGG")
+        return self._apply("BITMAP_AND_CARDINALITY_AGG", "BITMAP_AND_CARDINALITY_AGG")
 
     def bitmap_build_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_BUILD_AGG", "BITMAP_BUILD_AGG")
+        return self._apply("BITMAP_BUILD_AGG", "BITMAP_BUILD_AGG")
 
     def bitmap_build_cardinality_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_BUILD_CARDINALITY_AGG", "BITMAP_BUILD_CARDINALITY_AGG")
+        return self._apply("BITMAP_BUILD_CARDINALITY_AGG", "BITMAP_BUILD_CARDINALITY_AGG")
 
     def bitmap_or_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_OR_AGG", "BITMAP_OR_AGG")
+        return self._apply("BITMAP_OR_AGG", "BITMAP_OR_AGG")
 
     def bitmap_or_cardinality_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_OR_CARDINALITY_AGG", "BITMAP_OR_CARDINALITY_AGG")
+        return self._apply("BITMAP_OR_CARDINALITY_AGG", "BITMAP_OR_CARDINALITY_AGG")
 
     def bitmap_xor_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_XOR_AGG", "BITMAP_XOR_AGG")
+        return self._apply("BITMAP_XOR_AGG", "BITMAP_XOR_AGG")
 
     def bitmap_xor_cardinality_agg(self) -> Expression[Any]:
-        return self._aggregate("BITMAP_XOR_CARDINALITY_AGG", "BITMAP_XOR_CARDINALITY_AGG")
+        return self._apply("BITMAP_XOR_CARDINALITY_AGG", "BITMAP_XOR_CARDINALITY_AGG")

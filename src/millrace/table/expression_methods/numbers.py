@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from millrace.table.expression_methods.base import Unary, _Handle, node_of, present
-from millrace.table.queries import unbound as u
+from millrace.table.expression_methods.base import Unary, _Handle, built_in, node_of, present
+from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression
@@ -97,7 +97,7 @@ class _Numbers(_Handle):
         return self._apply("POWER", "power", other)
 
     def __neg__(self) -> Expression[Any]:
-        return self._apply("-", "minusPrefix")
+        return self._new(nodes.Neg(self._node))
 
     def __pos__(self) -> Expression[Any]:
         return self._new(self._node)
@@ -127,7 +127,7 @@ class _Numbers(_Handle):
 
     def log(self, base: Any = None) -> Expression[Any]:
         """The natural logarithm, or that to a base."""
-        return self._new(u.Apply("LOG", (*map(node_of, present(base)), self._node), shown="log"))
+        return self._new(built_in("LOG", "log", *present(base), self._node))
 
     def round(self, places: int | Expression[Any]) -> Expression[Any]:
         """Rounded to ``places`` digits after the point."""
@@ -139,15 +139,14 @@ class _Numbers(_Handle):
 
     def between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
         """Whether the value lies within the bounds, both included."""
-        return self._apply("BETWEEN", "between", lower_bound, upper_bound)
+        return self._new(nodes.Between(self._node, node_of(lower_bound), node_of(upper_bound)))
 
     def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[Any]:
-        inside = self.between(lower_bound, upper_bound)._node
-        return self._new(u.Apply("NOT", (inside,), shown="notBetween", shown_args=inside.children))
+        return self._new(nodes.Not(self.between(lower_bound, upper_bound)._node))
 
     def then(self, if_true: Any, if_false: Any) -> Expression[Any]:
         """One value where this condition is TRUE, else the other."""
-        return self._apply("CASE", "ifThenElse", if_true, if_false)
+        return self._new(nodes.Case(ifs=(nodes.If(self._node, node_of(if_true)),), default=node_of(if_false)))
 
     def if_null(self, null_replacement: Any) -> Expression[Any]:
         """This value, or a replacement for NULL."""
@@ -159,4 +158,4 @@ class _Numbers(_Handle):
 
     def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:
         """The exact percentile (an aggregate), with how often each value counts."""
-        return self._aggregate("PERCENTILE", "PERCENTILE", percentage, *present(frequency))
+        return self._apply("PERCENTILE", "PERCENTILE", percentage, *present(frequency))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from millrace.table.expression_methods.base import Unary, _Handle, node_of, present
-from millrace.table.queries import unbound as u
+from millrace.table.expression_methods.base import Unary, _Handle, built_in, present
+from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
     from millrace.table.expression import Expression
@@ -63,9 +63,8 @@ class _Strings(_Handle):
         return self._trim("BOTH", character)
 
     def _trim(self, side: str, character: Text | None) -> Expression[Any]:
-        what = node_of(" " if character is None else character)
-        flags = ["true" if side in ("BOTH", each) else "false" for each in ("LEADING", "TRAILING")]
-        return self._new(u.Apply("TRIM", (what, self._node), (("side", side),), "trim", (*flags, what, self._node)))
+        what = " " if character is None else character
+        return self._new(built_in("TRIM", "trim", nodes.Var(side), what, self._node))
 
     def ltrim(self, trim_str: Any = None) -> Expression[Any]:
         return self._apply("LTRIM", "ltrim", *present(trim_str))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.graph.origin import user_origin
 from millrace.relational.types import DateType, DayTimeIntervalType, TimestampType, TimeType, YearMonthIntervalType
-from millrace.table.expression_methods.base import _Handle
+from millrace.table.expression_methods.base import _Handle, built_in
 from millrace.table.expression_methods.units import TimeIntervalUnit
-from millrace.table.queries import unbound as u
+from millrace.table.sql import nodes
 from millrace.util.exceptions import TableException
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ class _Span(property):
 
 def _span(handle: _Handle, unit: str, months: int, millis: int) -> Expression[Any]:
     node = handle._node
-    number = node.value if isinstance(node, u.Literal) else None
+    number = node.value if isinstance(node, nodes.Constant) else None
     if not isinstance(number, (int, float, Decimal)) or isinstance(number, bool):
         raise TableException(
             f"{user_origin()}: a span of {unit}s is made of a constant number, as in lit(5).{unit}s, not of {handle}"
         )
     if months:
-        return handle._new(u.Literal(int(number * months), MONTHS))
-    return handle._new(u.Literal(datetime.timedelta(milliseconds=float(number * millis)), MILLIS))
+        return handle._new(nodes.Constant(int(number * months), MONTHS))
+    return handle._new(nodes.Constant(datetime.timedelta(milliseconds=float(number * millis)), MILLIS))
 
 
 class _Times(_Handle):
@@ -59,23 +59,21 @@ class _Times(_Handle):
     @property
     def to_date(self) -> Expression[Any]:
         """Text as a DATE."""
-        return self._new(u.Cast(self._node, DateType()))
+        return self._new(nodes.Cast(self._node, nodes.TypeName(DateType())))
 
     @property
     def to_time(self) -> Expression[Any]:
         """Text as a TIME."""
-        return self._new(u.Cast(self._node, TimeType(0)))
+        return self._new(nodes.Cast(self._node, nodes.TypeName(TimeType(0))))
 
     @property
     def to_timestamp(self) -> Expression[Any]:
         """Text as a TIMESTAMP(3)."""
-        return self._new(u.Cast(self._node, TimestampType(3)))
+        return self._new(nodes.Cast(self._node, nodes.TypeName(TimestampType(3))))
 
     def extract(self, time_interval_unit: TimeIntervalUnit) -> Expression[Any]:
         """One part of a point in time, as a number."""
-        unit = time_interval_unit.name
-        shown = (unit, self._node)
-        return self._new(u.Apply("EXTRACT", (self._node,), (("unit", unit),), "extract", shown))
+        return self._new(built_in("EXTRACT", "extract", nodes.Var(time_interval_unit.name), self._node))
 
     def floor(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression[Any]:
         """The largest whole number, or beginning of a unit of time, that is not greater."""
@@ -86,27 +84,24 @@ class _Times(_Handle):
         return self._rounded("CEIL", time_interval_unit)
 
     def _rounded(self, function: str, unit: TimeIntervalUnit | None) -> Expression[Any]:
-        if unit is None:
-            return self._apply(function, function.lower())
-        shown = (self._node, unit.name)
-        return self._new(u.Apply(function, (self._node,), (("unit", unit.name),), function.lower(), shown))
+        return self._apply(function, function.lower(), *([] if unit is None else [nodes.Var(unit.name)]))
 
     @property
     def start(self) -> Expression[Any]:
         """The beginning of a window, by its alias."""
-        return self._new(u.WindowProperty(self._node, "START"))
+        return self._new(nodes.WindowProperty(self._node, "START"))
 
     @property
     def end(self) -> Expression[Any]:
         """The end of a window, which does not belong to it."""
-        return self._new(u.WindowProperty(self._node, "END"))
+        return self._new(nodes.WindowProperty(self._node, "END"))
 
     @property
     def rowtime(self) -> Expression[Any]:
         """The event time attribute of a window, or this column as one."""
-        return self._new(u.WindowProperty(self._node, "ROWTIME"))
+        return self._new(nodes.WindowProperty(self._node, "ROWTIME"))
 
     @property
     def proctime(self) -> Expression[Any]:
         """The processing time attribute of a window, or this column as one."""
-        return self._new(u.WindowProperty(self._node, "PROCTIME"))
+        return self._new(nodes.WindowProperty(self._node, "PROCTIME"))

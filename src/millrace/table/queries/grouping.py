@@ -17,12 +17,16 @@ from millrace.relational.nodes import (
     WindowSpec,
 )
 from millrace.relational.rex import AggCall, Ref, Rex
-from millrace.table.queries import unbound as u
-from millrace.table.queries.binding import Binder, is_aggregate_call
-from millrace.table.queries.expression_text import text
 from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import Item, expand, named, project
-from millrace.table.udf import UserDefinedAggregateFunctionWrapper
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.calls import find_user_function
+from millrace.table.sql.binding.dispatch import bind
+from millrace.table.sql.binding.names import column_at
+from millrace.table.sql.binding.queries.aggregates import bind_aggregate, is_aggregate_call
+from millrace.table.sql.binding.resolver import TABLE_AGGREGATE
+from millrace.table.sql.writing.programs import shown
 
 
 @dataclass(frozen=True)
@@ -39,18 +43,17 @@ class Grouping:
     """A plan, the keys that it is grouped by, perhaps a group window."""
 
     plan: Rel
-    binder: Binder
+    block: Block
     keys: tuple[Item, ...]
     window: BoundWindow | None = None
 
-    def select(self, fields: Sequence[u.Node], flat: u.Node | None = None) -> Rel:
+    def select(self, fields: Sequence[nodes.Node], flat: nodes.Node | None = None) -> Rel:
         """The columns of a select over the groups.
 
         :param flat: the aggregate of ``aggregate(...)``, whose fields are columns by name.
         """
         plan, positions = self._with_keys()
-        over = self.binder if plan is self.plan else Binder(plan.schema, self.binder.environment)
-        calls = _Calls(self, over)
+        calls = _Calls(self, self.block.over(plan.schema))
         known = {} if flat is None else calls.columns_of(flat)
         items = expand(fields, self._selectable(known))
         replaced = [calls.replace(item.node, known) for item in items]
@@ -67,43 +70,44 @@ class Grouping:
             grouped = WindowAggregate(
                 plan, window.spec, window.time, positions, tuple(calls.calls), tuple(calls.properties), tuple(columns)
             )
-        result = Binder(grouped.schema, self.binder.environment)
+        result = self.block.over(grouped.schema)
         names = named(calls.with_names(items))
-        return project(grouped, [result.bind(calls.placed(node)) for node in replaced], names)
+        return project(grouped, [bind(calls.placed(node), result) for node in replaced], names)
 
-    def flat(self, node: u.Node) -> Rel:
+    def flat(self, node: nodes.Node) -> Rel:
         """The rows that a table aggregate function makes of every group, behind the keys."""
         names: tuple[str, ...] = ()
-        if isinstance(node, u.Alias):
-            names, node = node.names, node.child
+        if isinstance(node, nodes.Alias):
+            names, node = node.names, node.this
         plan, positions = self._with_keys()
-        call = Binder(plan.schema, self.binder.environment).aggregate(node)
-        if not isinstance(call.udf, UserDefinedAggregateFunctionWrapper) or not call.udf.is_table_aggregate:
-            raise problem(f"{text(node)} is no table aggregate function: make one with udtaf()")
-        fields = _fields_of(call, names or call.udf._alias_names)
+        user = find_user_function(node, self.block)
+        if user is None or user.kind != TABLE_AGGREGATE:
+            raise problem(f"{shown(node)} is no table aggregate function: make one with udtaf()")
+        call = bind_aggregate(node, self.block.over(plan.schema))
+        fields = _fields_of(call, names or user.wrapper._alias_names)
         keys = [replace(plan.schema[at], name=name, time=None) for name, at in zip(self._names(), positions)]
         return TableAggregate(plan, positions, call, (*keys, *(Field(name, kind) for name, kind in fields)))
 
     def _names(self) -> list[str]:
         return named(self.keys)
 
-    def _selectable(self, known: dict[str, u.Node]) -> Binder:
+    def _selectable(self, known: dict[str, nodes.Node]) -> Block:
         """The columns that a select can name: the keys, and those of a flat aggregate. Their types come later."""
-        return Binder(tuple(Field(name, t.NullType()) for name in (*self._names(), *known)))
+        return self.block.over(tuple(Field(name, t.NullType()) for name in (*self._names(), *known)))
 
     def _with_keys(self) -> tuple[Rel, tuple[int, ...]]:
         """The input with computed keys as columns behind its own."""
         plan, positions = self.plan, []
         extra: list[Rex] = []
         for key in self.keys:
-            rex = self.binder.bind(key.node)
+            rex = bind(key.node, self.block)
             if isinstance(rex, Ref):
                 positions.append(rex.index)
             else:
                 positions.append(len(plan.schema) + len(extra))
                 extra.append(rex)
         if extra:
-            own = [self.binder.ref(index) for index in range(len(plan.schema))]
+            own = [self.block.ref(index) for index in range(len(plan.schema))]
             names = [*plan.names, *(f"$key{index}" for index in range(len(extra)))]
             plan = project(plan, [*own, *extra], names)
         return plan, tuple(positions)
@@ -121,9 +125,9 @@ class Grouping:
 class _Calls:
     """Collects the aggregates and window properties of a select, and puts columns of the result in their place."""
 
-    def __init__(self, grouping: Grouping, binder: Binder) -> None:
+    def __init__(self, grouping: Grouping, block: Block) -> None:
         self._grouping = grouping
-        self._binder = binder
+        self._block = block
         self._keys = {repr(_plain(key.node)): index for index, key in enumerate(grouping.keys)}
         self._by_name = {name: index for index, name in enumerate(grouping._names())}
         self._known: dict[str, int] = {}
@@ -132,58 +136,58 @@ class _Calls:
         self._found: list[str] = []
         """aggregates and properties in the order of the select"""
 
-    def columns_of(self, flat: u.Node) -> dict[str, u.Node]:
+    def columns_of(self, flat: nodes.Node) -> dict[str, nodes.Node]:
         """The columns that ``aggregate(...)`` makes."""
         names: tuple[str, ...] = ()
-        if isinstance(flat, u.Alias):
-            names, flat = flat.names, flat.child
+        if isinstance(flat, nodes.Alias):
+            names, flat = flat.names, flat.this
         place = self._aggregate(flat)
         call = self.calls[-1]
         names = names or getattr(call.udf, "_alias_names", ())
         fields = _fields_of(call, names)
         if isinstance(call.type, t.RowType):
-            return {name: u.Get(place, own) for (name, _), own in zip(fields, call.type.names)}
+            return {name: nodes.Dot(place, nodes.Identifier(own)) for (name, _), own in zip(fields, call.type.names)}
         return {name: place for name, _ in fields}
 
-    def replace(self, node: u.Node, known: dict[str, u.Node]) -> u.Node:
+    def replace(self, node: nodes.Node, known: dict[str, nodes.Node]) -> nodes.Node:
         """The node with aggregates, keys and window properties as columns of the result."""
         width = len(self._grouping.keys)
         names = list(known)
 
-        def put(part: u.Node) -> u.Node | None:
-            if isinstance(part, u.Bound):  # of an expansion: the keys, then the columns of the flat aggregate
+        def put(part: nodes.Node) -> nodes.Node | None:
+            if isinstance(part, nodes.Position):  # of an expansion: the keys, then the columns of the flat aggregate
                 return part if part.index < width else known[names[part.index - width]]
-            if isinstance(part, u.WindowProperty):
+            if isinstance(part, nodes.WindowProperty):
                 return self._checked(part)
             key = self._keys.get(repr(part))
-            if key is None and isinstance(part, u.Column):
+            if key is None and isinstance(part, nodes.Column):
                 key = self._by_name.get(part.name)
             if key is not None:
-                return u.Bound(key, text(part))
-            if is_aggregate_call(part, self._binder):
+                return nodes.Position(key, shown(part))
+            if is_aggregate_call(part, self._block):
                 return self._aggregate(part)
-            if isinstance(part, u.Column):
+            if isinstance(part, nodes.Column):
                 return known.get(part.name) or self._neither(part)
             return None
 
-        return u.rewrite(node, put)
+        return node.rewritten(put)
 
-    def _aggregate(self, node: u.Node) -> u.Bound:
+    def _aggregate(self, node: nodes.Node) -> nodes.Position:
         found = self._known.get(repr(node))
         if found is None:
             found = self._known[repr(node)] = len(self.calls)
             empty = not self._grouping.keys and self._grouping.window is None
-            self.calls.append(self._binder.aggregate(node, may_be_empty=empty))
+            self.calls.append(bind_aggregate(node, self._block, may_be_empty=empty))
             self._found.append(repr(node))
-        return u.Bound(len(self._grouping.keys) + found, text(node))
+        return nodes.Position(len(self._grouping.keys) + found, shown(node))
 
-    def _checked(self, node: u.WindowProperty) -> u.WindowProperty:
+    def _checked(self, node: nodes.WindowProperty) -> nodes.WindowProperty:
         window = self._grouping.window
-        alias = node.child.name if isinstance(node.child, u.Column) else None
+        alias = node.this.name if isinstance(node.this, nodes.Column) else None
         if window is None or alias != window.alias:
-            raise problem(f"{text(node)}: no group window has the alias {text(node.child)}")
+            raise problem(f"{shown(node)}: no group window has the alias {shown(node.this)}")
         if window.spec.kind == "ROWS":
-            raise problem(f"{text(node)}: a window of rows has no start, end or time")
+            raise problem(f"{shown(node)}: a window of rows has no start, end or time")
         if node.property not in self.properties:
             self.properties.append(node.property)
             self._found.append(repr(node))
@@ -198,30 +202,30 @@ class _Calls:
             found.append(item if known else Item(item.node, name))
         return found
 
-    def _own_name(self, node: u.Node) -> str | None:
-        if isinstance(node, u.Cast) and not node.safe:
-            base = self._own_name(node.child)
-            return None if base is None else f"{base}-{node.type}"
+    def _own_name(self, node: nodes.Node) -> str | None:
+        if isinstance(node, nodes.Cast):
+            base = self._own_name(node.this)
+            return None if base is None else f"{base}-{node.to.data_type}"
         return f"EXPR${self._found.index(repr(node))}" if repr(node) in self._found else None
 
-    def placed(self, node: u.Node) -> u.Node:
+    def placed(self, node: nodes.Node) -> nodes.Node:
         """The node with window properties as columns, which lie behind the keys and all aggregates."""
         behind = len(self._grouping.keys) + len(self.calls)
 
-        def put(part: u.Node) -> u.Node | None:
-            if isinstance(part, u.WindowProperty):
-                return u.Bound(behind + self.properties.index(part.property), text(part))
+        def put(part: nodes.Node) -> nodes.Node | None:
+            if isinstance(part, nodes.WindowProperty):
+                return nodes.Position(behind + self.properties.index(part.property), shown(part))
             return None
 
-        return u.rewrite(node, put)
+        return node.rewritten(put)
 
-    def _neither(self, node: u.Column) -> u.Node:
-        self._binder.index(node.name)  # an unknown column is the better message
+    def _neither(self, node: nodes.Column) -> nodes.Node:
+        column_at(node.name, self._block)  # an unknown column is the better message
         raise problem(f"column '{node.name}' is neither a key of the grouping nor inside an aggregate")
 
 
-def _plain(node: u.Node) -> u.Node:
-    return node.child if isinstance(node, u.Alias) else node
+def _plain(node: nodes.Node) -> nodes.Node:
+    return node.this if isinstance(node, nodes.Alias) else node
 
 
 def _fields_of(call: AggCall, names: Sequence[str]) -> list[tuple[str, t.DataType]]:

@@ -3,84 +3,76 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from millrace.relational import types as t
-from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Field, Over, Rel
-from millrace.relational.rex import AggCall, Frame, Ref, SortKey
-from millrace.table.queries import unbound as u
-from millrace.table.queries.binding import Binder
-from millrace.table.queries.expression_text import text
+from millrace.relational.rex import Frame, Ref, Rex, SortKey
 from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import expand, named, project
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind
+from millrace.table.sql.binding.queries.aggregates import bind_over_function
+from millrace.table.sql.writing.programs import shown
 from millrace.table.window import OverWindow
 
-_RANKINGS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 _UNBOUNDED = ("UNBOUNDED_ROW", "UNBOUNDED_RANGE")
 
 
-def over_select(plan: Rel, windows: Sequence[OverWindow], fields: Sequence[u.Node], binder: Binder) -> Rel:
+def over_select(plan: Rel, windows: Sequence[OverWindow], fields: Sequence[nodes.Node], block: Block) -> Rel:
     """The columns of a select with ``over`` calls."""
-    items = expand(fields, binder)
-    calls: dict[str, list[u.OverCall]] = {window.name: [] for window in windows}
+    items = expand(fields, block)
+    calls: dict[str, list[nodes.Window]] = {window.name: [] for window in windows}
     for item in items:
-        for part in u.walk(item.node):
-            if isinstance(part, u.OverCall):
-                calls[_window_name(part, calls)].append(part)
-    places: dict[str, u.Bound] = {}
+        for part in item.node.find_all(nodes.Window):
+            calls[_window_name(part, calls)].append(part)
+    places: dict[str, Ref] = {}
     for window in windows:
         own = {repr(call): call for call in calls[window.name]}
         if own:
-            for offset, (key, call) in enumerate(own.items()):
-                places[key] = u.Bound(len(plan.schema) + offset, text(call))
-            plan = _over(plan, window, list(own.values()), binder)
-    result = _Over(plan.schema, binder)
-    replaced = [u.rewrite(item.node, lambda part: places.get(repr(part))) for item in items]
-    return project(plan, [result.bind(node) for node in replaced], named(items))
+            width = len(plan.schema)
+            plan = _over(plan, window, list(own.values()), block)
+            places |= {
+                key: Ref(column.type, at) for at, (key, column) in enumerate(zip(own, plan.schema[width:]), width)
+            }
+
+    def placed(part: nodes.Node) -> Rex | None:
+        return places[repr(part)] if isinstance(part, nodes.Window) else None
+
+    with_results = replace(block, intercept=placed)
+    return project(plan, [bind(item.node, with_results) for item in items], named(items))
 
 
-class _Over(Binder):
-    """Names are those of the input; columns of over windows are reached by position."""
-
-    def __init__(self, schema: tuple[Field, ...], binder: Binder) -> None:
-        super().__init__(schema, binder.environment)
-        self._input = binder
-
-    def index(self, name: str) -> int:
-        return self._input.index(name)
-
-
-def _window_name(call: u.OverCall, known: dict[str, list[u.OverCall]]) -> str:
-    alias = call.window
-    name = alias.name if isinstance(alias, u.Column) else alias.value if isinstance(alias, u.Literal) else None
+def _window_name(call: nodes.Window, known: Iterable[str]) -> str:
+    name = "" if call.alias is None else call.alias.this
     if name not in known:
-        raise problem(f"{text(call)}: no over window has the alias {text(alias)}; there are {', '.join(known)}")
-    return str(name)
+        raise problem(f"{shown(call)}: no over window has the alias {name}; there are {', '.join(known)}")
+    return name
 
 
-def _over(plan: Rel, window: OverWindow, calls: Sequence[u.OverCall], binder: Binder) -> Rel:
+def _over(plan: Rel, window: OverWindow, calls: Sequence[nodes.Window], block: Block) -> Rel:
     """One node for all calls over one window."""
-    partition = [_column(node, binder, "partition_by") for node in window.partition]
-    order = _order(window, binder)
+    partition = [_column(node, block, "partition_by") for node in window.partition]
+    order = _order(window, block)
     frame = _frame(window)
-    bound = [_call(call.child, binder) for call in calls]
+    bound = [bind_over_function(call.this, block, may_be_empty=True) for call in calls]
     produced = tuple(Field(f"over{index}", call.type) for index, call in enumerate(bound))
     return Over(plan, tuple(partition), order, tuple((call, frame) for call in bound), produced)
 
 
-def _column(node: u.Node, binder: Binder, where: str) -> int:
-    found = binder.bind(node)
+def _column(node: nodes.Node, block: Block, where: str) -> int:
+    found = bind(node, block)
     if not isinstance(found, Ref):
-        raise problem(f"{where} takes columns, not {text(node)}: compute it with add_columns first")
+        raise problem(f"{where} takes columns, not {shown(node)}: compute it with add_columns first")
     return found.index
 
 
-def _order(window: OverWindow, binder: Binder) -> tuple[SortKey, ...]:
+def _order(window: OverWindow, block: Block) -> tuple[SortKey, ...]:
     node, descending = window.order, False
-    if isinstance(node, u.Ordered):
-        descending, node = node.descending, node.child
-    return (SortKey(binder.ref(_column(node, binder, "order_by")), descending, not descending),)
+    if isinstance(node, nodes.Ordered):
+        descending, node = node.desc, node.this
+    return (SortKey(block.ref(_column(node, block, "order_by")), descending, not descending),)
 
 
 def _frame(window: OverWindow) -> Frame:
@@ -93,34 +85,15 @@ def _frame(window: OverWindow) -> Frame:
     return Frame(rows, preceding, following)
 
 
-def _bound(node: u.Node, where: str) -> tuple[bool, int | None]:
+def _bound(node: nodes.Node, where: str) -> tuple[bool, int | None]:
     """Whether rows are meant, and how many (or ms); None for unbounded."""
-    if isinstance(node, u.Symbol):
+    if isinstance(node, nodes.Var):
         return node.name.endswith("_ROW"), None if node.name in _UNBOUNDED else 0
-    if isinstance(node, u.RowCount):
+    if isinstance(node, nodes.RowCount):
         return True, node.rows
-    if isinstance(node, u.Literal) and isinstance(node.value, datetime.timedelta):
+    if isinstance(node, nodes.Constant) and isinstance(node.value, datetime.timedelta):
         return False, node.value // datetime.timedelta(milliseconds=1)
     raise problem(
-        f"{where}({text(node)}) of an over window: give row_interval(n), a span such as lit(5).minutes, or a constant "
+        f"{where}({shown(node)}) of an over window: give row_interval(n), a span such as lit(5).minutes, or a constant "
         "such as UNBOUNDED_RANGE"
     )
-
-
-def _call(node: u.Node, binder: Binder) -> AggCall:
-    if isinstance(node, u.NamedCall) and node.name.upper() in _RANKINGS:
-        return AggCall(node.name.upper(), (), t.BigIntType(False))
-    if isinstance(node, u.Aggregation) and node.function in ("LAG", "LEAD"):
-        return _moved(node, binder)
-    return binder.aggregate(node, may_be_empty=True)
-
-
-def _moved(node: u.Aggregation, binder: Binder) -> AggCall:
-    """LAG and LEAD: of the type of the value, or what it has in common with the default."""
-    args = [binder.bind(arg) for arg in node.args]
-    if len(args) < 3:
-        return AggCall(node.function, tuple(args), args[0].type.nullable())
-    wanted = common_type([args[0].type, args[2].type])
-    if wanted is None:
-        raise problem(f"{text(node)}: the value is {args[0].type}, and its default {args[2].type}")
-    return AggCall(node.function, (cast_to(args[0], wanted), args[1], cast_to(args[2], wanted)), wanted)

@@ -9,92 +9,100 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field, Project, Rel, Schema
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rules.subqueries import unnest
-from millrace.table.queries import unbound as u
-from millrace.table.queries.binding import Binder, field_of
-from millrace.table.queries.expression_text import text
 from millrace.table.queries.problems import problem
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind
+from millrace.table.sql.binding.names import access, column_at
+from millrace.table.sql.writing.programs import shown
 
 
 @dataclass(frozen=True)
 class Item:
     """One column of a select. ``name`` None: it was given none."""
 
-    node: u.Node
+    node: nodes.Node
     name: str | None
 
 
-def expand(fields: Sequence[u.Node], binder: Binder) -> list[Item]:
+def expand(fields: Sequence[nodes.Node], block: Block) -> list[Item]:
     """One item a column."""
     found: list[Item] = []
     for node in fields:
-        if isinstance(node, u.Column) and node.name == "*":
-            found += [Item(u.Bound(index, column.name), column.name) for index, column in enumerate(binder.schema)]
-        elif isinstance(node, u.Columns):
-            found += [Item(u.Bound(at, binder.schema[at].name), binder.schema[at].name) for at in chosen(node, binder)]
-        elif isinstance(node, u.Flatten):
-            found += _flattened(node.child, binder)
+        if isinstance(node, nodes.Star):
+            found += [_column(at, block) for at in range(len(block.columns))]
+        elif isinstance(node, nodes.Columns):
+            found += [_column(at, block) for at in chosen(node, block)]
+        elif isinstance(node, nodes.Dot) and isinstance(node.expression, nodes.Star):
+            found += _flattened(node.this, block)
         else:
             found.append(Item(node, _name(node)))
     return found
 
 
-def chosen(node: u.Columns, binder: Binder) -> list[int]:
+def _column(at: int, block: Block) -> Item:
+    name = block.columns[at].name
+    return Item(nodes.Position(at, name), name)
+
+
+def chosen(node: nodes.Columns, block: Block) -> list[int]:
     """The positions that ``with_columns`` or ``without_columns`` stand for."""
     found: list[int] = []
-    for item in node.items:
-        if isinstance(item, u.Columns):
-            found += chosen(item, binder)
-        elif isinstance(item, u.Column) and item.name == "*":
-            found += range(len(binder.schema))
-        elif isinstance(item, u.Range):
-            found += range(_place(item.start, binder), _place(item.end, binder) + 1)
-        elif isinstance(item, u.Column):
-            found.append(binder.index(item.name))
-        elif isinstance(item, u.Literal):
-            found.append(_place(item.value, binder))
+    for item in node.expressions:
+        if isinstance(item, nodes.Columns):
+            found += chosen(item, block)
+        elif isinstance(item, nodes.Star):
+            found += range(len(block.columns))
+        elif isinstance(item, nodes.Range):
+            found += range(_place(item.start, block), _place(item.end, block) + 1)
+        elif isinstance(item, nodes.Column):
+            found.append(column_at(item.name, block))
+        elif isinstance(item, nodes.Constant):
+            found.append(_place(item.value, block))
         else:
-            raise problem(f"{text(node)}: {text(item)} is no column: give names, positions from 1, or range_")
+            raise problem(f"{shown(node)}: {shown(item)} is no column: give names, positions from 1, or range_")
     if not node.without:
         return found
-    left = [index for index in range(len(binder.schema)) if index not in found]
+    left = [index for index in range(len(block.columns)) if index not in found]
     if not left:
-        raise problem(f"{text(node)} leaves no column")
+        raise problem(f"{shown(node)} leaves no column")
     return left
 
 
-def _place(key: object, binder: Binder) -> int:
+def _place(key: object, block: Block) -> int:
     if isinstance(key, str):
-        return binder.index(key)
-    if not isinstance(key, int) or not 1 <= key <= len(binder.schema):
-        raise problem(f"there is no column {key}: positions are from 1 to {len(binder.schema)}")
+        return column_at(key, block)
+    if not isinstance(key, int) or not 1 <= key <= len(block.columns):
+        raise problem(f"there is no column {key}: positions are from 1 to {len(block.columns)}")
     return key - 1
 
 
-def _flattened(child: u.Node, binder: Binder) -> list[Item]:
-    found = binder.bind(child)
+def _flattened(child: nodes.Node, block: Block) -> list[Item]:
+    found = bind(child, block)
     if not isinstance(found.type, t.RowType):
         return [Item(child, _name(child))]
     base = _name(child)
-    return [Item(u.Get(child, name), None if base is None else f"{base}${name}") for name in found.type.names]
+    fields = [(nodes.Dot(child, nodes.Identifier(name)), name) for name in found.type.names]
+    return [Item(field, None if base is None else f"{base}${name}") for field, name in fields]
 
 
-def _name(node: u.Node) -> str | None:
+def _name(node: nodes.Node) -> str | None:
     """The name that a column has by itself; Flink's names for parts and casts."""
-    if isinstance(node, u.Alias):
+    if isinstance(node, nodes.Alias):
         if len(node.names) > 1:
-            raise problem(f"{text(node)}: several names are for a function that makes several columns")
+            raise problem(f"{shown(node)}: several names are for a function that makes several columns")
         return node.names[0]
-    if isinstance(node, u.Column):
+    if isinstance(node, nodes.Column):
         return node.name
-    if isinstance(node, u.Bound):
+    if isinstance(node, nodes.Position):
         return node.shown or None
-    if isinstance(node, u.Get):
-        base = _name(node.child)
-        suffix = f"_{node.key}" if isinstance(node.key, int) else node.key
+    if isinstance(node, nodes.Dot):
+        base = _name(node.this)
+        suffix = f"_{node.expression.name}" if isinstance(node.expression, nodes.Literal) else node.expression.name
         return None if base is None else f"{base}${suffix}"
-    if isinstance(node, u.Cast) and not node.safe:
-        base = _name(node.child)
-        return None if base is None else f"{base}-{node.type}"
+    if isinstance(node, nodes.Cast):
+        base = _name(node.this)
+        return None if base is None else f"{base}-{node.to.data_type}"
     return None
 
 
@@ -126,12 +134,12 @@ def field_for(name: str, rex: Rex, schema: Schema) -> Field:
     return Field(name, rex.type, time)
 
 
-def select(plan: Rel, fields: Sequence[u.Node], binder: Binder) -> Rel:
+def select(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:
     """A select without aggregates."""
-    items = expand(fields, binder)
+    items = expand(fields, block)
     if not items:
         raise problem("select needs a column")
-    return project(plan, [binder.bind(item.node) for item in items], named(items))
+    return project(plan, [bind(item.node, block) for item in items], named(items))
 
 
 def renamed(plan: Rel, names: Sequence[str]) -> Rel:
@@ -139,17 +147,17 @@ def renamed(plan: Rel, names: Sequence[str]) -> Rel:
     return project(plan, [Ref(column.type, index) for index, column in enumerate(plan.schema)], names)
 
 
-def mapped(plan: Rel, node: u.Node, binder: Binder) -> Rel:
+def mapped(plan: Rel, node: nodes.Node, block: Block) -> Rel:
     """The result of one scalar function as all columns: the fields of a row, or one column."""
     names: tuple[str, ...] = ()
-    if isinstance(node, u.Alias):
-        names, node = node.names, node.child
-    value = binder.bind(node)
+    if isinstance(node, nodes.Alias):
+        names, node = node.names, node.this
+    value = bind(node, block)
     parts: list[Rex] = [value]
     own = ["f0"]
     if isinstance(value.type, t.RowType):
         own = value.type.names
-        parts = [field_of(value, name) for name in own]
+        parts = [access(node, value, [name]) for name in own]
     if names and len(names) != len(parts):
-        raise problem(f"{text(node)} makes {len(parts)} columns, and alias gives {len(names)} names")
+        raise problem(f"{shown(node)} makes {len(parts)} columns, and alias gives {len(names)} names")
     return project(plan, parts, names or own)

@@ -6,16 +6,18 @@ from dataclasses import replace
 
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Correlate, Field, Join, Rel, SetOp
-from millrace.relational.rex import TRUE, Rex
-from millrace.table.queries import unbound as u
-from millrace.table.queries.binding import Binder, table_function
-from millrace.table.queries.expression_text import text
+from millrace.relational.rex import TRUE, Ref, Rex
 from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import project
-from millrace.table.udf import UserDefinedTableFunctionWrapper
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function
+from millrace.table.sql.binding.dispatch import bind_all, bind_condition
+from millrace.table.sql.binding.resolver import TABLE
+from millrace.table.sql.writing.programs import shown
 
 
-def joined(left: Rel, right: Rel, kind: str, predicate: u.Node | None, binder: Binder) -> Rel:
+def joined(left: Rel, right: Rel, kind: str, predicate: nodes.Node | None, block: Block) -> Rel:
     """A regular join.
 
     :raises TableException: a name is on both sides.
@@ -23,36 +25,39 @@ def joined(left: Rel, right: Rel, kind: str, predicate: u.Node | None, binder: B
     twice = sorted(set(left.names) & set(right.names))
     if twice:
         raise problem(f"both sides of the join have {', '.join(twice)}: rename them on one side with rename_columns")
-    both = Binder(left.schema + right.schema, binder.environment)
-    condition: Rex = TRUE if predicate is None else both.condition(predicate)
+    both = block.over(left.schema + right.schema)
+    condition: Rex = TRUE if predicate is None else bind_condition(predicate, both)
     return Join(left, right, kind, condition)
 
 
-def lateral(plan: Rel, call: u.Node, left: bool, predicate: u.Node | None, binder: Binder) -> Rel:
+def lateral(plan: Rel, call: nodes.Node, left: bool, predicate: nodes.Node | None, block: Block) -> Rel:
     """Each row with the rows that a table function makes of it."""
-    produced = correlated(plan, call, left, binder)
+    produced = correlated(plan, call, left, block)
     twice = sorted(set(plan.names) & {column.name for column in produced.produced})
     if twice:
-        raise problem(f"{text(call)} makes columns that are there: {', '.join(twice)}; name its columns with alias")
+        raise problem(f"{shown(call)} makes columns that are there: {', '.join(twice)}; name its columns with alias")
     if predicate is None:
         return produced
-    condition = Binder(produced.schema, binder.environment).condition(predicate)
+    condition = bind_condition(predicate, block.over(produced.schema))
     if left and condition != TRUE:
         raise problem("a left outer join with a table function takes no condition but lit(True): filter the result")
     return replace(produced, condition=condition)
 
 
-def correlated(plan: Rel, call: u.Node, left: bool, binder: Binder) -> Correlate:
+def correlated(plan: Rel, call: nodes.Node, left: bool, block: Block) -> Correlate:
     """The columns of the input, then those of a table function."""
-    node, names = table_function(call, binder)
-    function = node.function
-    assert isinstance(function, UserDefinedTableFunctionWrapper)
-    row = function.row_type
-    if names and len(names) != len(row):
-        raise problem(f"{text(node)} makes {len(row)} columns, and alias gives {len(names)} names")
-    produced = tuple(Field(name, kind) for name, kind in zip(names or row.names, row.field_types()))
-    args = tuple(binder.arguments(function, node))
-    return Correlate(plan, function.name, args, produced, left, udf=function)
+    names: tuple[str, ...] = ()
+    if isinstance(call, nodes.Alias):
+        names, call = call.names, call.this
+    user = find_user_function(call, block)
+    if user is None or user.kind != TABLE:
+        raise problem(f"{shown(call)} is no table function: make one with udtf()")
+    names = names or user.wrapper._alias_names
+    if names and len(names) != len(user.columns):
+        raise problem(f"{shown(call)} makes {len(user.columns)} columns, and alias gives {len(names)} names")
+    produced = tuple(replace(column, name=name) for column, name in zip(user.columns, names)) or user.columns
+    args = cast_arguments(call, user, bind_all(call_arguments(call), block))
+    return Correlate(plan, user.name, tuple(args), produced, left, udf=user.wrapper)
 
 
 def combined(kind: str, keep_duplicates: bool, left: Rel, right: Rel) -> Rel:
@@ -70,6 +75,5 @@ def combined(kind: str, keep_duplicates: bool, left: Rel, right: Rel) -> Rel:
 
 
 def _cast(plan: Rel, columns: list[Field]) -> Rel:
-    binder = Binder(plan.schema)
-    rexes = [cast_to(binder.ref(index), column.type) for index, column in enumerate(columns)]
+    rexes = [cast_to(Ref(old.type, at), new.type) for at, (old, new) in enumerate(zip(plan.schema, columns))]
     return project(plan, rexes, plan.names)

@@ -11,10 +11,10 @@ from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Project, Rel, St
 from millrace.relational.rex import Ref, Rex
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.expression_methods.base import node_of
-from millrace.table.queries import unbound as u
-from millrace.table.queries.expression_text import text
 from millrace.table.queries.problems import problem
 from millrace.table.schema import Schema
+from millrace.table.sql import nodes
+from millrace.table.sql.writing.programs import shown
 from millrace.table.values.stream_types import data_type_of_info
 
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ def stream_scan(
     scan = StreamScan((*columns, Field(TIMESTAMP, t.LocalZonedTimestampType(3))), stream, mode, key)
     if schema is not None:
         return _with_schema(scan, schema, environment)
-    nodes = [node_of(each) if not isinstance(each, str) else u.Column(each) for each in fields_or_schema]
-    if not nodes:
-        nodes = [u.Column(column.name) for column in columns]
-    return _picked(scan, nodes)
+    picked = [nodes.Column.named(each) if isinstance(each, str) else node_of(each) for each in fields_or_schema]
+    return _picked(scan, picked or [nodes.Column.named(column.name) for column in columns])
 
 
 def _key(columns: Sequence[Field], schema: Schema | None) -> tuple[int, ...]:
@@ -62,19 +60,19 @@ def _columns(info: ti.TypeInformation) -> tuple[Field, ...]:
     return (Field("f0", found),)
 
 
-def _picked(scan: StreamScan, nodes: Sequence[u.Node]) -> Rel:
+def _picked(scan: StreamScan, picked: Sequence[nodes.Node]) -> Rel:
     """Columns by name or, if no name is a field's, by position; time attributes are added."""
     names = scan.names[:-1]
-    plain = [node for node in nodes if not isinstance(node, u.WindowProperty)]
+    plain = [node for node in picked if not isinstance(node, nodes.WindowProperty)]
     by_name = all(_source(node) in names for node in plain)
     if not by_name and len(plain) > len(names):
         raise problem(f"the stream has {len(names)} fields ({', '.join(names)}), and {len(plain)} columns are named")
     rexes: list[Rex] = []
     columns: list[Field] = []
     position = 0
-    for node in nodes:
-        name = node.names[0] if isinstance(node, u.Alias) else _source(node)
-        if isinstance(node, u.WindowProperty):
+    for node in picked:
+        name = node.alias.this if isinstance(node, nodes.Alias) else _source(node)
+        if isinstance(node, nodes.WindowProperty):
             rex, kind, time = _time(node, scan, position if not by_name else None)
             rexes.append(rex)
             columns.append(Field(name, kind, time))
@@ -86,15 +84,15 @@ def _picked(scan: StreamScan, nodes: Sequence[u.Node]) -> Rel:
     return Project(scan, tuple(rexes), tuple(columns))
 
 
-def _source(node: u.Node) -> str:
-    if isinstance(node, (u.Alias, u.WindowProperty)):
-        return _source(node.child)
-    if not isinstance(node, u.Column):
-        raise problem(f"columns of a DataStream are given by name, as col('a'), not as {text(node)}")
+def _source(node: nodes.Node) -> str:
+    if isinstance(node, (nodes.Alias, nodes.WindowProperty)):
+        return _source(node.this)
+    if not isinstance(node, nodes.Column):
+        raise problem(f"columns of a DataStream are given by name, as col('a'), not as {shown(node)}")
     return node.name
 
 
-def _time(node: u.WindowProperty, scan: StreamScan, position: int | None) -> tuple[Rex, t.DataType, str]:
+def _time(node: nodes.WindowProperty, scan: StreamScan, position: int | None) -> tuple[Rex, t.DataType, str]:
     from millrace.relational.functions.registry import call
 
     if node.property == "PROCTIME":

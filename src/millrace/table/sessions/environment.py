@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
-from millrace.relational.nodes import Rel, Schema, Sink
-from millrace.relational.rex import Rex
+from millrace.relational.nodes import Rel, Sink
 from millrace.relational.types import DataType
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
@@ -38,7 +37,7 @@ from millrace.table.statement_set import StatementSet
 from millrace.table.table import Table
 from millrace.table.table_config import DML_SYNC, TableConfig
 from millrace.table.table_result import TableResult
-from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
+from millrace.table.udf import wrapped
 from millrace.table.values.elements import values_of
 from millrace.table.values.pandas_frames import frame_of, scan_of_pandas
 
@@ -295,9 +294,6 @@ class TableEnvironment:
     def list_full_modules(self) -> list[ModuleEntry]:
         return self._functions.list_full_modules()
 
-    def _find_function(self, name: str) -> tuple[UserDefinedFunctionWrapper, bool] | None:
-        return self._functions.find(split_path(name))
-
     # -- models -------------------------------------------------------------------------------------------------
 
     def create_model(
@@ -410,12 +406,6 @@ class TableEnvironment:
         result = self._execute_query(table)
         with result.collect():
             return frame_of(table._plan.schema, result._batches, self._config.get_local_timezone())
-
-    def _bind_sql_expression(self, text: str, columns: Schema) -> Rex:
-        from millrace.table.sql.binding import bind_expression
-        from millrace.table.sql.parser import parse_expression
-
-        return bind_expression(parse_expression(text), columns, self._session)
 
     def _sink_plan(
         self,

@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from millrace.relational.nodes import Field, Rel, Schema
+from millrace.relational.nodes import Rel
 from millrace.table.catalogs.manager import FoundTable
 from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import renamed
 from millrace.table.sessions.table_info import sink_info, source_info
-from millrace.table.sql.binding.resolver import (
-    AGGREGATE,
-    SCALAR,
-    TABLE,
-    TABLE_AGGREGATE,
-    SinkInfo,
-    TableInfo,
-    UserFunction,
-)
-from millrace.table.udf import (
-    UserDefinedAggregateFunctionWrapper,
-    UserDefinedFunctionWrapper,
-    UserDefinedScalarFunctionWrapper,
-    UserDefinedTableFunctionWrapper,
-)
+from millrace.table.sql.binding.resolver import SinkInfo, TableInfo, UserFunction
+from millrace.table.sql.binding.user_functions import user_function
 
 if TYPE_CHECKING:
     from millrace.table.table_environment import TableEnvironment
@@ -85,30 +72,3 @@ class Session:
 
     def function_names(self) -> Iterable[str]:
         return self._environment._functions.list_user_defined()
-
-
-def user_function(name: str, wrapper: UserDefinedFunctionWrapper, system: bool) -> UserFunction:
-    """A function made by ``udf`` and its like, as SQL calls it."""
-    arguments = None if wrapper.input_types is None else tuple(wrapper.input_types)
-    kind, result = SCALAR, None
-    columns: Schema = ()
-    if isinstance(wrapper, UserDefinedTableFunctionWrapper):
-        kind = TABLE
-        columns = tuple(Field(field.name, field.data_type) for field in wrapper.row_type)
-    elif isinstance(wrapper, UserDefinedAggregateFunctionWrapper):
-        kind, result = TABLE_AGGREGATE if wrapper.is_table_aggregate else AGGREGATE, wrapper.result_type
-    else:
-        assert isinstance(wrapper, UserDefinedScalarFunctionWrapper)
-        result = wrapper.result_type
-    return UserFunction(
-        name,
-        kind,
-        wrapper,
-        result,
-        columns,
-        arguments,
-        wrapper.vectorized,
-        wrapper.asynchronous,
-        wrapper.deterministic,
-        system,
-    )

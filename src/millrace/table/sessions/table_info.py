@@ -12,12 +12,14 @@ from millrace.relational.sources import LookupTableSource, TableContext, TableFa
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.queries import unbound as u
-from millrace.table.queries.binding import Binder
 from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.queries.projection import field_for
 from millrace.table.schema import Declared, Schema
 from millrace.table.sessions.factories import factory_of
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind
+from millrace.table.sql.binding.names import column_at
 
 if TYPE_CHECKING:
     from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
@@ -107,7 +109,7 @@ def _source(factory: TableFactory, context: TableContext, optional: bool) -> Tab
 
 def with_declared(scan: Rel, schema: Schema, environment: TableEnvironment) -> Rel:
     """All columns of a schema in their order, computed ones too, and its watermark."""
-    below = Binder(scan.schema, environment)
+    below = Block.of(scan.schema, environment._session)
     rexes = [_bound(column, below) for column in schema.columns]
     names = [column.name for column in schema.columns]
     fields = tuple(field_for(name, rex, scan.schema) for name, rex in zip(names, rexes))
@@ -115,8 +117,8 @@ def with_declared(scan: Rel, schema: Schema, environment: TableEnvironment) -> R
     plan = scan if [*scan.names] == names else Project(scan, tuple(rexes), fields)
     if schema.watermark is None:
         return plan
-    binder = Binder(plan.schema, environment)
-    column, expression = binder.index(schema.watermark.column), binder.bind(_node(schema.watermark.expression))
+    block = below.over(plan.schema)
+    column, expression = column_at(schema.watermark.column, block), bind(_node(schema.watermark.expression), block)
     if isinstance(expression, Call) and expression.function == "SOURCE_WATERMARK":
         return _with_watermarks_of(scan, plan, column)
     for what, kind in (("the column", plan.schema[column].type), ("the expression", expression.type)):
@@ -144,17 +146,17 @@ def _with_watermarks_of(scan: Rel, plan: Rel, column: int) -> Rel:
     return Project(plan, refs, tuple(fields))
 
 
-def _bound(column: Declared, binder: Binder) -> Rex:
+def _bound(column: Declared, block: Block) -> Rex:
     if column.expression is None:
-        return binder.ref(binder.index(column.name))
-    return binder.bind(_node(column.expression))
+        return block.ref(column_at(column.name, block))
+    return bind(_node(column.expression), block)
 
 
-def _node(expression: Any) -> u.Node:
+def _node(expression: Any) -> nodes.Node:
     if isinstance(expression, str):
-        return u.Sql(expression)
+        return nodes.SqlText(expression)
     node = expression._node
-    assert isinstance(node, u.Node)
+    assert isinstance(node, nodes.Node)
     return node
 
 
@@ -162,7 +164,7 @@ def _proctime(field: Field, column: Declared) -> Field:
     """A column AS PROCTIME() is the processing time attribute."""
     written = column.expression
     text = written if isinstance(written, str) else getattr(written, "_node", None)
-    if isinstance(text, u.Sql):
+    if isinstance(text, nodes.SqlText):
         text = text.text
     if isinstance(text, str) and "".join(text.split()).upper() == "PROCTIME()":
         from millrace.relational.nodes import PROCTIME

@@ -12,9 +12,13 @@ Statements are the dataclasses of ``statements/``, queries and expressions trees
 is our own (``grammar/``), strict and Flink's. Every node knows its place, and ``writing/`` gives the text back. What
 the types do not say:
 
+- Operators are ``BuiltIn`` with their name in the registry: ``a <> b`` -> BuiltIn("<>", (a, b)), ``a IS NOT NULL`` ->
+  BuiltIn("IS NOT NULL", (a,)), ``a IS JSON`` -> (a, Var(VALUE)), ``a LIKE b ESCAPE c`` -> BuiltIn("LIKE", (a, b, c)),
+  ``ARRAY[..]`` -> BuiltIn("ARRAY", ..), ``MAP[..]`` -> BuiltIn("MAP", ..), ``a[b]`` -> BuiltIn("ITEM", (a, b)). Those
+  that are more than a function of their operands have nodes of their own (``nodes/operators.py``).
 - ``TABLE t`` is ``SELECT * FROM t``, ``FROM TABLE t`` is ``FROM t``, FETCH FIRST is LIMIT. A WITH before VALUES wraps
-  it in a ``Subquery``. Every negated predicate is ``Not`` round the plain one. A unary plus leaves no trace, ``Paren``
-  stays in the tree. WHEN 1, 2 THEN x is two branches.
+  it in a ``Subquery``. Every negated predicate but IS is ``Not`` round the plain one. A unary plus leaves no trace,
+  ``Paren`` stays in the tree. WHEN 1, 2 THEN x is two branches.
 - A column has up to four names; a fifth and more are ``Dot``. ``cat.db.f(x)`` is ``Dot`` with a ``Call`` behind it:
   ``call_path``, ``column_parts`` and ``table_path`` read names.
 - Round a call, from inside: ``IgnoreNulls`` or ``RespectNulls``, ``WithinGroup``, ``Filter``, ``Window``.

@@ -8,7 +8,9 @@ from tests.table.sql.sessions import Session
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.rex import AggCall, Call, Rex, UdfCall
-from millrace.table.sql.binding import UserFunction, bind_expression
+from millrace.table.sql.binding import UserFunction
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.parser import parse_expression
 
 COLUMNS = (
@@ -20,7 +22,7 @@ COLUMNS = (
 
 
 def _bind(text: str, **functions: UserFunction) -> Rex:
-    return bind_expression(parse_expression(text), COLUMNS, Session(functions=functions))
+    return bind(parse_expression(text), Block.of(COLUMNS, Session(functions=functions)))
 
 
 def _user(kind: str = "SCALAR", system: bool = False) -> UserFunction:

@@ -3,7 +3,7 @@
 bind_query(tree, resolver)              the plan of a query
 bind_insert(statement, resolver)        the plan of an INSERT
 computed_field(name, tree, columns, resolver)   the type of a computed column, for DDL
-bind_expression(tree, columns, resolver)        an expression over columns, e.g. for the Table API's callSql
+bind(tree, Block.of(columns, resolver))         an expression over columns: how the Table API binds its own
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding import (  # noqa: F401
     calls,
     expressions,
+    operators,
+    programs,
 )
-from millrace.table.sql.binding.block import Block, Environment
-from millrace.table.sql.binding.dispatch import bind, bind_rel
+from millrace.table.sql.binding.block import Environment
+from millrace.table.sql.binding.dispatch import bind_rel
 from millrace.table.sql.binding.problems import reported
 from millrace.table.sql.binding.queries import (  # noqa: F401
     select,
@@ -35,14 +37,12 @@ from millrace.table.sql.binding.relations import (  # noqa: F401
 )
 from millrace.table.sql.binding.relations.from_clause import renamed
 from millrace.table.sql.binding.resolver import Resolver, SinkInfo, TableInfo, UserFunction
-from millrace.table.sql.binding.scopes import scope_of
 
 __all__ = [
     "Resolver",
     "SinkInfo",
     "TableInfo",
     "UserFunction",
-    "bind_expression",
     "bind_insert",
     "bind_query",
     "computed_field",
@@ -57,12 +57,6 @@ def bind_query(tree: nodes.Node, resolver: Resolver) -> Rel:
     with reported(tree):
         plan = bind_rel(tree, Environment(resolver))
     return renamed(plan, unique_names(plan.names))
-
-
-def bind_expression(tree: nodes.Node, columns: Schema, resolver: Resolver) -> Rex:
-    """An expression over the columns of a table."""
-    with reported(tree):
-        return bind(tree, Block(Environment(resolver), scope_of(None, columns)))
 
 
 def computed_field(name: str, tree: nodes.Node, columns: Schema, resolver: Resolver) -> Field:

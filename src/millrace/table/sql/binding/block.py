@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from millrace.relational.nodes import Rel
-from millrace.relational.rex import Rex
+from millrace.relational.nodes import Rel, Schema
+from millrace.relational.rex import Ref, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.resolver import Resolver
-from millrace.table.sql.binding.scopes import Scope
+from millrace.table.sql.binding.scopes import Scope, scope_of
 
 Intercept = Callable[[nodes.Node], "Rex | None"]
 
@@ -39,6 +39,24 @@ class Block:
     """looks at every part first and may bind it in its own way: aggregates, OVER"""
     expose: Callable[[Rex, nodes.Node], Rex] | None = None
     """of a grouped query: its columns as they are after grouping, for the subqueries in it"""
+
+    @staticmethod
+    def of(columns: Schema, resolver: Resolver) -> Block:
+        """Expressions over the columns of one table."""
+        return Block(Environment(resolver), scope_of(None, columns))
+
+    @property
+    def columns(self) -> Schema:
+        """All columns that names can mean."""
+        return self.scope.fields
+
+    def ref(self, index: int) -> Ref:
+        """A column by its place."""
+        return Ref(self.columns[index].type, index)
+
+    def over(self, columns: Schema) -> Block:
+        """The same place over the columns of one other table."""
+        return replace(self, scope=scope_of(None, columns))
 
     def at(self, place: str) -> Block:
         """The same names in another clause, without aggregates and OVER."""

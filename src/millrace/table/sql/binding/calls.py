@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from millrace.relational.casting import cast_to
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
@@ -18,11 +18,12 @@ from millrace.table.sql.binding.function_names import (
     is_ranking,
     window_property,
 )
-from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.resolver import SCALAR, TABLE, UserFunction
+from millrace.table.sql.binding.user_functions import user_function
 from millrace.table.sql.errors import did_you_mean
 
-_WORD_OPTIONS = {"TRIM": "side"}
+_WORD_OPTIONS = {"TRIM": "side", "IS JSON": "kind"}
 """Functions with a fixed word that is not a unit of time, and the option that it becomes."""
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION", "UNNEST")
 
@@ -41,20 +42,20 @@ def built_in(tree: nodes.Node, name: str, args: Sequence[Rex], options: dict[str
         fail(tree, f"{name} is not supported")
 
 
-@binds(nodes.Call)
+@binds(nodes.Call, nodes.GivenCall)
 def bind_call(tree: nodes.Node, block: Block) -> Rex:
     """``f(a, b)`` or ``db.f(a, b)``."""
     path, arguments = path_of(tree), call_arguments(tree)
-    name = path[-1].upper()
-    user = find_user_function(path, block)
+    user = find_user_function(tree, block)
     if user is not None:
         return _user_call(tree, user, arguments, block)
     if len(path) > 1:
         fail(tree, f"there is no function {'.'.join(path)}{did_you_mean(path[-1], _known(block))}")
-    _refuse_misplaced(tree, name, block)
+    name = path[-1].upper()
+    refuse_misplaced(tree, name, block)
     if find_scalar(name) is None:
-        fail(tree, f"unknown function {path[-1]}(){did_you_mean(name, _known(block))}")
-    args, options = _arguments(name, arguments, block)
+        fail(tree, f"unknown function {path[-1]}(){did_you_mean(path[-1], _known(block))}")
+    args, options = bound_arguments(name, arguments, block)
     return built_in(tree, name, args, options)
 
 
@@ -66,21 +67,31 @@ def path_of(tree: nodes.Node) -> tuple[str, ...]:
 
 def call_arguments(tree: nodes.Node) -> list[nodes.Node]:
     """The arguments of a call, with or without names in front of the function's."""
-    call_ = tree.expression if isinstance(tree, nodes.Dot) else tree
-    return list(call_.expressions)
+    return list(plain(tree).expressions)
 
 
-def find_user_function(path: Sequence[str], block: Block) -> UserFunction | None:
+def plain(call: nodes.Node) -> nodes.Node:
+    """A call without the names in front of its function's."""
+    return call.expression if isinstance(call, nodes.Dot) else call
+
+
+def find_user_function(tree: nodes.Node, block: Block) -> UserFunction | None:
     """The user's function that a call means: a built-in one of the same name goes first, unless the user's is a
-    temporary system function."""
-    user = block.environment.resolver.function(tuple(path))
+    temporary system function. None also of what is no call."""
+    if isinstance(tree, nodes.GivenCall):
+        return user_function(tree.this, tree.function)
+    if isinstance(tree, nodes.BuiltIn) or not isinstance(plain(tree), nodes.Call):
+        return None
+    path = path_of(tree)
+    user = block.environment.resolver.function(path)
     if user is None or len(path) > 1 or user.system:
         return user
     name = path[0].upper()
     return None if find_scalar(name) is not None or is_aggregate(name) or is_ranking(name) else user
 
 
-def _arguments(name: str, arguments: Sequence[nodes.Node], block: Block) -> tuple[list[Rex], dict[str, Any]]:
+def bound_arguments(name: str, arguments: Sequence[nodes.Node], block: Block) -> tuple[list[Rex], dict[str, Any]]:
+    """Arguments, and the words among them as options."""
     args: list[Rex] = []
     options: dict[str, Any] = {}
     for each in arguments:
@@ -98,10 +109,15 @@ def _arguments(name: str, arguments: Sequence[nodes.Node], block: Block) -> tupl
 
 def _user_call(tree: nodes.Node, user: UserFunction, arguments: Sequence[nodes.Node], block: Block) -> Rex:
     if user.kind == TABLE:
-        fail(tree, f"{user.name} is a table function: call it as LATERAL TABLE({user.name}(...)) in FROM")
+        instead = (
+            "use join_lateral or flat_map"
+            if by_program(tree)
+            else f"call it as LATERAL TABLE({user.name}(...)) in FROM"
+        )
+        fail(tree, f"{user.name} is a table function: {instead}")
     if user.kind != SCALAR:
-        fail(tree, f"aggregate function {user.name} is not allowed in {block.place}")
-    args, options = _arguments(user.name, arguments, block)
+        fail_as_aggregate(tree, user.name, block)
+    args, options = bound_arguments(user.name, arguments, block)
     if options:
         fail(tree, f"{user.name} takes expressions only")
     assert user.result is not None
@@ -126,19 +142,27 @@ def cast_arguments(tree: nodes.Node, user: UserFunction, args: Sequence[Rex]) ->
     return [cast_to(arg, wanted) for arg, wanted in zip(args, user.arguments)]
 
 
-def _refuse_misplaced(tree: nodes.Node, name: str, block: Block) -> None:
+def refuse_misplaced(tree: nodes.Node, name: str, block: Block) -> None:
+    """Refuse a function that only groups, windows or FROM have."""
     if find_scalar(name) is not None:
         return
     if is_ranking(name):
         fail(tree, f"{name} needs an OVER clause")
     if is_aggregate(name):
-        hint = ": filter groups with HAVING" if block.place == "WHERE" else ""
-        fail(tree, f"aggregate function {name} is not allowed in {block.place}{hint}")
+        fail_as_aggregate(tree, name, block)
     window = window_property(name)
     if window is not None:
         fail(tree, f"{name} gives a bound of the window in GROUP BY, and there is no GROUP BY {window[0]}(...) here")
     if name in _TABLE_FUNCTIONS:
         fail(tree, f"{name} is not allowed in {block.place}: it stands in GROUP BY, or in FROM as TABLE({name}(...))")
+
+
+def fail_as_aggregate(tree: nodes.Node, name: str, block: Block) -> NoReturn:
+    """Refuse an aggregate where there are no groups."""
+    hint = ": filter groups with HAVING" if block.place == "WHERE" else ""
+    if by_program(tree):
+        hint = ": aggregates stand in select, after group_by or alone, and in aggregate or flat_aggregate"
+    fail(tree, f"aggregate function {name} is not allowed in {block.place}{hint}")
 
 
 def _known(block: Block) -> list[str]:
@@ -150,7 +174,7 @@ def bind_json(tree: Any, block: Block) -> Rex:
     """The JSON functions with clauses of their own: JSON_VALUE, JSON_QUERY, JSON_EXISTS, JSON_OBJECT, JSON_ARRAY."""
     if isinstance(tree, JSON_AGGREGATES):
         name = "JSON_OBJECTAGG" if isinstance(tree, nodes.JsonObjectAgg) else "JSON_ARRAYAGG"
-        fail(tree, f"aggregate function {name} is not allowed in {block.place}")
+        fail_as_aggregate(tree, name, block)
     if isinstance(tree, nodes.JsonObject):
         entries = [part for entry in tree.expressions for part in (entry.this, entry.expression)]
         return built_in(tree, "JSON_OBJECT", [bind(each, block) for each in entries], _given(tree, "on_null"))

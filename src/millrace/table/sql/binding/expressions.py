@@ -1,14 +1,13 @@
-"""Expressions of SQL text against the columns of a query."""
+"""Names, constants, and what is more than a function of its operands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from millrace.relational.casting import cast_to, explicit_cast
 from millrace.relational.functions.logic.comparison import comparable_type
 from millrace.relational.functions.registry import SignatureError
-from millrace.relational.rex import Call, Literal, Rex
+from millrace.relational.rex import Literal, Rex
 from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding import literals
@@ -16,41 +15,11 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import bind_call, built_in
 from millrace.table.sql.binding.dispatch import ExpressionBinder as Handler
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, binds
-from millrace.table.sql.binding.names import access, resolve
+from millrace.table.sql.binding.names import access, field_name, resolve
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.queries.subqueries import bind_exists, bind_in_query, bind_quantified
+from millrace.table.sql.binding.queries.subqueries import bind_exists, bind_in_query
 
-
-def _operator(name: str) -> Handler:
-    def handle(tree: nodes.Node, block: Block) -> Rex:
-        return built_in(tree, name, [bind(tree.this, block), bind(tree.expression, block)])
-
-    return handle
-
-
-def _chain(name: str, kind: type[nodes.Node]) -> Handler:
-    """``a AND b AND c`` as one call: conditions that programs write have hundreds of parts."""
-
-    def handle(tree: nodes.Node, block: Block) -> Rex:
-        parts: list[nodes.Node] = []
-        left = tree
-        while isinstance(left, kind):
-            parts.append(left.expression)
-            left = left.this
-        return built_in(tree, name, bind_all([left, *reversed(parts)], block))
-
-    return handle
-
-
-def _comparison(name: str) -> Handler:
-    plain = _operator(name)
-
-    def handle(tree: nodes.Node, block: Block) -> Rex:
-        if isinstance(tree.expression, (nodes.All, nodes.Any)):
-            return bind_quantified(tree, name, block, bind(tree.this, block))
-        return plain(tree, block)
-
-    return handle
+_NEGATED = {f"IS {what}": f"IS NOT {what}" for what in ("NULL", "TRUE", "FALSE", "UNKNOWN")}
 
 
 @binds(nodes.Column)
@@ -69,7 +38,8 @@ def _dot(tree: nodes.Dot, block: Block) -> Rex:
     parts = _dotted(tree)
     if parts is not None:
         return resolve(tree, parts, block)
-    return access(tree, bind(tree.this, block), [tree.expression.name])
+    row = bind(tree.this, block)
+    return access(tree, row, [field_name(tree, row.type)])
 
 
 def _dotted(tree: nodes.Node) -> list[str] | None:
@@ -107,18 +77,9 @@ def _not(tree: nodes.Not, block: Block) -> Rex:
         return bind_in_query(inner, _operands(inner, block), block, negated=True)
     if isinstance(inner, nodes.Exists):
         return bind_exists(inner, block, negated=True)
-    if isinstance(inner, nodes.Is):
-        return built_in(inner, f"IS NOT {_is_what(inner)}", [bind(inner.this, block)])
+    if isinstance(inner, nodes.BuiltIn) and inner.this in _NEGATED:
+        return built_in(inner, _NEGATED[inner.this], bind_all(inner.expressions, block))
     return built_in(tree, "NOT", [bind(tree.this, block)])
-
-
-def _is_what(tree: nodes.Is) -> str:
-    what = tree.expression
-    if isinstance(what, nodes.Null):
-        return "NULL"
-    if isinstance(what, nodes.Boolean):
-        return "TRUE" if what.this else "FALSE"
-    return str(what.name).upper()
 
 
 @binds(nodes.Between)
@@ -155,41 +116,21 @@ def _rows_in(tree: nodes.In, block: Block) -> Rex:
         parts = bind_all(item.expressions, block) if isinstance(item, nodes.Tuple) else [bind(item, block)]
         if len(parts) != len(values):
             fail(item, f"a row of {len(values)} values is compared with one of {len(parts)}")
-        equal = _all_equal(tree, values, parts)
+        equal = all_equal(tree, values, parts)
         found = equal if found is None else built_in(tree, "OR", [found, equal])
     assert found is not None
     return found
 
 
-def _all_equal(tree: nodes.Node, left: Sequence[Rex], right: Sequence[Rex]) -> Rex:
+def all_equal(tree: nodes.Node, left: Sequence[Rex], right: Sequence[Rex]) -> Rex:
+    """Whether rows that are written out have equal values; NULL is unknown."""
     equal = [built_in(tree, "=", pair) for pair in zip(left, right)]
     return equal[0] if len(equal) == 1 else built_in(tree, "AND", equal)
-
-
-@binds(nodes.EQ)
-def _equal(tree: nodes.EQ, block: Block) -> Rex:
-    """Rows that are written out, ``(a, b)`` or ``ROW(a, b)``, are equal where all their values are; NULL is unknown."""
-    if isinstance(tree.expression, (nodes.All, nodes.Any)):
-        return _comparison("=")(tree, block)
-    left, right = bind_all((tree.this, tree.expression), block)
-    if not all(isinstance(side, Call) and side.function == "ROW" for side in (left, right)):
-        return built_in(tree, "=", [left, right])
-    one, other = left.children, right.children
-    if len(one) != len(other):
-        fail(tree, f"a row of {len(one)} values is compared with one of {len(other)}")
-    return _all_equal(tree, one, other)
 
 
 def _operands(tree: nodes.In, block: Block) -> list[Rex]:
     left = tree.this
     return bind_all(left.expressions if isinstance(left, nodes.Tuple) else [left], block)
-
-
-@binds(nodes.Escape)
-def _escape(tree: nodes.Escape, block: Block) -> Rex:
-    inner = tree.this
-    name = "LIKE" if isinstance(inner, nodes.Like) else "SIMILAR TO"
-    return built_in(tree, name, bind_all([inner.this, inner.expression, tree.expression], block))
 
 
 @binds(nodes.Case)
@@ -219,11 +160,6 @@ def _cast(tree: nodes.Cast, block: Block) -> Rex:
         fail(tree, str(error))
 
 
-@binds(nodes.IsJson)
-def _is_json(tree: Any, block: Block) -> Rex:
-    return built_in(tree, "IS JSON", [bind(tree.this, block)], {"kind": tree.kind or "VALUE"})
-
-
 _PLAIN: dict[type[nodes.Node], Handler] = {
     nodes.HexString: lambda tree, block: literals.binary(tree, tree.this),
     nodes.Null: lambda tree, block: Literal(NullType(), None),
@@ -231,28 +167,7 @@ _PLAIN: dict[type[nodes.Node], Handler] = {
     nodes.TypedLiteral: lambda tree, block: literals.typed(tree, tree.kind, tree.this),
     nodes.IntervalLiteral: lambda tree, block: literals.interval(tree.data_type, tree.value),
     nodes.Paren: lambda tree, block: bind(tree.this, block),
-    nodes.Add: _operator("+"),
-    nodes.Sub: _operator("-"),
-    nodes.Mul: _operator("*"),
-    nodes.Div: _operator("/"),
-    nodes.Mod: _operator("%"),
-    nodes.DPipe: _operator("||"),
-    nodes.NEQ: _comparison("<>"),
-    nodes.LT: _comparison("<"),
-    nodes.LTE: _comparison("<="),
-    nodes.GT: _comparison(">"),
-    nodes.GTE: _comparison(">="),
-    nodes.NullSafeEQ: _operator("IS NOT DISTINCT FROM"),
-    nodes.NullSafeNEQ: _operator("IS DISTINCT FROM"),
-    nodes.And: _chain("AND", nodes.And),
-    nodes.Or: _chain("OR", nodes.Or),
-    nodes.Is: lambda tree, block: built_in(tree, f"IS {_is_what(tree)}", [bind(tree.this, block)]),
-    nodes.Like: _operator("LIKE"),
-    nodes.SimilarTo: _operator("SIMILAR TO"),
     nodes.Tuple: lambda tree, block: built_in(tree, "ROW", bind_all(tree.expressions, block)),
-    nodes.Array: lambda tree, block: built_in(tree, "ARRAY", bind_all(tree.expressions, block)),
-    nodes.MapConstructor: lambda tree, block: built_in(tree, "MAP", bind_all(tree.expressions, block)),
-    nodes.Bracket: lambda tree, block: built_in(tree, "ITEM", bind_all([tree.this, tree.expressions[0]], block)),
 }
 for _kind, _handler in _PLAIN.items():
     binds(_kind)(_handler)

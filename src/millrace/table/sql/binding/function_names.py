@@ -42,4 +42,4 @@ def core(tree: nodes.Node) -> nodes.Node:
 
 def call_name(tree: nodes.Node) -> str:
     """The name of a plain call in upper case, empty for anything else."""
-    return tree.name.upper() if isinstance(tree, nodes.Call) else ""
+    return tree.this.upper() if type(tree) is nodes.Call else ""

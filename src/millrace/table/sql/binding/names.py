@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from millrace.relational.rex import FieldAccess, OuterRef, Ref, Rex, rewrite
-from millrace.relational.types import RowType
+from millrace.relational.types import DataType, RowType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.problems import fail
@@ -42,6 +42,23 @@ def access(tree: nodes.Node, row: Rex, names: Sequence[str]) -> Rex:
         field_type = fields[name]
         row = FieldAccess(field_type.with_nullable(field_type.is_nullable or row.type.is_nullable), row, name)
     return row
+
+
+def column_at(name: str, block: Block) -> int:
+    """The place of the column that a program names."""
+    found = resolve(nodes.Column.named(name), [name], block)
+    assert isinstance(found, Ref)
+    return found.index
+
+
+def field_name(tree: nodes.Dot, row: DataType) -> str:
+    """The name of the field that ``row.field`` means; programs may also give its number."""
+    field = tree.expression
+    if not isinstance(field, nodes.Literal) or not isinstance(row, RowType):
+        return field.name
+    if not int(field.this) < len(row.names):
+        fail(tree, f"the row has {len(row.names)} fields, counted from 0")
+    return str(row.names[int(field.this)])
 
 
 def _find(tree: nodes.Node, parts: Sequence[str], scope: Scope) -> tuple[Rex, Sequence[str]] | None:

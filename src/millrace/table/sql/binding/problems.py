@@ -6,16 +6,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from millrace.graph.origin import user_origin
 from millrace.table.sql import nodes
-from millrace.table.sql.errors import SqlValidationError
+from millrace.table.sql.errors import SqlValidationError, position_of
 from millrace.table.sql.names import Name, Path
+from millrace.table.sql.writing.programs import shown
+from millrace.util.exceptions import TableException
 
 
 def fail(where: nodes.Node | Name | Path | None, message: str) -> NoReturn:
-    """Refuse a query because of this part of it: the error shows where it stands."""
+    """Refuse a query because of this part of it: the error shows where it stands, in SQL or in the user's program."""
     if isinstance(where, (Name, Path)):
         raise SqlValidationError(message, where.position)
-    raise SqlValidationError.at(where, message)
+    if where is None or not by_program(where):
+        raise SqlValidationError.at(where, message)
+    part = shown(where)
+    if f"'{part}'" not in message:
+        message = f"{part}: {message}"
+    raise TableException(f"{user_origin()}: {message}")
+
+
+def by_program(tree: nodes.Node) -> bool:
+    """Whether a program made this part: it has no place in a text."""
+    return position_of(tree) is None
 
 
 @contextmanager

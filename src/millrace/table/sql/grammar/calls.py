@@ -53,10 +53,7 @@ def qualified(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> 
     """A call of ``cat.db.f``, of which the names before the last have been read."""
     at = cursor.index
     cursor.advance()
-    path: nodes.Node = parts[0]
-    for part in parts[1:]:
-        path = nodes.Dot(this=path, expression=part)
-    return _followed(cursor, cursor.put(nodes.Dot(this=path, expression=_plain(cursor, at)), begin), begin)
+    return _followed(cursor, cursor.put(nodes.Dot.between(*parts, _plain(cursor, at)), begin), begin)
 
 
 def _plain(cursor: Cursor, begin: int) -> nodes.Node:

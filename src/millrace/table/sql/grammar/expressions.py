@@ -7,27 +7,28 @@ from collections.abc import Callable
 from millrace.table.sql import nodes
 from millrace.table.sql.grammar import primaries, queries
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.nodes import IsJson
 
 _OR, _AND, _NOT, _IS, _COMPARE, _RANGE, _ADD, _MULTIPLY = 1, 2, 3, 4, 5, 6, 7, 8
 
-_BINARY: dict[str, tuple[int, type[nodes.Binary]]] = {
-    "OR": (_OR, nodes.Or),
-    "AND": (_AND, nodes.And),
-    "=": (_COMPARE, nodes.EQ),
-    "<>": (_COMPARE, nodes.NEQ),
-    "!=": (_COMPARE, nodes.NEQ),
-    "<": (_COMPARE, nodes.LT),
-    "<=": (_COMPARE, nodes.LTE),
-    ">": (_COMPARE, nodes.GT),
-    ">=": (_COMPARE, nodes.GTE),
-    "+": (_ADD, nodes.Add),
-    "-": (_ADD, nodes.Sub),
-    "||": (_MULTIPLY, nodes.DPipe),
-    "*": (_MULTIPLY, nodes.Mul),
-    "/": (_MULTIPLY, nodes.Div),
-    "%": (_MULTIPLY, nodes.Mod),
+_BINARY = {
+    "OR": _OR,
+    "AND": _AND,
+    "=": _COMPARE,
+    "<>": _COMPARE,
+    "!=": _COMPARE,
+    "<": _COMPARE,
+    "<=": _COMPARE,
+    ">": _COMPARE,
+    ">=": _COMPARE,
+    "+": _ADD,
+    "-": _ADD,
+    "||": _MULTIPLY,
+    "*": _MULTIPLY,
+    "/": _MULTIPLY,
+    "%": _MULTIPLY,
 }
+_SAME = {"!=": "<>"}
+"""Operators with another name in the registry."""
 
 
 def expression(cursor: Cursor, power: int = 0) -> nodes.Node:
@@ -56,13 +57,14 @@ def _prefix(cursor: Cursor) -> nodes.Node:
 def _operator(cursor: Cursor, left: nodes.Node, begin: int, power: int) -> nodes.Node | None:
     """``left`` with the operator that comes next; None if there is none that binds strongly enough."""
     word = cursor.token.word
-    if word in _BINARY:
-        strength, node = _BINARY[word]
+    strength = _BINARY.get(word)
+    if strength is not None:
         if strength < power:
             return None
         cursor.advance()
         right = _quantified(cursor) if strength == _COMPARE else None
-        return cursor.put(node(this=left, expression=right or expression(cursor, strength + 1)), begin)
+        operands = left, right or expression(cursor, strength + 1)
+        return cursor.put(nodes.BuiltIn(_SAME.get(word, word), operands), begin)
     if word == "IS":
         return _is(cursor, left, begin) if power <= _IS else None
     if word == "AT" and cursor.at("AT", "TIME", "ZONE"):
@@ -89,21 +91,16 @@ def _quantified(cursor: Cursor) -> nodes.Node | None:
 
 def _is(cursor: Cursor, left: nodes.Node, begin: int) -> nodes.Node:
     cursor.expect("IS")
-    negated = cursor.take("NOT")
+    negation = "NOT " * cursor.take("NOT")
     if cursor.take("DISTINCT", "FROM"):
-        node = nodes.NullSafeEQ if negated else nodes.NullSafeNEQ
-        return cursor.put(node(this=left, expression=expression(cursor, _RANGE)), begin)
-    at = cursor.index
+        operands = left, expression(cursor, _RANGE)
+        return cursor.put(nodes.BuiltIn(f"IS {negation}DISTINCT FROM", operands), begin)
     word = cursor.expect_any("NULL", "TRUE", "FALSE", "UNKNOWN", "JSON")
-    found: nodes.Node
-    if word == "JSON":
-        found = IsJson(this=left, kind=cursor.take_any("VALUE", "SCALAR", "ARRAY", "OBJECT") or "VALUE")
-    else:
-        values = {"NULL": nodes.Null(), "UNKNOWN": nodes.Var(this="UNKNOWN")}
-        value = values.get(word) or nodes.Boolean(this=word == "TRUE")
-        found = nodes.Is(this=left, expression=cursor.put(value, at))
-    found = cursor.put(found, begin)
-    return cursor.put(nodes.Not(this=found), begin) if negated else found
+    if word != "JSON":
+        return cursor.put(nodes.BuiltIn(f"IS {negation}{word}", (left,)), begin)
+    kind = nodes.Var(cursor.take_any("VALUE", "SCALAR", "ARRAY", "OBJECT") or "VALUE")
+    found = cursor.put(nodes.BuiltIn("IS JSON", (left, kind)), begin)
+    return cursor.put(nodes.Not(this=found), begin) if negation else found
 
 
 def _between(cursor: Cursor, left: nodes.Node) -> nodes.Node:
@@ -122,19 +119,19 @@ def _in(cursor: Cursor, left: nodes.Node) -> nodes.Node:
 
 
 def _like(cursor: Cursor, left: nodes.Node) -> nodes.Node:
-    return _escaped(cursor, nodes.Like(this=left, expression=expression(cursor, _RANGE + 1)))
+    return nodes.BuiltIn("LIKE", (left, expression(cursor, _RANGE + 1), *_escape(cursor)))
 
 
 def _similar(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     cursor.expect("TO")
-    return _escaped(cursor, nodes.SimilarTo(this=left, expression=expression(cursor, _RANGE + 1)))
+    return nodes.BuiltIn("SIMILAR TO", (left, expression(cursor, _RANGE + 1), *_escape(cursor)))
 
 
-def _escaped(cursor: Cursor, found: nodes.Node) -> nodes.Node:
+def _escape(cursor: Cursor) -> tuple[nodes.Node, ...]:
     if not cursor.take("ESCAPE"):
-        return found
+        return ()
     begin = cursor.index
-    return nodes.Escape(this=found, expression=cursor.put(nodes.Literal.string(cursor.string()), begin))
+    return (cursor.put(nodes.Literal.string(cursor.string()), begin),)
 
 
 def _overlaps(cursor: Cursor, left: nodes.Node) -> nodes.Node:

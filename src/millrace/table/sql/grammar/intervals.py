@@ -53,7 +53,7 @@ def interval(cursor: Cursor) -> IntervalLiteral:
     return cursor.put(found, begin)
 
 
-def time_between(cursor: Cursor, difference: nodes.Sub) -> nodes.Cast:
+def time_between(cursor: Cursor, difference: nodes.BuiltIn) -> nodes.Cast:
     """``(end - begin) unit``, of which the units have not been read: a cast of the time that has passed, for years and
     months of the months that have passed in full."""
     begin = cursor.index
@@ -61,8 +61,7 @@ def time_between(cursor: Cursor, difference: nodes.Sub) -> nodes.Cast:
     wanted = cursor.put(nodes.TypeName(data_type=data_type), begin)
     if not isinstance(data_type, YearMonthIntervalType):
         return nodes.Cast(this=difference, to=wanted)
-    month = nodes.Var(this="MONTH")
-    months = nodes.Call(this="TIMESTAMPDIFF", expressions=(month, difference.expression, difference.this))
+    months = nodes.Call("TIMESTAMPDIFF", (nodes.Var("MONTH"), *reversed(difference.expressions)))
     in_months = YearMonthIntervalType(YearMonthIntervalType.YearMonthResolution.MONTH)
     whole = nodes.Cast(this=months, to=nodes.TypeName(data_type=in_months))
     return nodes.Cast(this=whole, to=wanted)

@@ -10,7 +10,7 @@ from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.intervals import INTERVAL_UNITS, interval, time_between
 from millrace.table.sql.grammar.keywords import RESERVED
 from millrace.table.sql.grammar.types import type_name
-from millrace.table.sql.nodes import MapConstructor, TypedLiteral, TypeName
+from millrace.table.sql.nodes import TypedLiteral, TypeName
 from millrace.table.sql.tokens import Kind
 
 
@@ -28,7 +28,7 @@ def _postfix(cursor: Cursor, found: nodes.Node, begin: int) -> nodes.Node:
     """Elements and fields of a value."""
     while True:
         if cursor.take("["):
-            found = nodes.Bracket(this=found, expressions=(expressions.expression(cursor),))
+            found = nodes.BuiltIn("ITEM", (found, expressions.expression(cursor)))
             cursor.expect("]")
         elif cursor.take("."):
             found = nodes.Dot(this=found, expression=_field(cursor))
@@ -94,8 +94,9 @@ def _brackets(cursor: Cursor) -> nodes.Node:
         else:
             found = nodes.Paren(this=items[0]) if len(items) == 1 else nodes.Tuple(expressions=items)
     cursor.expect(")")
-    if isinstance(found, nodes.Paren) and isinstance(found.this, nodes.Sub) and cursor.token.word in INTERVAL_UNITS:
-        found = time_between(cursor, found.this)
+    inside = found.this if isinstance(found, nodes.Paren) else None
+    if isinstance(inside, nodes.BuiltIn) and inside.this == "-" and cursor.token.word in INTERVAL_UNITS:
+        found = time_between(cursor, inside)
     return cursor.put(found, begin)
 
 
@@ -120,10 +121,7 @@ def _column(parts: Sequence[nodes.Identifier | nodes.Star]) -> nodes.Node:
     """A column of up to four names; fields of it for more."""
     *before, name = parts[:4]
     qualifiers = [part for part in before if isinstance(part, nodes.Identifier)][::-1]
-    found: nodes.Node = nodes.Column(name, *qualifiers)
-    for part in parts[4:]:
-        found = nodes.Dot(this=found, expression=part)
-    return found
+    return nodes.Dot.between(nodes.Column(name, *qualifiers), *parts[4:])
 
 
 def _case(cursor: Cursor) -> nodes.Node:
@@ -187,11 +185,9 @@ def _collection(cursor: Cursor) -> nodes.Node | None:
     cursor.index += 2
     items = () if cursor.at("]") else cursor.listed(lambda: expressions.expression(cursor))
     cursor.expect("]")
-    if kind == "ARRAY":
-        return nodes.Array(expressions=items)
-    if len(items) % 2:
+    if kind == "MAP" and len(items) % 2:
         cursor.fail("MAP[..] has a value for every key", cursor.index - 1)
-    return MapConstructor(expressions=items)
+    return nodes.BuiltIn(kind, items)
 
 
 def _constant(value: Callable[[], nodes.Node]) -> Callable[[Cursor], nodes.Node]:

@@ -61,6 +61,11 @@ class Node:
                 changed[each.name] = new
         return replace(self, **changed) if changed else self
 
+    def rewritten(self, change: Callable[[Node], Node | None]) -> Node:
+        """It with what ``change`` gives in the place of a part; where it gives nothing, it sees what is below."""
+        changed = change(self)
+        return self.rebuilt(lambda part: part.rewritten(change)) if changed is None else changed
+
 
 def _changed(value: Any, change: Callable[[Node], Node]) -> Any:
     if isinstance(value, Node):

@@ -1,8 +1,9 @@
-"""Calls of functions, their arguments, and the clauses that follow one."""
+"""Operators, calls of functions, their arguments, and the clauses that follow one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.clauses import Order, Where
@@ -15,6 +16,21 @@ class Call(Node):
 
     this: str
     expressions: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn(Call):
+    """An operator, or a function that the Table API calls, by its name in the registry: no function of the user can
+    take its place. ``shown``: how Flink prints it."""
+
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCall(Call):
+    """A call of a function of the user that a program gives: a wrapper of ``table.udf``."""
+
+    function: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,16 @@ from millrace.table.sql.nodes.names import Identifier
 
 @dataclass(frozen=True, slots=True)
 class Alias(Node):
-    """What has a name: an item of SELECT, a measure, a definition, a subset."""
+    """What has a name: an item of SELECT, a measure, a definition, a subset. ``others``: names of more columns, which
+    the Table API gives to functions that make several."""
 
     this: Node
     alias: Identifier
+    others: tuple[Identifier, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(each.this for each in (self.alias, *self.others))
 
 
 @dataclass(frozen=True, slots=True)

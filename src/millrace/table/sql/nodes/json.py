@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from millrace.table.sql.nodes.base import Node
-from millrace.table.sql.nodes.literals import Literal, TypeName
+from millrace.table.sql.nodes.literals import TypeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class JsonValue(Node):
     """JSON_VALUE. ``on_empty``, ``on_error``: NULL, ERROR, DEFAULT."""
 
     this: Node
-    path: Literal
+    path: Node
     returning: TypeName | None = None
     on_empty: str = "NULL"
     empty_default: Node | None = None
@@ -26,7 +26,7 @@ class JsonQuery(Node):
     """JSON_QUERY. ``wrapper``: WITHOUT, CONDITIONAL, UNCONDITIONAL."""
 
     this: Node
-    path: Literal
+    path: Node
     returning: TypeName | None = None
     wrapper: str = "WITHOUT"
     on_empty: str = "NULL"
@@ -38,8 +38,8 @@ class JsonExists(Node):
     """JSON_EXISTS."""
 
     this: Node
-    path: Literal
-    on_error: str = "FALSE"
+    path: Node
+    on_error: str | None = "FALSE"
 
 
 @dataclass(frozen=True, slots=True)

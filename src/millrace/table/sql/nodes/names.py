@@ -40,10 +40,24 @@ class Column(Node):
     db: Identifier | None = None
     catalog: Identifier | None = None
 
+    @staticmethod
+    def named(name: str) -> Column:
+        """The column with this name, whatever characters are in it."""
+        return Column(Identifier(name))
+
 
 @dataclass(frozen=True, slots=True)
 class Dot(Node):
-    """A field of what is not a name, or a name before a call: ``f(x).a``, ``db.f(x)``."""
+    """A field of what is not a name, or a name before a call: ``f(x).a``, ``db.f(x)``. The Table API also has fields by
+    their number, a ``Literal`` from 0, and the star for all of them."""
 
     this: Node
     expression: Node
+
+    @staticmethod
+    def between(*parts: Node) -> Node:
+        """The parts with dots between them; one alone has none."""
+        front, *rest = parts
+        for part in rest:
+            front = Dot(front, part)
+        return front

@@ -1,4 +1,4 @@
-"""Operators with their operands."""
+"""Operators that are more than a function of their operands; all others are ``BuiltIn``."""
 
 from __future__ import annotations
 
@@ -9,116 +9,8 @@ from millrace.table.sql.nodes.literals import TypeName
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Node):
-    """An operator between two operands."""
-
-    this: Node
-    expression: Node
-
-
-@dataclass(frozen=True, slots=True)
-class And(Binary):
-    """AND."""
-
-
-@dataclass(frozen=True, slots=True)
-class Or(Binary):
-    """OR."""
-
-
-@dataclass(frozen=True, slots=True)
-class EQ(Binary):
-    """``=``."""
-
-
-@dataclass(frozen=True, slots=True)
-class NEQ(Binary):
-    """``<>``."""
-
-
-@dataclass(frozen=True, slots=True)
-class LT(Binary):
-    """``<``."""
-
-
-@dataclass(frozen=True, slots=True)
-class LTE(Binary):
-    """``<=``."""
-
-
-@dataclass(frozen=True, slots=True)
-class GT(Binary):
-    """``>``."""
-
-
-@dataclass(frozen=True, slots=True)
-class GTE(Binary):
-    """``>=``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Add(Binary):
-    """``+``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sub(Binary):
-    """``-``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mul(Binary):
-    """``*``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Div(Binary):
-    """``/``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mod(Binary):
-    """``%``."""
-
-
-@dataclass(frozen=True, slots=True)
-class DPipe(Binary):
-    """``||``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Is(Binary):
-    """IS NULL, IS TRUE, IS FALSE, IS UNKNOWN."""
-
-
-@dataclass(frozen=True, slots=True)
-class NullSafeEQ(Binary):
-    """IS NOT DISTINCT FROM."""
-
-
-@dataclass(frozen=True, slots=True)
-class NullSafeNEQ(Binary):
-    """IS DISTINCT FROM."""
-
-
-@dataclass(frozen=True, slots=True)
-class Like(Binary):
-    """LIKE."""
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarTo(Binary):
-    """SIMILAR TO."""
-
-
-@dataclass(frozen=True, slots=True)
-class Escape(Binary):
-    """LIKE or SIMILAR TO, with its ESCAPE."""
-
-
-@dataclass(frozen=True, slots=True)
 class Not(Node):
-    """NOT; also of every negated predicate."""
+    """NOT; also of every negated predicate but IS."""
 
     this: Node
 
@@ -178,14 +70,6 @@ class Exists(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class IsJson(Node):
-    """x IS JSON [VALUE | SCALAR | ARRAY | OBJECT]."""
-
-    this: Node
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
 class If(Node):
     """WHEN and THEN of a CASE."""
 
@@ -219,29 +103,7 @@ class TryCast(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Bracket(Node):
-    """An element of an array (from 1), a value of a map."""
-
-    this: Node
-    expressions: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Tuple(Node):
     """``(a, b)``."""
-
-    expressions: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Array(Node):
-    """ARRAY[a, b]."""
-
-    expressions: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MapConstructor(Node):
-    """MAP[k1, v1, k2, v2]."""
 
     expressions: tuple[Node, ...] = ()

@@ -5,33 +5,15 @@ from __future__ import annotations
 from millrace.table.sql import nodes
 from millrace.table.sql.writing.dispatch import after, listed, spaced, text, written
 
-_SYMBOLS: dict[type[nodes.Node], str] = {
-    nodes.And: "AND",
-    nodes.Or: "OR",
-    nodes.EQ: "=",
-    nodes.NEQ: "<>",
-    nodes.LT: "<",
-    nodes.LTE: "<=",
-    nodes.GT: ">",
-    nodes.GTE: ">=",
-    nodes.Add: "+",
-    nodes.Sub: "-",
-    nodes.Mul: "*",
-    nodes.Div: "/",
-    nodes.Mod: "%",
-    nodes.DPipe: "||",
-    nodes.Is: "IS",
-    nodes.NullSafeEQ: "IS NOT DISTINCT FROM",
-    nodes.NullSafeNEQ: "IS DISTINCT FROM",
-    nodes.Like: "LIKE",
-    nodes.SimilarTo: "SIMILAR TO",
-    nodes.Escape: "ESCAPE",
-}
-
 
 @written.register
-def _binary(node: nodes.Binary) -> str:
-    return f"{written(node.this)} {_SYMBOLS[type(node)]} {written(node.expression)}"
+def _built_in(node: nodes.BuiltIn) -> str:
+    if node.this in ("ARRAY", "MAP"):
+        return f"{node.this}[{listed(node.expressions)}]"
+    first, *rest = map(written, node.expressions)
+    if node.this == "ITEM":
+        return f"{first}[{rest[0]}]"
+    return spaced(first, node.this, " ESCAPE ".join(rest))
 
 
 @written.register
@@ -135,11 +117,6 @@ def _exists(node: nodes.Exists) -> str:
 
 
 @written.register
-def _is_json(node: nodes.IsJson) -> str:
-    return f"{written(node.this)} IS JSON {node.kind}"
-
-
-@written.register
 def _case(node: nodes.Case) -> str:
     branches = (f"WHEN {written(each.this)} THEN {written(each.true)}" for each in node.ifs)
     return spaced(f"CASE{after(' ', node.this)}", *branches, after("ELSE ", node.default), "END")
@@ -156,20 +133,5 @@ def _try_cast(node: nodes.TryCast) -> str:
 
 
 @written.register
-def _bracket(node: nodes.Bracket) -> str:
-    return f"{written(node.this)}[{listed(node.expressions)}]"
-
-
-@written.register
 def _tuple(node: nodes.Tuple) -> str:
     return f"({listed(node.expressions)})"
-
-
-@written.register
-def _array(node: nodes.Array) -> str:
-    return f"ARRAY[{listed(node.expressions)}]"
-
-
-@written.register
-def _map(node: nodes.MapConstructor) -> str:
-    return f"MAP[{listed(node.expressions)}]"

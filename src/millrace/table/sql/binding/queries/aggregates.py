@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from millrace.relational.casting import cast_to, common_type
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import AggCall, Literal, Rex, SortKey
 from millrace.relational.types import BigIntType, DataType, DoubleType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function, path_of
+from millrace.table.sql.binding.calls import call_arguments, cast_arguments, find_user_function, path_of, plain
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition
 from millrace.table.sql.binding.function_names import JSON_AGGREGATES, aggregate_names, is_aggregate, is_ranking
 from millrace.table.sql.binding.problems import fail
@@ -60,17 +61,13 @@ def is_aggregate_call(tree: nodes.Node, block: Block) -> bool:
     call = take_apart(tree).call
     if isinstance(call, JSON_AGGREGATES):
         return True
-    if not isinstance(call, (nodes.Call, nodes.Dot)) or not isinstance(_plain(call), nodes.Call):
+    if not isinstance(plain(call), nodes.Call):
         return False
-    path = path_of(call)
-    user = find_user_function(path, block)
+    user = find_user_function(call, block)
     if user is not None:
         return user.kind == AGGREGATE
+    path = path_of(call)
     return len(path) == 1 and is_aggregate(path[0])
-
-
-def _plain(call: nodes.Node) -> nodes.Node:
-    return call.expression if isinstance(call, nodes.Dot) else call
 
 
 def bind_aggregate(tree: nodes.Node, block: Block, may_be_empty: bool = False) -> AggCall:
@@ -86,7 +83,7 @@ def bind_aggregate(tree: nodes.Node, block: Block, may_be_empty: bool = False) -
         return _json(syntax, arguments, filter_, order)
     name = path_of(syntax.call)[-1].upper()
     trees, distinct = _distinct(call_arguments(syntax.call))
-    user = find_user_function(path_of(syntax.call), block)
+    user = find_user_function(syntax.call, block)
     args = [] if _counts_rows(name, trees, distinct) else bind_all(trees, arguments)
     if user is not None:
         cast = tuple(cast_arguments(tree, user, args))
@@ -149,22 +146,33 @@ def sort_key(item: nodes.Ordered, expression: Rex) -> SortKey:
     return SortKey(expression, descending, not descending if nulls_first is None else bool(nulls_first))
 
 
-def bind_over_function(tree: nodes.Node, block: Block) -> AggCall:
+def bind_over_function(tree: nodes.Node, block: Block, may_be_empty: bool = False) -> AggCall:
     """What stands in front of OVER: an aggregate or a ranking function."""
     syntax = take_apart(tree)
     call = syntax.call
-    name = path_of(call)[-1].upper() if isinstance(_plain(call), nodes.Call) else ""
-    if is_ranking(name) and find_user_function((name,), block) is None:
+    name = path_of(call)[-1].upper() if isinstance(plain(call), nodes.Call) else ""
+    if is_ranking(name) and find_user_function(call, block) is None:
         return _ranking(call, name, syntax, block)
     if not is_aggregate_call(tree, block):
         fail(tree, f"{name or type(call).__name__}() cannot have an OVER clause: it is no aggregate function")
-    return bind_aggregate(tree, block, may_be_empty=False)
+    return bind_aggregate(tree, block, may_be_empty)
 
 
 def _ranking(tree: nodes.Node, name: str, syntax: AggregateSyntax, block: Block) -> AggCall:
     args = tuple(bind_all(call_arguments(tree), block.named(f"an argument of {name}")))
+    if isinstance(tree, nodes.BuiltIn) and len(args) == 3:
+        args = _with_common_default(tree, args)
     options = () if syntax.nulls is None else (("nulls", syntax.nulls),)
     return AggCall(name, args, _ranking_type(tree, name, args), options=options)
+
+
+def _with_common_default(tree: nodes.Node, args: Sequence[Rex]) -> tuple[Rex, ...]:
+    """LAG and LEAD of the Table API: value and default in the type that they have in common; SQL keeps the value's."""
+    value, offset, default = args
+    wanted = common_type([value.type, default.type])
+    if wanted is None:
+        fail(tree, f"the value is {value.type}, and its default {default.type}")
+    return cast_to(value, wanted), offset, cast_to(default, wanted)
 
 
 def _ranking_type(tree: nodes.Node, name: str, args: Sequence[Rex]) -> DataType:

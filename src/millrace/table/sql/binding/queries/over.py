@@ -15,7 +15,7 @@ from millrace.relational.types import DayTimeIntervalType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind, bind_all, binds
-from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.queries.aggregates import bind_over_function, sort_keys
 from millrace.table.sql.binding.scopes import field_of
 from millrace.table.sql.errors import did_you_mean
@@ -36,7 +36,10 @@ class _Call:
 
 @binds(nodes.Window)
 def _misplaced(tree: nodes.Window, block: Block) -> Rex:
-    fail(tree, f"OVER is not allowed in {block.place}: compute it in a subquery, or filter with QUALIFY")
+    instead = "compute it in a subquery, or filter with QUALIFY"
+    if by_program(tree):
+        instead = "it stands in the select of over_window"
+    fail(tree, f"OVER is not allowed in {block.place}: {instead}")
 
 
 class Overs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Field, Project, Rel
@@ -59,14 +58,13 @@ def _in(tree: nodes.Node, operands: Sequence[Rex], plan: Rel, negated: bool) -> 
     return Subquery(BooleanType(nullable), "IN", plan, cast, negated)
 
 
-def bind_quantified(tree: Any, sign: str, block: Block, operand: Rex) -> Rex:
+def bind_quantified(tree: nodes.All | nodes.Any, sign: str, block: Block, operand: Rex) -> Rex:
     """``x = ANY (SELECT ...)`` and ``x <> ALL (SELECT ...)``, which are IN and NOT IN."""
-    quantified = tree.expression
-    is_all = isinstance(quantified, nodes.All)
+    is_all = isinstance(tree, nodes.All)
     if (sign, is_all) not in (("=", False), ("<>", True)):
         name = "ALL" if is_all else "ANY"
         fail(tree, f"{sign} {name} (subquery) is not supported: compare with its MIN or MAX, in a scalar subquery")
-    plan = bind_rel(quantified.this, block.environment, block)
+    plan = bind_rel(tree.this, block.environment, block)
     if len(plan.schema) != 1:
         fail(tree, f"the subquery must have one column, and this has {len(plan.schema)}")
     return _in(tree, [operand], plan, negated=is_all)

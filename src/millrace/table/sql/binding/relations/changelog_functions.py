@@ -46,7 +46,7 @@ def _column(tree: nodes.Node, name: str) -> str:
 
 
 def _mapping(tree: nodes.Node, at: From) -> list[tuple[str, str]]:
-    if not isinstance(tree, nodes.MapConstructor):
+    if not isinstance(tree, nodes.BuiltIn) or tree.this != "MAP":
         fail(tree, "op_mapping is given as MAP['from', 'to', ...]")
     texts = [_text(each, at) for each in tree.expressions]
     return list(zip(texts[::2], texts[1::2]))

@@ -1,0 +1,65 @@
+"""Operators, and the functions that the Table API calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from millrace.relational import types as t
+from millrace.relational.casting import cast_to, is_text
+from millrace.relational.rex import Call, Rex
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced
+from millrace.table.sql.binding.dispatch import bind, bind_all, binds
+from millrace.table.sql.binding.expressions import all_equal
+from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.queries.subqueries import bind_quantified
+
+
+@binds(nodes.BuiltIn)
+def _built_in(tree: nodes.BuiltIn, block: Block) -> Rex:
+    special = _SPECIAL.get(tree.this)
+    if special is not None:
+        return special(tree, block)
+    refuse_misplaced(tree, tree.this, block)
+    args, options = bound_arguments(tree.this, tree.expressions, block)
+    return built_in(tree, tree.this, args, options)
+
+
+def _chain(tree: nodes.BuiltIn, block: Block) -> Rex:
+    """``a AND b AND c`` as one call: conditions that programs write have hundreds of parts."""
+    parts: list[nodes.Node] = []
+    left: nodes.Node = tree
+    while isinstance(left, nodes.BuiltIn) and left.this == tree.this:
+        left, *right = left.expressions
+        parts += reversed(right)
+    return built_in(tree, tree.this, bind_all([left, *reversed(parts)], block))
+
+
+def _comparison(tree: nodes.BuiltIn, block: Block) -> Rex:
+    left, right = tree.expressions
+    if isinstance(right, (nodes.All, nodes.Any)):
+        return bind_quantified(right, tree.this, block, bind(left, block))
+    sides = bind_all(tree.expressions, block)
+    if tree.this != "=" or not all(isinstance(side, Call) and side.function == "ROW" for side in sides):
+        return built_in(tree, tree.this, sides)
+    one, other = (side.children for side in sides)
+    if len(one) != len(other):
+        fail(tree, f"a row of {len(one)} values is compared with one of {len(other)}")
+    return all_equal(tree, one, other)
+
+
+def _plus(tree: nodes.BuiltIn, block: Block) -> Rex:
+    """``+``, with which programs also join texts."""
+    args = bind_all(tree.expressions, block)
+    if tree.shown and any(is_text(arg.type) for arg in args):
+        return built_in(tree, "||", [arg if is_text(arg.type) else cast_to(arg, t.string()) for arg in args])
+    return built_in(tree, "+", args)
+
+
+_SPECIAL: dict[str, Callable[[nodes.BuiltIn, Block], Rex]] = {
+    "AND": _chain,
+    "OR": _chain,
+    "+": _plus,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _comparison),
+}
