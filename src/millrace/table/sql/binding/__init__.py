@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from millrace.relational.nodes import Field, Rel, Schema
-from millrace.relational.rex import Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding import (  # noqa: F401
     calls,

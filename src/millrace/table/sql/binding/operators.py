@@ -10,7 +10,7 @@ from millrace.relational.rex import Call, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced
-from millrace.table.sql.binding.dispatch import bind, bind_all, binds
+from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.expressions import all_equal
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.queries.subqueries import bind_quantified
@@ -37,9 +37,9 @@ def _chain(tree: nodes.BuiltIn, block: Block) -> Rex:
 
 
 def _comparison(tree: nodes.BuiltIn, block: Block) -> Rex:
-    left, right = tree.expressions
+    right = tree.expressions[1]
     if isinstance(right, (nodes.All, nodes.Any)):
-        return bind_quantified(right, tree.this, block, bind(left, block))
+        return bind_quantified(tree, right, block)
     sides = bind_all(tree.expressions, block)
     if tree.this != "=" or not all(isinstance(side, Call) and side.function == "ROW" for side in sides):
         return built_in(tree, tree.this, sides)

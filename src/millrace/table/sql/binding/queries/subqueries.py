@@ -10,7 +10,7 @@ from millrace.relational.rex import Ref, Rex, Subquery
 from millrace.relational.types import BooleanType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.dispatch import bind_rel, binds
+from millrace.table.sql.binding.dispatch import bind, bind_rel, binds
 from millrace.table.sql.binding.problems import fail
 
 
@@ -58,13 +58,14 @@ def _in(tree: nodes.Node, operands: Sequence[Rex], plan: Rel, negated: bool) -> 
     return Subquery(BooleanType(nullable), "IN", plan, cast, negated)
 
 
-def bind_quantified(tree: nodes.All | nodes.Any, sign: str, block: Block, operand: Rex) -> Rex:
+def bind_quantified(tree: nodes.BuiltIn, query: nodes.All | nodes.Any, block: Block) -> Rex:
     """``x = ANY (SELECT ...)`` and ``x <> ALL (SELECT ...)``, which are IN and NOT IN."""
-    is_all = isinstance(tree, nodes.All)
+    operand = bind(tree.expressions[0], block)
+    sign, is_all = tree.this, isinstance(query, nodes.All)
     if (sign, is_all) not in (("=", False), ("<>", True)):
         name = "ALL" if is_all else "ANY"
         fail(tree, f"{sign} {name} (subquery) is not supported: compare with its MIN or MAX, in a scalar subquery")
-    plan = bind_rel(tree.this, block.environment, block)
+    plan = bind_rel(query.this, block.environment, block)
     if len(plan.schema) != 1:
         fail(tree, f"the subquery must have one column, and this has {len(plan.schema)}")
     return _in(tree, [operand], plan, negated=is_all)
