@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -254,9 +255,31 @@ def test_a_sink_of_the_runtime(context: Context, tmp_path: Path) -> None:
     assert sorted(lines) == sorted(f"{a},{b}" for a, b, _ in ROWS if a != 13)
 
 
-def test_nothing_is_seen_of_a_write_that_failed(context: Context, tmp_path: Path) -> None:
+class SlowFileWriter(FileWriter):
+    """Its file appears when another task may have failed already."""
+
+    def flush(self, end_of_input: bool) -> None:
+        time.sleep(0.7)
+        super().flush(end_of_input)
+
+
+class SlowFileSink(FileSink):
+    def create_writer(self, context: WriterInitContext) -> FileWriter:
+        return SlowFileWriter(self._folder, context)
+
+
+class SlowFileTable(FileTable):
+    together = ("a",)  # several tasks have rows
+
+    def stream(self) -> Sink[Rows]:
+        return SlowFileSink(self._folder)
+
+
+@pytest.mark.parametrize("table", [FileTable, SlowFileTable])
+def test_nothing_is_seen_of_a_write_that_failed(table: type[FileTable], context: Context, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="13 is not written"):
-        write_all([insert(tmp_path, narrow(scan(NumbersTable())))], context)
+        write_all([n.Sink(narrow(scan(NumbersTable())), PATH, table(tmp_path), False)], context)
+    time.sleep(1)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -20,6 +20,7 @@ from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import types_of
+from millrace.spark.tables.steps.stragglers import none_left
 from millrace.spark.tables.texts.types import as_internal
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,8 @@ class TaskWriting(Writing):
         self._rows = 0
 
     def prepare(self) -> None:
-        acks = self._frame.collect()
+        with none_left(self._frame.sparkSession.sparkContext, f"millrace-write-{uuid.uuid4().hex}"):
+            acks = self._frame.collect()
         self._prepared = [each for ack in acks for each in pickle.loads(bytes(ack.committables))]
         self._rows = sum(ack.rows for ack in acks)
 
