@@ -50,6 +50,8 @@ class SessionWishes:
     jars: tuple[str, ...] = ()
     java_options: str | None = None
     """more options for the JVM; None: those of the class archive, if there is one"""
+    computes: bool = False
+    """whether Spark's own operators do the work, as in batch queries; elsewhere data only passes through its JVMs"""
 
 
 def one_process(master: str) -> bool:
@@ -90,7 +92,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     log_file = new_log_file()
     package = None if one_process(master) else _package_archive(log_file)
     settings = {
-        **_session_settings(master, log_file, wishes.jars, java_options),
+        **session_settings(master, log_file, wishes, java_options),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
         **_executor_settings(package, configuration),
     }
@@ -125,7 +127,8 @@ def _own_interrupt_handler() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_options: str) -> dict[str, str]:
+def session_settings(master: str, log_file: str, wishes: SessionWishes, java_options: str) -> dict[str, str]:
+    """What Millrace asks of a session that it makes; the user's own settings come on top."""
     logging_option = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
     java = f"{logging_option} {java_options}".strip()
     settings = {
@@ -138,9 +141,10 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_op
         # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
         "spark.python.unix.domain.socket.enabled": "true",
     }
-    if one_machine(master):
+    if one_machine(master) or not wishes.computes:
         # Where data only passes through the JVM in large buffers, a simple collector will do. The second compiler would
-        # take the cores that the Python workers need, for code that only copies bytes.
+        # take the cores that the Python workers need, for code that only copies bytes. Batch queries on a cluster have
+        # both, since Spark computes them; those on one machine are short, mostly.
         lean = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         settings |= {
             "spark.driver.extraJavaOptions": f"{java} {lean}",
@@ -155,8 +159,8 @@ def _session_settings(master: str, log_file: str, jars: tuple[str, ...], java_op
         }
         if (scratch := recovery_file.scratch()) is not None:
             settings["spark.local.dir"] = scratch  # a JVM that is killed leaves its shuffle files behind
-    if jars:
-        settings["spark.jars"] = ",".join(jars)
+    if wishes.jars:
+        settings["spark.jars"] = ",".join(wishes.jars)
     return settings
 
 

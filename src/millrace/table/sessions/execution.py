@@ -117,7 +117,8 @@ def to_spark(plan: Rel, environment: TableEnvironment) -> Any:
 def spark_session(stream_environment: StreamExecutionEnvironment) -> Any:
     """The session of an environment: the user's, the active one, or a new one."""
     sessions = _engine("millrace.spark.sessions.session", "Spark")
-    wishes = sessions.SessionWishes(stream_environment.get_parallelism(), stream_environment._configuration.to_dict())
+    configuration = stream_environment._configuration.to_dict()
+    wishes = sessions.SessionWishes(stream_environment.get_parallelism(), configuration, computes=True)
     return sessions.workplace(stream_environment._spark, wishes).session
 
 
