@@ -176,8 +176,8 @@ def test_changes_that_nobody_announced(run: Run) -> None:
         run(scan(NumbersTable(kinds)))
 
 
-def test_a_stream_is_no_table(run: Run) -> None:
-    with pytest.raises(NotImplementedError, match="streaming mode only"):
+def test_a_stream_needs_its_program(run: Run) -> None:
+    with pytest.raises(NotImplementedError, match="the environment of its program"):
         run(n.StreamScan(COLUMNS, object()))
 
 

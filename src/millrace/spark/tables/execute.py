@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from millrace.datastream.settings.dependencies import Dependencies
 from millrace.graph.origin import user_origin
 from millrace.relational import nodes as n
-from millrace.relational.arrow import arrow_type
+from millrace.relational.arrow import arrow_type, schema_of
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import record_batch
 from millrace.relational.rules.batch import optimise
@@ -28,7 +29,7 @@ from millrace.spark.tables.fetching import fetched
 from millrace.spark.tables.inserts import Inserts
 from millrace.spark.tables.nodes.translate import translate
 from millrace.spark.tables.settings import active, child_session
-from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.context import Context, Streams
 from millrace.spark.tables.steps.frames import types_of
 from millrace.spark.tables.steps.task_metrics import BatchMetrics
 from millrace.spark.tables.texts.types import as_internal
@@ -51,10 +52,12 @@ def batch_context(
     parallelism: int | None = None,
     needs: Dependencies | None = None,
     job_name: str = "collect",
+    streams: Streams | None = None,
 ) -> Context:
     """What one run of a plan needs.
 
     :param zone: ``table.local-time-zone``.
+    :param streams: finds the rows of a DataStream that is read as a table.
     :param needs: files, archives, packages and the interpreter of the program's functions. Errors as ``provide``.
     """
     configuration = dict(configuration or {})
@@ -73,6 +76,7 @@ def batch_context(
         user_origin(),
         job_name,
         BatchMetrics(context),
+        streams,
     )
 
 
@@ -147,11 +151,18 @@ def explain(plan: n.Rel, context: Context, mode: str = "extended") -> str:
 
     :param mode: simple, extended, codegen, cost or formatted.
     """
+    context = replace(context, streams=_one_row)
     frame = frame_of(plan.input if isinstance(plan, n.Sink) else plan, context)
     jvm: Any = context.session._jvm
     with active(context.session):
         text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), mode)
     return text
+
+
+def _one_row(scan: n.StreamScan) -> pa.Table:
+    """A DataStream does not run to explain a query. Of a table without any row Spark would show nothing."""
+    schema = schema_of(types_of(scan.columns))
+    return pa.Table.from_arrays([pa.nulls(1, field.type) for field in schema], schema=schema)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError, Changes, Key
+from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.sinks import upserts
 from millrace.table.planner.streaming import add_to_program
@@ -27,6 +28,7 @@ from millrace.table.values.stream_types import info_of_data_type
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment
+    from millrace.spark.jobs.submit import SparkJobClient
     from millrace.table.schema import Schema
     from millrace.table.table_environment import TableEnvironment
 
@@ -52,18 +54,23 @@ def optimised(plans: Sequence[Rel], environment: TableEnvironment) -> list[Rel]:
 
 def submit(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
     """As ``execute``, for plans that have been through the rules."""
+    client = start(plans, environment, execution.name_of_job(plans, environment, job_name))
+    if isinstance(plans[0], Sink):
+        return execution.sink_result(plans, client, lambda: [-1] * len(plans))
+    return execution.query_result(plans[0], client.collected(), environment, job_client=client, close=client.discard)
+
+
+def start(plans: Sequence[Rel], environment: TableEnvironment, job_name: str) -> SparkJobClient:
+    """The client of a job of plans that have been through the rules."""
     streams = configured(environment)
     own = streams._program
     # What the user has added to the program runs with env.execute(), not with a table.
     streams._program = own.branch()
     try:
         add_to_program(plans, streams._program, options_of(environment))
-        client = streams._submit(execution.name_of_job(plans, environment, job_name))
+        return streams._submit(job_name)
     finally:
         streams._program = own
-    if isinstance(plans[0], Sink):
-        return execution.sink_result(plans, client, lambda: [-1] * len(plans))
-    return execution.query_result(plans[0], client.collected(), environment, job_client=client, close=client.discard)
 
 
 def to_data_stream(
@@ -90,6 +97,9 @@ def to_data_stream(
     (shared,) = share_as_set(plans, options.environment.configuration)
     made = Plan(program, options, [shared])
     mode, changes = mode or ChangelogMode.all(), made.changes(shared)
+    if not environment._is_streaming and not row_by_row(shared):
+        found = computed(plan, lambda: execution.batches_of(plan, environment))
+        return to_data_stream(found, environment, mode, schema, type_info, pairs)
     if not changes.append_only and mode == ChangelogMode.insert_only():
         raise ChangelogError(f"the table has changes ({changes.cause}): use to_changelog_stream()")
     if mode == ChangelogMode.upsert():

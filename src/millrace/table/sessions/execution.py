@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _BATCH = "millrace.spark.tables.execute"
 _CONVERSIONS = "millrace.spark.tables.conversions"
 _STREAMING = "millrace.table.planner.run"
+_STREAMS = "millrace.table.planner.gathered_streams"
 
 
 def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
@@ -81,6 +82,7 @@ def batch_context(environment: TableEnvironment, job_name: str = "collect") -> A
         environment.get_current_database(),
         needs=environment._stream_environment._dependencies,
         job_name=job_name,
+        streams=import_module(_STREAMS).GatheredStreams(environment),
     )
 
 
@@ -130,6 +132,12 @@ def _batch(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | 
         return sink_result(plans, client, lambda: [-1 if count is None else count for count in client.outcome()])
     client = _submit(lambda: engine.start_query(plans[0], context), True)
     return query_result(plans[0], _batches(client), environment, job_client=client, close=client.discard)
+
+
+def batches_of(plan: Rel, environment: TableEnvironment) -> list[Rows]:
+    """The rows that a plan has in batch mode."""
+    found = _engine(_BATCH, "a batch query").collect(plan, batch_context(environment))
+    return list(map(Rows, found.to_batches()))
 
 
 def _submit(start: Callable[[], Any], collecting: bool) -> Any:

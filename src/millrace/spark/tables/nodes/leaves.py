@@ -51,8 +51,10 @@ def scan(node: n.Scan, context: Context) -> DataFrame:
 
 
 def stream_scan(node: n.StreamScan, context: Context) -> DataFrame:
-    """:raises NotImplementedError: a DataStream is not a table of Spark's."""
-    raise NotImplementedError(
-        "a DataStream as a table runs in streaming mode only: set execution.runtime-mode to STREAMING "
-        "(a bounded stream ends there too), or read its input as a table"
-    )
+    """A DataStream: its program runs first.
+
+    :raises NotImplementedError: there is no program, or the stream has changes.
+    """
+    if context.streams is None:
+        raise NotImplementedError("a DataStream as a table needs the environment of its program")
+    return arrow_frame(context.streams(node), node.columns, context)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from millrace.activate import activate, is_active
 from millrace.relational.functions.registry import Surroundings
+from millrace.relational.nodes import StreamScan
 from millrace.spark.shipping import surroundings as workers
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.steps.task_metrics import BatchMetrics
@@ -37,6 +39,9 @@ class Shipped:
         return self.load()(batches)
 
 
+Streams = Callable[[StreamScan], pa.Table]
+
+
 @dataclass(frozen=True)
 class Context:
     """One run of a plan."""
@@ -55,6 +60,8 @@ class Context:
     job_name: str = "collect"
     metrics: BatchMetrics | None = None
     """where the metrics of the user's functions meet; None: nobody asks for them"""
+    streams: Streams | None = None
+    """finds the rows of a DataStream that is read as a table; None: there is no program with any"""
 
     def task(self, name: str) -> PythonTask:
         """A node that Python computes."""
