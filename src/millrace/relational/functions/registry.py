@@ -6,8 +6,7 @@ through both and compare.
 
 To add a function:
 
-1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of its room here, and import the module
-   in ``catalogue/builtin.py``. The name is upper case, as SQL has it; operators have their signs (``+``, ``<=``,
+1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of its room here. The name is upper case, as SQL has it; operators have their signs (``+``, ``<=``,
    ``||``) or words (``IS NULL``, ``IS NOT DISTINCT FROM``, ``SIMILAR TO``). What has special syntax takes its parts as
    plain arguments in the order of the text, fixed words as options. NOT forms (``NOT LIKE``) are ``NOT`` of the plain
    one.
@@ -34,8 +33,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from millrace.relational import functions
 from millrace.relational.rex import Call, Rex
 from millrace.relational.types import DataType
+from millrace.util.modules import import_modules
 
 if TYPE_CHECKING:
     from millrace.relational.functions.evaluate import Evaluator
@@ -193,5 +194,5 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
 
 @cache
 def _load() -> None:
-    """Import the modules that register functions."""
-    from millrace.relational.functions.catalogue import builtin  # noqa: F401
+    """Import the modules beside this one, and below: those of functions register them."""
+    import_modules(functions)

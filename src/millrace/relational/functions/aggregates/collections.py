@@ -9,6 +9,7 @@ from typing import Any
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.parts import Accumulation, Entry, Keeping
 from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.functions.json.text import IN_JSON, json_array, json_object, nullable_writer
 from millrace.relational.functions.registry import Signature, SignatureError
 from millrace.relational.functions.signatures import ANY, DOUBLE_TYPE, STRING, TEXT, takes
@@ -175,14 +176,29 @@ def collect(call: AggCall, retracts: bool) -> Accumulation:
     return Collect()
 
 
-@aggregate("LISTAGG", takes(TEXT, TEXT, optional=1, result=STRING))
+def _listagg_text(call: AggCall, texts: Texts) -> str:
+    values = texts.collected(texts.args[0])
+    separator = texts.args[1] if len(texts.args) > 1 else "','"
+    return f"CASE WHEN size({values}) > 0 THEN array_join({values}, {separator}) END"
+
+
+@aggregate("LISTAGG", takes(TEXT, TEXT, optional=1, result=STRING), spark=_listagg_text)
 def listagg(call: AggCall, retracts: bool) -> Accumulation:
     if len(call.args) > 1 and isinstance(call.args[1], Literal) and call.args[1].value is None:
         raise ValueError("LISTAGG needs a separator that is not NULL")
     return ListAgg()
 
 
-@aggregate("ARRAY_AGG", takes(ANY, result=_array))
+def _array_text(call: AggCall, texts: Texts) -> str:
+    if call.option("nulls") == "IGNORE":
+        values = texts.collected(texts.args[0])
+        return f"CASE WHEN size({values}) > 0 THEN {values} END"
+    # Spark leaves NULLs out, but not rows of them.
+    values = texts.collected(f"named_struct('v', {texts.args[0]})")
+    return f"CASE WHEN size({values}) > 0 THEN transform({values}, each -> each.v) END"
+
+
+@aggregate("ARRAY_AGG", takes(ANY, result=_array), spark=_array_text)
 def array_agg(call: AggCall, retracts: bool) -> Accumulation:
     return ArrayAggWithoutNulls() if call.option("nulls") == "IGNORE" else ArrayAgg()
 

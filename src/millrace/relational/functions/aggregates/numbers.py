@@ -25,6 +25,7 @@ from millrace.relational.functions.aggregates.parts import (
     wrap,
 )
 from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.aggregates.spark_texts import Spark, Texts
 from millrace.relational.functions.registry import Signature
 from millrace.relational.functions.signatures import BIGINT_TYPE, NUMERIC, takes
 from millrace.relational.rex import AggCall, Rex
@@ -143,28 +144,65 @@ class Spread(Folding):
         return math.sqrt(variance) if self.root else variance
 
 
-@aggregate("COUNT", _count)
+def _count_text(call: AggCall, texts: Texts) -> str:
+    return texts.of_args("count") if texts.args else texts.call("count(1)")
+
+
+@aggregate("COUNT", _count, spark=_count_text)
 def count(call: AggCall, retracts: bool) -> Accumulation:
     return Count()
 
 
-@aggregate("SUM", takes(NUMERIC, result=_sum_type))
+@aggregate("SUM", takes(NUMERIC, result=_sum_type), spark="sum")
 def sum_(call: AggCall, retracts: bool) -> Accumulation:
     return Sum(_arg(call))
 
 
-@aggregate("$SUM0", takes(NUMERIC, result=_sum_type, nullable=False), aliases=("SUM0",))
+def _sum0_text(call: AggCall, texts: Texts) -> str:
+    return f"coalesce({texts.of_args('sum')}, 0)"
+
+
+@aggregate("$SUM0", takes(NUMERIC, result=_sum_type, nullable=False), spark=_sum0_text, aliases=("SUM0",))
 def sum0(call: AggCall, retracts: bool) -> Accumulation:
     return Sum(_arg(call), summing(_arg(call)).zero)
 
 
-@aggregate("AVG", takes(NUMERIC, result=_average_type))
+def _average_text(call: AggCall, texts: Texts) -> str:
+    if isinstance(call.type, (t.FloatType, t.DoubleType)):
+        return texts.of_args("avg")
+    total, count = texts.of_args("sum"), texts.of_args("count")
+    if isinstance(call.type, t.DecimalType):
+        scale = call.args[0].type.scale if isinstance(call.args[0].type, t.DecimalType) else 0
+        # Spark's avg() has four digits more than its argument; this division has those of Flink.
+        return f"CAST({total} AS DECIMAL(38, {scale})) / CAST({count} AS DECIMAL(20, 0))"
+    return f"{total} div {count}"
+
+
+@aggregate("AVG", takes(NUMERIC, result=_average_type), spark=_average_text)
 def average(call: AggCall, retracts: bool) -> Accumulation:
     return Average(_arg(call))
 
 
+def _spread_text(name: str, sample: bool, root: bool) -> Spark:
+    def build(call: AggCall, texts: Texts) -> str | None:
+        if not isinstance(call.type, t.IntegralType):
+            return texts.of_args(name.lower())
+        if call.distinct:
+            return None
+        # The result is cut to a whole number: exact sums must not come out a little below it.
+        value = f"CAST({texts.args[0]} AS DOUBLE)"
+        count, total = texts.call(f"count({value})"), texts.call(f"sum({value})")
+        squares = texts.call(f"sum({value} * {value})")
+        variance = f"greatest(0D, ({squares} - {total} * {total} / {count}) / ({count} - {int(sample)}))"
+        return f"CASE WHEN {count} > {int(sample)} THEN {f'sqrt({variance})' if root else variance} END"
+
+    return build
+
+
 def _spread(name: str, sample: bool, root: bool, *aliases: str) -> None:
-    @aggregate(name, takes(NUMERIC, result=_average_type, nullable=True if sample else None), aliases=aliases)
+    infer = takes(NUMERIC, result=_average_type, nullable=True if sample else None)
+
+    @aggregate(name, infer, spark=_spread_text(name, sample, root), aliases=aliases)
     def plan(call: AggCall, retracts: bool) -> Accumulation:
         return Spread(sample, root)
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from millrace.relational.casting import cast_to
+from millrace.relational.functions import aggregates
 from millrace.relational.functions.aggregates.parts import Accumulation
+from millrace.relational.functions.aggregates.spark_texts import Spark
 from millrace.relational.functions.registry import Infer, Signature, SignatureError
 from millrace.relational.rex import AggCall, Rex, SortKey
+from millrace.util.modules import import_modules
 
 Plan = Callable[[AggCall, bool], Accumulation]
 """(the typed call, whether rows may be taken back) -> how it is computed"""
@@ -27,6 +31,8 @@ class Aggregate:
     name: str
     infer: Infer
     plan: Plan
+    spark: Spark | None = None
+    """None: batch mode collects the values and lets ``plan`` make the result"""
     aliases: tuple[str, ...] = ()
     ignores_duplicates: bool = False
     """DISTINCT makes no difference"""
@@ -36,12 +42,21 @@ _aggregates: dict[str, Aggregate] = {}
 
 
 def aggregate(
-    name: str, infer: Infer, *, aliases: Sequence[str] = (), ignores_duplicates: bool = False
+    name: str,
+    infer: Infer,
+    *,
+    spark: Spark | str | None = None,
+    aliases: Sequence[str] = (),
+    ignores_duplicates: bool = False,
 ) -> Callable[[Plan], Plan]:
-    """Register the decorated function as the plan of an aggregate."""
+    """Register the decorated function as the plan of an aggregate.
+
+    :param spark: how Spark computes the same; a text is the name of a function of all arguments.
+    """
+    written: Spark | None = _named(spark) if isinstance(spark, str) else spark
 
     def register(plan: Plan) -> Plan:
-        described = Aggregate(name, infer, plan, tuple(aliases), ignores_duplicates)
+        described = Aggregate(name, infer, plan, written, tuple(aliases), ignores_duplicates)
         for each in (name, *aliases):
             if each in _aggregates:
                 raise ValueError(f"aggregate {each} is registered twice")
@@ -49,6 +64,10 @@ def aggregate(
         return plan
 
     return register
+
+
+def _named(function: str) -> Spark:
+    return lambda call, texts: texts.of_args(function)
 
 
 def find_aggregate(name: str) -> Aggregate | None:
@@ -126,6 +145,7 @@ def accumulation(call: AggCall, retracts: bool) -> Accumulation:
     return found.plan(call, retracts)
 
 
+@cache
 def _load() -> None:
-    """Import the modules that register aggregates."""
-    from millrace.relational.functions.aggregates import bitmaps, collections, numbers, single, values  # noqa: F401
+    """Import the modules beside this one: those of aggregates register them."""
+    import_modules(aggregates)

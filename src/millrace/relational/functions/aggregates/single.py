@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.relational.functions.aggregates.parts import Accumulation, Entry, Keeping
 from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.functions.signatures import ANY, first, takes
 from millrace.relational.rex import AggCall
 
@@ -23,6 +24,11 @@ class SingleValue(Keeping):
         return entries[0][0][0]
 
 
-@aggregate("SINGLE_VALUE", takes(ANY, result=first))
+def _text(call: AggCall, texts: Texts) -> str:
+    count, first_value = texts.call("count(1)"), texts.call(f"first({texts.args[0]})")
+    return f"CASE WHEN {count} > 1 THEN raise_error('a scalar subquery gave more than one row') ELSE {first_value} END"
+
+
+@aggregate("SINGLE_VALUE", takes(ANY, result=first), spark=_text)
 def plan(call: AggCall, retracts: bool) -> Accumulation:
     return SingleValue()

@@ -22,6 +22,7 @@ from millrace.relational.functions.aggregates.parts import (
     counted,
 )
 from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.functions.signatures import ANY, Kind, first, takes
 from millrace.relational.rex import AggCall
 from millrace.relational.types import DataType
@@ -68,13 +69,16 @@ class LastKept(Keeping):
 
 
 def _extremum(name: str, largest: bool) -> None:
-    @aggregate(name, takes(COMPARABLE, result=first), ignores_duplicates=True)
+    @aggregate(name, takes(COMPARABLE, result=first), spark=name.lower(), ignores_duplicates=True)
     def plan(call: AggCall, retracts: bool) -> Accumulation:
         return Extremum(largest) if retracts else Choice(_type(call.args[0].type), "max" if largest else "min")
 
 
 def _place(name: str, which: str, kept: type[Keeping], *aliases: str) -> None:
-    @aggregate(name, takes(ANY, result=first), aliases=aliases)
+    def text(call: AggCall, texts: Texts) -> str:
+        return texts.call(f"{which}({texts.args[0]}, TRUE)")
+
+    @aggregate(name, takes(ANY, result=first), spark=text, aliases=aliases)
     def plan(call: AggCall, retracts: bool) -> Accumulation:
         return kept() if retracts else Choice(_type(call.args[0].type), which)
 

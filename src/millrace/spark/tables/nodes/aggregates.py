@@ -10,13 +10,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from millrace.relational import nodes as n
+from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.types import DataType, RowField, RowType
 from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask
 from millrace.spark.tables.steps.frames import names, typed, types_of
-from millrace.spark.tables.texts.aggregate_texts import GROUPING, Texts, collected_text, grouping_text, native_text
+from millrace.spark.tables.texts.aggregate_texts import GROUPING, collected_text, grouping_text, native_text
 from millrace.spark.tables.texts.types import spark_type
 
 

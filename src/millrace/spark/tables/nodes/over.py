@@ -9,12 +9,13 @@ from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
+from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.rex import Frame, SortKey
 from millrace.spark.tables.nodes.aggregates import call_texts, finish_column
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names, order_text, typed, types_of
-from millrace.spark.tables.texts.aggregate_texts import RANKING, Texts, collected_text, native_text
+from millrace.spark.tables.texts.aggregate_texts import RANKING, collected_text, native_text
 
 
 def over(node: n.Over, inputs: list[DataFrame], context: Context) -> DataFrame:
