@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.common.types import RowKind
-from millrace.relational.nodes import Schema
+from millrace.relational.fields import Schema
 from millrace.relational.rows import Rows
 from millrace.relational.sources import INSERT_ONLY
 from millrace.relational.types import DataType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.common.types import Row, RowKind, row_of
-from millrace.relational.nodes import Schema
+from millrace.relational.fields import Schema
 from millrace.relational.rows import Rows
 from millrace.relational.values import to_python
 

@@ -11,7 +11,7 @@ from typing import Any
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.common.types import RowKind
-from millrace.relational.nodes import Schema
+from millrace.relational.fields import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 

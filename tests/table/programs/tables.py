@@ -15,6 +15,7 @@ from millrace.common.types import RowKind
 from millrace.connectors.collection import CollectionSource, CollectionSplit
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import (
@@ -26,7 +27,6 @@ from millrace.relational.sources import (
     TableFactory,
     TableSource,
 )
-from millrace.relational.traversal import transform
 from millrace.relational.values import to_arrow
 from millrace.table.sessions.factories import register_factory
 

@@ -32,7 +32,7 @@ _ROOMS = {
     ("runtime.tables", "runtime.tables.aggregates"): "accumulators distinct kept seen_values",
     ("runtime.tables", "runtime.tables.joins"): "join_config join_state lookup_cache temporal_config",
     ("runtime.tables", "runtime.tables.windows"): "sessions window_config",
-    ("table", "table.queries"): "binding unbound expression_text projection stream_columns",
+    ("table", "table.queries"): "projection stream_columns",
     ("table", "table.sessions"): "environment session factories",
     ("table", "table.values"): "arrow_types data_types elements literal_types stream_types",
 }

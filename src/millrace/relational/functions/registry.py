@@ -6,10 +6,10 @@ through both and compare.
 
 To add a function:
 
-1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of its room here. The name is upper case, as SQL has it; operators have their signs (``+``, ``<=``,
-   ``||``) or words (``IS NULL``, ``IS NOT DISTINCT FROM``, ``SIMILAR TO``). What has special syntax takes its parts as
-   plain arguments in the order of the text, fixed words as options. NOT forms (``NOT LIKE``) are ``NOT`` of the plain
-   one.
+1. Decorate its computation with ``@scalar(NAME, infer, spark=...)`` in a module of its room here. The name is upper
+   case, as SQL has it; operators have their signs (``+``, ``<=``, ``||``) or words (``IS NULL``, ``SIMILAR TO``). What
+   has special syntax takes its parts as plain arguments in the order of the text, fixed words as options. NOT forms
+   (``NOT LIKE``) are ``NOT`` of the plain one.
 2. ``infer`` is mostly ``signatures.takes(TEXT, WHOLE, result=...)``. What it does not take raises ``SignatureError``
    with "it takes (...)"; ``call`` puts name and types before that.
 3. The computation gets each argument as an Arrow column or, for a constant, as an Arrow scalar, and gives either, of

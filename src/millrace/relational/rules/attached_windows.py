@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import AggCall, Literal, Ref, Rex, conjunction, refs, substitute
-from millrace.relational.traversal import transform
 
 
 def attached_windows(plan: n.Rel) -> n.Rel:

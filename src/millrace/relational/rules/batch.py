@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Project, Rel, Watermark
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import Ref
 from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
 from millrace.relational.rules.merge_projections import merge_projections
-from millrace.relational.traversal import transform
 
 
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import expressions_of
 from millrace.relational.rex import AggCall, Ref, Rex, SortKey, refs, remap
 from millrace.relational.sources import UPSERT
-from millrace.relational.traversal import expressions_of
 
 Places = dict[int, int]
 """column before -> column of the narrower node"""

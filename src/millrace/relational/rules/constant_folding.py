@@ -10,8 +10,8 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings, find_scalar
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import TRUE, Call, Literal, Rex, conjunction, conjuncts
-from millrace.relational.traversal import map_expressions, transform
 from millrace.relational.values import to_python
 
 _NOT_FOLDED = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.UserDefinedType, t.BitmapType)
@@ -27,7 +27,7 @@ def fold_constants(plan: n.Rel, surroundings: Surroundings, dynamic: bool = Fals
     around = replace(surroundings, length=1)
 
     def change(node: n.Rel) -> n.Rel:
-        node = map_expressions(node, lambda each: _fold(each, around, dynamic))
+        node = node.map_expressions(lambda each: _fold(each, around, dynamic))
         if isinstance(node, n.Filter):
             node = _without_truth(node)
         return n.Values(node.schema, ()) if _gives_nothing(node) else node

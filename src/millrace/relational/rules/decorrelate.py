@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import expressions_of, is_correlated, outer_refs
 from millrace.relational.rex import (
     AggCall,
     Call,
@@ -29,7 +30,6 @@ from millrace.relational.rex import (
     shift,
     walk,
 )
-from millrace.relational.traversal import expressions_of, is_correlated, outer_refs
 from millrace.relational.types import BigIntType, BooleanType
 
 NEVER_NULL = frozenset({"COUNT", "$SUM0", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "GROUPING", "GROUP_ID"})

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import AggCall, Literal, Ref, Rex
-from millrace.relational.traversal import transform
 from millrace.relational.types import IntType
 
 _GROUPING = ("GROUPING", "GROUP_ID")

@@ -8,8 +8,8 @@ from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational.arrow import alike
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import Call, Ref, Rex, conjunction, conjuncts, refs, shift
-from millrace.relational.traversal import transform
 
 _EQUAL = ("=", "IS NOT DISTINCT FROM")
 _JOINS = (n.Join, n.IntervalJoin, n.WindowJoin, n.TemporalJoin)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import Ref
 from millrace.relational.rules.top_n import top_n
-from millrace.relational.traversal import transform
 
 
 def row_key(plan: n.Rel) -> tuple[int, ...]:

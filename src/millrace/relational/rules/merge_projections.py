@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rex import Ref, Rex, substitute, walk
 from millrace.relational.rules.determinism import is_deterministic, is_expensive
-from millrace.relational.traversal import transform
 
 
 def merge_projections(plan: n.Rel) -> n.Rel:

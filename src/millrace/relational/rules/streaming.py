@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel
+from millrace.relational.nodes.traversal import transform
 from millrace.relational.rules.attached_windows import attached_windows
 from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
@@ -12,7 +13,6 @@ from millrace.relational.rules.grouping_sets import grouping_sets
 from millrace.relational.rules.join_keys import join_keys
 from millrace.relational.rules.merge_projections import merge_projections
 from millrace.relational.rules.top_n import top_n
-from millrace.relational.traversal import transform
 
 
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import call
+from millrace.relational.nodes.traversal import expressions_of, is_correlated
 from millrace.relational.rex import (
     TRUE,
     AggCall,
@@ -21,7 +22,6 @@ from millrace.relational.rex import (
 )
 from millrace.relational.rules.decorrelate import NEVER_NULL, Pulled, Puller, decorrelate, joined_condition
 from millrace.relational.rules.window_join import window_join
-from millrace.relational.traversal import expressions_of, is_correlated
 from millrace.relational.types import BigIntType, BooleanType
 
 _COUNT = AggCall("COUNT", (), BigIntType(False))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from millrace.relational import nodes as n
+from millrace.relational.nodes.text import node_text
+from millrace.relational.nodes.traversal import expressions_of
+from millrace.relational.rex_text import rex_text
 from millrace.relational.rules.determinism import is_deterministic
-from millrace.relational.text import node_text, rex_text
-from millrace.relational.traversal import expressions_of
 from millrace.table.planner.changes import changes_of
 from millrace.table.table_config import STATE_TTL
 

@@ -10,8 +10,8 @@ from millrace.graph.nodes import Edge, Graph, Node
 from millrace.graph.passes import run_passes
 from millrace.graph.plan_json import plan_json
 from millrace.relational.nodes import Rel
+from millrace.relational.nodes.text import node_text
 from millrace.relational.rules.streaming import optimise
-from millrace.relational.text import node_text
 from millrace.table.planner.advice import advice_on
 from millrace.table.planner.changes import changes_of
 from millrace.table.planner.run import configured, options_of, surroundings_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel
+from millrace.relational.nodes.text import plan_text
 from millrace.relational.rules.batch import optimise
-from millrace.relational.text import plan_text
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.sessions import execution
 

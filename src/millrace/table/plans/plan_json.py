@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import Row, RowKind, row_of
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 _PARTS = (n.Field, n.WindowSpec, r.AggCall, r.SortKey, r.Frame)
-_CLASSES = {
-    each.__name__: each
-    for module in (n, r)
-    for each in vars(module).values()
-    if isinstance(each, type) and (issubclass(each, (n.Rel, r.Rex)) or each in _PARTS)
-}
 
 Write = Callable[[Any], Any]
 _VALUES: dict[type, tuple[str, Write, Write]] = {
@@ -45,6 +40,18 @@ _VALUES: dict[type, tuple[str, Write, Write]] = {
 }
 """type -> (kind, as JSON, back)"""
 _BACK = {kind: back for kind, _, back in _VALUES.values()}
+
+
+@cache
+def _classes() -> dict[str, type[Any]]:
+    """Name -> class of all that plans consist of."""
+    return {each.__name__: each for each in (*_below(n.Rel), *_below(r.Rex), *_PARTS)}
+
+
+def _below(base: type[Any]) -> Iterator[type[Any]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 def written(plans: list[n.Rel], environment: TableEnvironment) -> list[Any]:
@@ -84,7 +91,7 @@ def _write(value: Any, objects: PlanObjects) -> Any:
     known = _VALUES.get(type(value))
     if known is not None:
         return {"@": known[0], "is": known[1](value)}
-    if type(value).__name__ in _CLASSES and isinstance(value, _CLASSES[type(value).__name__]):
+    if isinstance(value, (n.Rel, r.Rex, *_PARTS)):
         return {"@": type(value).__name__} | {each.name: _field(value, each.name, objects) for each in fields(value)}
     return objects.write(value)
 
@@ -126,6 +133,6 @@ def _read(value: Any, objects: PlanObjects) -> Any:
         return parse_type(value["is"])
     if kind in _BACK:
         return _BACK[kind](value["is"])
-    if kind in _CLASSES:
-        return _CLASSES[kind](**{name: _read(each, objects) for name, each in value.items() if name != "@"})
+    if kind in _classes():
+        return _classes()[kind](**{name: _read(each, objects) for name, each in value.items() if name != "@"})
     return objects.read(value)

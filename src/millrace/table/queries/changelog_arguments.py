@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from millrace.relational.changelogs import from_changelog, to_changelog
 from millrace.relational.nodes import Rel
+from millrace.relational.nodes.changelog_plans import from_changelog, to_changelog
 from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.sql import nodes
 from millrace.table.sql.writing.programs import shown

@@ -18,10 +18,10 @@ from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
+from millrace.relational.nodes.traversal import expressions_of, transform
 from millrace.relational.rex import OuterRef, Subquery, walk
 from millrace.relational.rules import batch, streaming
 from millrace.relational.rules.top_n import top_n
-from millrace.relational.traversal import expressions_of, transform
 
 Rows = dict[str, list[list[Any]]]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from millrace.relational import types as t
 from millrace.relational.rex import Call, Literal
-from millrace.relational.text import rex_text
+from millrace.relational.rex_text import rex_text
 
 
 def division_by_zero(call: Call) -> str:

@@ -6,7 +6,7 @@ import pytest
 from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
-from millrace.relational.text import plan_text
+from millrace.relational.nodes.text import plan_text
 from millrace.table.sql.binding import bind_insert
 from millrace.table.sql.errors import SqlValidationError
 from millrace.table.sql.parser import parse_statement

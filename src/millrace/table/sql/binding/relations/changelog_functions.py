@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.relational.changelogs import OP, from_changelog, to_changelog
 from millrace.relational.nodes import Rel
+from millrace.relational.nodes.changelog_plans import OP, from_changelog, to_changelog
 from millrace.relational.rex import Literal
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.constants import fold

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from millrace.common.types import RowKind
-from millrace.relational.nodes import Field, FromChangelog, Project, Rel, ToChangelog
+from millrace.relational.fields import Field
+from millrace.relational.nodes.base import Rel
+from millrace.relational.nodes.changelogs import FromChangelog, ToChangelog
+from millrace.relational.nodes.rows import Project
 from millrace.relational.rex import Ref
 from millrace.relational.types import CharType, VarCharType, string
 

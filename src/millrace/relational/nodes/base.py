@@ -1,0 +1,109 @@
+"""What every node of a plan has: inputs, columns, expressions, and a line in EXPLAIN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+from millrace.relational.fields import Schema
+from millrace.relational.rex import AggCall, Rex, SortKey
+
+ASIDE = {"aside": True}
+"""metadata of a field whose expressions are not over the columns of the inputs"""
+_EXPRESSIONS = ("Rex", "AggCall", "SortKey")
+
+
+@dataclass(frozen=True)
+class Rel:
+    """Base of all nodes."""
+
+    @property
+    def inputs(self) -> tuple[Rel, ...]:
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the result: the field ``columns``, unless they follow from the inputs."""
+        found: Schema = getattr(self, "columns")  # noqa: B009  fields of subclasses
+        return found
+
+    def with_inputs(self, inputs: tuple[Rel, ...]) -> Rel:
+        """This node over other inputs, as many as it has."""
+        return self
+
+    def map_expressions(self, change: Callable[[Rex], Rex]) -> Rel:
+        """This node with each of its expressions (whole ones, not their parts) replaced: those in its fields."""
+        kind: Any = type(self)
+        changed = {name: _mapped(getattr(self, name), change) for name in _fields_with_expressions(kind)}
+        return replace(self, **changed) if changed else self
+
+    def details(self) -> list[str]:
+        """What stands in parentheses behind the name of the node, in EXPLAIN."""
+        return []
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.schema]
+
+
+@cache
+def _fields_with_expressions(kind: type[Rel]) -> tuple[str, ...]:
+    return tuple(
+        each.name
+        for each in fields(kind)
+        if not each.metadata.get("aside") and any(name in str(each.type) for name in _EXPRESSIONS)
+    )
+
+
+def _mapped(value: Any, change: Callable[[Rex], Rex]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_mapped(each, change) for each in value)
+    if isinstance(value, Rex):
+        return change(value)
+    if isinstance(value, AggCall):
+        return value.map(change)
+    if isinstance(value, SortKey):
+        return replace(value, expression=change(value.expression))
+    return value
+
+
+@dataclass(frozen=True)
+class Single(Rel):
+    """A node with one input."""
+
+    input: Rel
+
+    @property
+    def inputs(self) -> tuple[Rel, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Rel, ...]) -> Rel:
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class SameSchema(Single):
+    """A node whose columns are those of its input."""
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+def nullable(schema: Schema, optional: bool) -> Schema:
+    """The columns, each of which may be NULL if they are optional."""
+    return tuple(replace(each, type=each.type.nullable()) for each in schema) if optional else schema
+
+
+def walk(plan: Rel) -> Iterable[Rel]:
+    """The node and everything below it, inputs first."""
+    for each in plan.inputs:
+        yield from walk(each)
+    yield plan
+
+
+def find(plan: Rel, kind: type[Rel]) -> list[Any]:
+    """The nodes of a kind."""
+    return [node for node in walk(plan) if isinstance(node, kind)]

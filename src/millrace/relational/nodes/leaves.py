@@ -1,0 +1,62 @@
+"""Where rows come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.relational.fields import Schema
+from millrace.relational.nodes.base import ASIDE, Rel
+from millrace.relational.rex import Literal, Rex
+from millrace.relational.rex_text import literal_text, rex_text
+
+
+@dataclass(frozen=True)
+class Scan(Rel):
+    """Read a table of a catalog, its physical and metadata columns; computed columns and the watermark are nodes above
+    it. ``source`` is what the connector made of the table's options."""
+
+    path: tuple[str, str, str]
+    """catalog, database, table"""
+    columns: Schema
+    source: Any = field(compare=False, default=None)
+    """a ``TableSource`` (``relational.sources``)"""
+    projected: tuple[int, ...] | None = None
+    """the columns of the source that are read, None for all; ``columns`` has only these"""
+    filters: tuple[Rex, ...] = field(default=(), metadata=ASIDE)
+    """conditions that the source may use to read less; they are checked again above"""
+    versions: bool = False
+    """whether every version of a row counts, not only the one that is there at the end of a batch"""
+
+    def details(self) -> list[str]:
+        parts = [".".join(self.path), "[" + ", ".join(column.name for column in self.columns) + "]"]
+        return parts + [rex_text(condition, self.columns) for condition in self.filters]
+
+
+@dataclass(frozen=True)
+class Values(Rel):
+    """Rows written in the query: literals in their Python form."""
+
+    columns: Schema
+    rows: tuple[tuple[Any, ...], ...]
+
+    def details(self) -> list[str]:
+        return [
+            "(" + ", ".join(literal_text(Literal(c.type, value)) for value, c in zip(row, self.columns)) + ")"
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True)
+class StreamScan(Rel):
+    """A DataStream as a table."""
+
+    columns: Schema
+    stream: Any = field(compare=False)
+    changelog: Any = field(default=None, compare=False)
+    """a ``ChangelogMode``, None for insertions only"""
+    key: tuple[int, ...] = ()
+    """the columns that rows are known by, if changes come without the former content of rows"""
+
+    def details(self) -> list[str]:
+        return ["[" + ", ".join(column.name for column in self.columns) + "]"]

@@ -1,0 +1,31 @@
+"""Where rows go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.relational.fields import Schema
+from millrace.relational.nodes.base import Single
+
+
+@dataclass(frozen=True)
+class Sink(Single):
+    """INSERT INTO a table. Its input has the columns of the table in order."""
+
+    path: tuple[str, str, str]
+    sink: Any = field(compare=False)
+    """a ``TableSink`` (``relational.sources``)"""
+    overwrite: bool = False
+    partition: tuple[tuple[str, Any], ...] = ()
+    """static PARTITION (name = value, ...)"""
+    columns: Schema = ()
+    """as the table declares them: what it demands of the input's values; empty if nothing is demanded"""
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def details(self) -> list[str]:
+        parts = [".".join(self.path), *(["overwrite"] if self.overwrite else [])]
+        return parts + ([f"partition={dict(self.partition)}"] if self.partition else [])

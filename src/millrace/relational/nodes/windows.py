@@ -1,0 +1,84 @@
+"""Windows: as columns, and as groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millrace.relational.fields import Schema
+from millrace.relational.nodes.base import Single
+from millrace.relational.rex import AggCall
+from millrace.relational.rex_text import agg_text, named, sets_text
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """TUMBLE, HOP, CUMULATE or SESSION. Times in ms. ROWS for windows of the Table API over so many rows."""
+
+    kind: str
+    size: int
+    """of a tumbling or hopping window; the largest of a cumulating one; the gap of a session"""
+    slide: int | None = None
+    """of a hopping window; the step of a cumulating one"""
+    offset: int = 0
+
+    @property
+    def text(self) -> str:
+        """As EXPLAIN shows it."""
+        unit = "" if self.kind == "ROWS" else " ms"
+        parts = [f"{self.size}{unit}"]
+        if self.slide is not None:
+            parts.append(f"slide {self.slide}{unit}")
+        if self.offset:
+            parts.append(f"offset {self.offset} ms")
+        return f"{self.kind}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class WindowTable(Single):
+    """A windowing table function: each row once per window that it is in, with the columns window_start, window_end
+    (TIMESTAMP(3)) and window_time, a time attribute of the kind and type of the time column."""
+
+    window: WindowSpec
+    time: int
+    """the column with the time attribute"""
+    partition: tuple[int, ...] = ()
+    """PARTITION BY of a session"""
+    columns: Schema = ()
+
+    def details(self) -> list[str]:
+        source = self.input.schema
+        parts = [self.window.text, f"time={source[self.time].name}"]
+        return parts + ([f"partition={named(self.partition, source)}"] if self.partition else [])
+
+
+@dataclass(frozen=True)
+class WindowAggregate(Single):
+    """Aggregates per window and key: of ``GROUP BY TUMBLE(ts, ...), k``, or of GROUP BY window_start, window_end, k
+    over a ``WindowTable`` (a rule finds those; ``attached`` if the input has window_start and window_end already).
+
+    The result: the keys, the aggregates, then ``properties``.
+    """
+
+    window: WindowSpec
+    time: int
+    """the column with the time attribute; of an attached window the column of window_end"""
+    keys: tuple[int, ...]
+    aggregates: tuple[AggCall, ...]
+    properties: tuple[str, ...]
+    """some of START, END, ROWTIME, PROCTIME"""
+    columns: Schema
+    attached: tuple[int, int] | None = None
+    """the columns of window_start and window_end"""
+    sets: tuple[tuple[int, ...], ...] | None = None
+
+    def details(self) -> list[str]:
+        source = self.input.schema
+        parts = [self.window.text, f"time={source[self.time].name}"]
+        if self.keys:
+            parts.append(f"keys={named(self.keys, source)}")
+        if self.sets is not None:
+            parts.append(sets_text(self.keys, self.sets, source))
+        if self.attached is not None:
+            parts.append(f"attached={named(self.attached, source)}")
+        parts += [agg_text(call, source) for call in self.aggregates]
+        return parts + ([f"properties=[{', '.join(self.properties)}]"] if self.properties else [])
