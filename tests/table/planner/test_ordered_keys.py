@@ -17,7 +17,7 @@ from millrace.relational.rex import Literal, SortKey
 from millrace.relational.rules.streaming import optimise
 from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
 from millrace.runtime.tables.ordering.rank import Rank
-from millrace.table.planner.changes import changes_of
+from millrace.table.planner.forms import changes_of
 from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Options
 from millrace.table.planner.streaming import add_to_program

@@ -24,7 +24,8 @@ from millrace.relational.rules.streaming import optimise
 from millrace.relational.values import to_arrow, to_python
 from millrace.runtime.jobs.job import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.changes import Changes, changes_of
+from millrace.table.planner.changes import Changes
+from millrace.table.planner.forms import changes_of
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.testing.local import LocalEngine

@@ -13,7 +13,7 @@ from millrace.relational.nodes import Rel
 from millrace.relational.nodes.text import node_text
 from millrace.relational.rules.streaming import optimise
 from millrace.table.planner.advice import advice_on
-from millrace.table.planner.changes import changes_of
+from millrace.table.planner.forms import changes_of
 from millrace.table.planner.run import configured, options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single
-from millrace.table.planner.changes import ChangelogError, Changes, Key, changes_of
+from millrace.table.planner.changes import ChangelogError, Changes, Key
+from millrace.table.planner.forms import changes_of, form_of
 from millrace.table.planner.ordered_keys import ordered_keys
 
 
@@ -53,23 +54,6 @@ class Planned:
         return not self.changes.append_only
 
 
-Rule = Callable[["Plan", Any, bool], Planned]
-"""(plan, node, whether its consumer needs the old rows of updates) -> its operators added"""
-
-RULES: dict[type[n.Rel], Rule] = {}
-
-
-def rule(*kinds: type[n.Rel]) -> Callable[[Rule], Rule]:
-    """Register how nodes of these kinds become operators."""
-
-    def register(function: Rule) -> Rule:
-        for kind in kinds:
-            RULES[kind] = function
-        return function
-
-    return register
-
-
 class Plan:
     """Adds operators to a program. A node that is used twice, as the same object, becomes one operator.
 
@@ -94,10 +78,7 @@ class Plan:
         # The node itself is kept, too: its id would else be given to another one.
         known = self._known.get((id(node), before))
         if known is None:
-            found = RULES.get(type(node))
-            if found is None:
-                raise NotImplementedError(f"{type(node).__name__} has no streaming form")
-            known = node, found(self, node, before)
+            known = node, form_of(node).operators(self, node, before)
             self._known[id(node), before] = known
         return known[1]
 

@@ -17,8 +17,8 @@ from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.computed_table import computed, row_by_row
+from millrace.table.planner.nodes.sinks import upserts
 from millrace.table.planner.plan import Options, Plan
-from millrace.table.planner.sinks import upserts
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.queries.problems import problem
 from millrace.table.sessions import execution

@@ -9,23 +9,7 @@ from millrace.graph.program import Program
 from millrace.relational import nodes as n
 from millrace.relational.rules.sharing import share_as_set
 from millrace.runtime.jobs import specs
-from millrace.table.planner import (
-    aggregates,
-    changelogs,
-    joins,
-    leaves,
-    over,
-    ranking,
-    rows,
-    sets,
-    sinks,
-    sorting,
-    windows,
-)
 from millrace.table.planner.plan import Options, Plan
-
-RULES_OF = (aggregates, changelogs, joins, leaves, over, ranking, rows, sets, sinks, sorting, windows)
-"""the modules that say how nodes become operators"""
 
 
 def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -> None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from millrace.relational import nodes as n
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.over.over import Over
 from millrace.runtime.tables.over.updating_over import UpdatingOver
+from millrace.table.planner.changes import Changes
+from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.over_order import is_settled
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.plan import Plan, Planned, by
 
 
-@rule(n.Over)
+def _changes_of_over(node: Any, inputs: list[Changes]) -> Changes:
+    below = inputs[0]
+    if is_settled(node, below.append_only):
+        return Changes(keys=below.keys)
+    cause = below.cause or "an OVER window whose results change with later rows"
+    return Changes(True, not below.append_only, below.keys, cause)
+
+
+@streaming_form(n.Over, changes=_changes_of_over)
 def over(plan: Plan, node: n.Over, before: bool) -> Planned:
     below = plan.add(node.input)
     described = {

@@ -10,13 +10,36 @@ from millrace.runtime.tables.joins.join_config import JoinConfig
 from millrace.runtime.tables.joins.regular_join import RegularJoin
 from millrace.runtime.tables.joins.temporal_config import TemporalJoin
 from millrace.runtime.tables.windows.window_join import WindowJoin
-from millrace.table.planner.changes import Changes
-from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
+from millrace.table.planner.changes import Changes, Key, same
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.nodes.windows import is_zoned
+from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl
 from millrace.table.planner.versions import versions
-from millrace.table.planner.windows import is_zoned
 
 
-@rule(n.Join)
+def _changes_of_join(node: Any, inputs: list[Changes]) -> Changes:
+    left, right = inputs
+    keys = _join_keys(node, left, right)
+    optional = node.kind not in ("INNER", "SEMI")
+    if left.append_only and right.append_only and not optional:
+        return Changes(keys=keys)
+    cause = left.cause or right.cause or f"a {node.kind} join, whose rows with NULLs are taken back"
+    return Changes(left.updates or right.updates, True, keys, cause)
+
+
+def _join_keys(node: Any, left: Changes, right: Changes) -> frozenset[Key]:
+    if node.kind in ("SEMI", "ANTI"):
+        return left.keys
+    width = len(node.left.schema)
+    return frozenset((*a, *(each + width for each in b)) for a in left.keys for b in right.keys)
+
+
+def _changes_of_timed_join(node: Any, inputs: list[Changes]) -> Changes:
+    # Keys that stay keys: those of a semi or anti join's left side.
+    return Changes(keys=inputs[0].keys if node.kind in ("SEMI", "ANTI") else frozenset())
+
+
+@streaming_form(n.Join, changes=_changes_of_join)
 def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
     left, right = plan.add(node.left), plan.add(node.right)
     config = RegularJoin(
@@ -33,7 +56,7 @@ def regular_join(plan: Plan, node: n.Join, before: bool) -> Planned:
     return _joined(plan, "Join", node, config, left, right, partitioned=not node.null_aware)
 
 
-@rule(n.WindowJoin)
+@streaming_form(n.WindowJoin, changes=_changes_of_timed_join)
 def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
     config = WindowJoin(
         **_common(plan, node),
@@ -45,7 +68,7 @@ def window_join(plan: Plan, node: n.WindowJoin, before: bool) -> Planned:
     return _joined(plan, "WindowJoin", node, config, left, right)
 
 
-@rule(n.IntervalJoin)
+@streaming_form(n.IntervalJoin, changes=_changes_of_timed_join)
 def interval_join(plan: Plan, node: n.IntervalJoin, before: bool) -> Planned:
     config = IntervalJoin(
         **_common(plan, node),
@@ -59,7 +82,7 @@ def interval_join(plan: Plan, node: n.IntervalJoin, before: bool) -> Planned:
     return _joined(plan, "IntervalJoin", node, config, left, right)
 
 
-@rule(n.TemporalJoin)
+@streaming_form(n.TemporalJoin, changes=same)
 def temporal_join(plan: Plan, node: n.TemporalJoin, before: bool) -> Planned:
     config = TemporalJoin(
         **_common(plan, node), left_time=node.left_time, right_time=node.right_time, right_key=node.right_key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational.types import LocalZonedTimestampType
@@ -12,10 +13,19 @@ from millrace.runtime.tables.windows.local_window_aggregate import LocalWindowAg
 from millrace.runtime.tables.windows.session_table import SessionTable
 from millrace.runtime.tables.windows.window_config import WindowAggregate
 from millrace.runtime.tables.windows.window_table import WindowTable
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.changes import Changes, without_keys
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.plan import Plan, Planned, by
 
 
-@rule(n.WindowTable)
+def _changes_of_window_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+    first = len(node.keys) + len(node.aggregates)
+    window = [first + place for place, name in enumerate(node.properties) if name in ("START", "END")]
+    keys = frozenset({(*range(len(node.keys)), *window)}) if window and node.sets is None else frozenset()
+    return Changes(keys=keys)
+
+
+@streaming_form(n.WindowTable, changes=without_keys)
 def window_table(plan: Plan, node: n.WindowTable, before: bool) -> Planned:
     column = node.input.schema[node.time]
     timed = {
@@ -33,7 +43,7 @@ def window_table(plan: Plan, node: n.WindowTable, before: bool) -> Planned:
     return plan.step(name, sessions, [(below, by(node.partition))], node.schema, plan.changes(node))
 
 
-@rule(n.WindowAggregate)
+@streaming_form(n.WindowAggregate, changes=_changes_of_window_aggregate)
 def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Planned:
     column = time_attribute(node.input) if node.attached is not None else node.input.schema[node.time]
     below = plan.add(node.input) if node.window.kind != ROWS else plan.add_insertions(node.input, "a window of rows")

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref, SortKey
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate
 from millrace.runtime.tables.ordering.rank import Rank
 from millrace.runtime.tables.windows.window_rank import WindowDeduplicate, WindowRank
-from millrace.table.planner.plan import Plan, Planned, add_changing, by, rule
-from millrace.table.planner.windows import is_zoned
+from millrace.table.planner.changes import Changes
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.nodes.windows import is_zoned
+from millrace.table.planner.plan import Plan, Planned, add_changing, by
 
 
-@rule(n.Rank)
+def _changes_of_rank(node: Any, inputs: list[Changes]) -> Changes:
+    keys = set(inputs[0].keys)
+    if node.number is not None and node.function == "ROW_NUMBER":
+        keys.add((*node.partition, len(node.input.schema)))
+    if node.last == 1 and node.first == 1 and node.function == "ROW_NUMBER":
+        keys.add(node.partition)
+    if node.window is not None:
+        return Changes(keys=frozenset(keys))
+    return Changes(True, True, frozenset(keys), inputs[0].cause or "a Top-N")
+
+
+def _changes_of_deduplicate(node: Any, inputs: list[Changes]) -> Changes:
+    keys = frozenset({node.keys})
+    if node.window is not None:
+        return Changes(keys=keys)
+    proctime_first = not node.last and node.input.schema[node.time].time == n.PROCTIME
+    if proctime_first and inputs[0].append_only:
+        return Changes(keys=keys)
+    cause = inputs[0].cause or "a deduplication that may find a better row"
+    return Changes(True, not inputs[0].append_only, keys, cause)
+
+
+@streaming_form(n.Rank, changes=_changes_of_rank)
 def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
     if node.window is not None:
         return _window_rank(plan, node)
@@ -50,7 +76,7 @@ def _window_rank(plan: Plan, node: n.Rank) -> Planned:
     return plan.step("WindowRank", config, [(below, by(node.partition))], node.schema, plan.changes(node))
 
 
-@rule(n.Deduplicate)
+@streaming_form(n.Deduplicate, changes=_changes_of_deduplicate)
 def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
     if node.window is not None:
         return _window_deduplicate(plan, node)

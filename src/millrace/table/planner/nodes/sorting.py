@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref
 from millrace.runtime.tables.base import TableConfig
@@ -9,11 +11,20 @@ from millrace.runtime.tables.ordering.bounded_sort import BoundedSort
 from millrace.runtime.tables.ordering.limit import Limit
 from millrace.runtime.tables.ordering.rank import Rank
 from millrace.runtime.tables.ordering.temporal_sort import TemporalSort
-from millrace.table.planner.changes import Key
-from millrace.table.planner.plan import Plan, Planned, add_changing, by, rule
+from millrace.table.planner.changes import Changes, Key
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.plan import Plan, Planned, add_changing, by
 
 
-@rule(n.Sort)
+def _changes_of_sort(node: Any, inputs: list[Changes]) -> Changes:
+    if not node.keys and inputs[0].append_only and not node.offset:
+        return inputs[0]  # the first rows that come
+    if node.fetch is None and node.keys and not node.offset:
+        return inputs[0]  # at the end of the input, or by time
+    return Changes(True, True, inputs[0].keys, inputs[0].cause or "ORDER BY with LIMIT")
+
+
+@streaming_form(n.Sort, changes=_changes_of_sort)
 def sort(plan: Plan, node: n.Sort, before: bool) -> Planned:
     if node.keys and node.fetch is not None:
         below, unique = add_changing(plan, node.input, ())

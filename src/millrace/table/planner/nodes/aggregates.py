@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
@@ -15,10 +16,25 @@ from millrace.runtime.tables.aggregates.split_distinct import (
     without_distinct,
 )
 from millrace.runtime.tables.aggregates.table_aggregate import TableAggregate
-from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl, rule
+from millrace.table.planner.changes import Changes
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.plan import Plan, Planned, by, hinted_ttl
 
 
-@rule(n.Aggregate)
+def _changes_of_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+    keys = frozenset() if node.sets is not None else frozenset({tuple(range(len(node.keys)))})
+    if not node.aggregates and inputs[0].append_only:
+        return Changes(keys=keys)  # DISTINCT of insertions
+    cause = inputs[0].cause or "a GROUP BY without window"
+    # A group is deleted when its last row is, or when that row is updated and belongs to another group now.
+    return Changes(True, not inputs[0].append_only, keys, cause)
+
+
+def _changes_of_table_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+    return Changes(False, True, cause=inputs[0].cause or "a table aggregate, whose rows are taken back")
+
+
+@streaming_form(n.Aggregate, changes=_changes_of_aggregate)
 def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
     assert node.sets is None, "grouping sets are expanded before"
     below = plan.add(node.input)
@@ -69,7 +85,7 @@ def _split(plan: Plan, node: n.Aggregate, below: Planned, whole: GroupAggregate,
     return plan.step("GlobalDistinctAggregate", merged, inputs, node.schema, plan.changes(node))
 
 
-@rule(n.TableAggregate)
+@streaming_form(n.TableAggregate, changes=_changes_of_table_aggregate)
 def table_aggregate(plan: Plan, node: n.TableAggregate, before: bool) -> Planned:
     below = plan.add(node.input)
     config = TableAggregate(

@@ -13,12 +13,13 @@ from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
 from millrace.runtime.tables.constraints import EnforceConstraints
-from millrace.table.planner.changes import ChangelogError, Changes, Key
+from millrace.table.planner.changes import ChangelogError, Changes, Key, same
+from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.ordered_keys import ordered_keys
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.plan import Plan, Planned, by
 
 
-@rule(n.Sink)
+@streaming_form(n.Sink, changes=same)
 def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     table, changes = ".".join(node.path), plan.changes(node.input)
     if node.overwrite:

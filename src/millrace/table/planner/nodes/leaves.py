@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
+from millrace.common.types import RowKind
 from millrace.connectors.collection import CollectionSource
 from millrace.relational import nodes as n
 from millrace.relational.rows import Rows, record_batch
@@ -14,13 +17,34 @@ from millrace.relational.values import to_arrow
 from millrace.runtime.jobs import specs
 from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.runtime.tables.stream_rows import FromElements
-from millrace.table.planner.plan import Plan, Planned, by, rule
+from millrace.table.planner.changes import Changes, append
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.plan import Plan, Planned, by
 from millrace.table.values.stream_types import data_type_of_info
 
 _ROWS_A_BATCH = 8_192
 
 
-@rule(n.Scan)
+def _changes_of_scan(node: Any, inputs: list[Changes]) -> Changes:
+    kinds = getattr(node.source, "kinds", frozenset({RowKind.INSERT}))
+    primary = getattr(node.source, "primary_key", ())
+    columns = node.projected if node.projected is not None else range(len(node.columns))
+    place = {column: index for index, column in enumerate(columns)}
+    keys = {tuple(place[each] for each in primary)} if primary and all(each in place for each in primary) else set()
+    updates = RowKind.UPDATE_AFTER in kinds
+    deletes = RowKind.DELETE in kinds
+    cause = f"table {'.'.join(node.path)}" if updates or deletes else ""
+    return Changes(updates, deletes, frozenset(keys), cause)
+
+
+def _changes_of_stream_scan(node: Any, inputs: list[Changes]) -> Changes:
+    kinds = frozenset({RowKind.INSERT}) if node.changelog is None else node.changelog.kinds
+    updates, deletes = RowKind.UPDATE_AFTER in kinds, RowKind.DELETE in kinds
+    keys = frozenset({node.key}) if node.key else frozenset()
+    return Changes(updates, deletes, keys, "a DataStream with changes" if updates or deletes else "")
+
+
+@streaming_form(n.Scan, changes=_changes_of_scan)
 def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
     columns = node.projected if node.projected is not None else tuple(range(len(node.columns)))
     read = plan.source(f"TableSourceScan({'.'.join(node.path)})", node.source.stream(columns, node.filters), node)
@@ -45,7 +69,7 @@ def _normalised(plan: Plan, read: Planned, key: tuple[int, ...], before: bool, e
     return plan.step("ChangelogNormalize", config, [(read, by(key))], read.schema, read.changes)
 
 
-@rule(n.StreamScan)
+@streaming_form(n.StreamScan, changes=_changes_of_stream_scan)
 def stream_scan(plan: Plan, node: n.StreamScan, before: bool) -> Planned:
     fields = node.columns[:-1]
     fieldless = not isinstance(data_type_of_info(node.stream.get_type()), RowType)
@@ -64,7 +88,7 @@ def stream_scan(plan: Plan, node: n.StreamScan, before: bool) -> Planned:
     return _normalised(plan, read, node.key, before, False) if node.key else read
 
 
-@rule(n.Values)
+@streaming_form(n.Values, changes=append)
 def values(plan: Plan, node: n.Values, before: bool) -> Planned:
     batches = [_batch(node, start) for start in range(0, len(node.rows), _ROWS_A_BATCH)]
     return plan.source("Values", CollectionSource(batches), node)

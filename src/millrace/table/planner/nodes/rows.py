@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from millrace.relational import nodes as n
-from millrace.relational.rex import Rex
+from millrace.relational.rex import Ref, Rex
 from millrace.relational.rules.determinism import is_expensive
 from millrace.runtime.tables.calc import Calc
 from millrace.runtime.tables.expand import Expand
@@ -11,10 +14,20 @@ from millrace.runtime.tables.joins.correlate import Correlate
 from millrace.runtime.tables.joins.lookup_join import LookupJoin
 from millrace.runtime.tables.joins.lookups import LookupConfig
 from millrace.runtime.tables.watermark import WatermarkAssigner
-from millrace.table.planner.plan import Plan, Planned, rule
+from millrace.table.planner.changes import Changes, moved, same, without_keys
+from millrace.table.planner.forms import streaming_form
+from millrace.table.planner.plan import Plan, Planned
 
 
-@rule(n.Project)
+def _changes_of_project(node: Any, inputs: list[Changes]) -> Changes:
+    place: dict[int, int] = {}
+    for index, expression in enumerate(node.expressions):
+        if isinstance(expression, Ref):
+            place.setdefault(expression.index, index)
+    return replace(inputs[0], keys=moved(inputs[0].keys, place))
+
+
+@streaming_form(n.Project, changes=_changes_of_project)
 def project(plan: Plan, node: n.Project, before: bool) -> Planned:
     condition: Rex | None
     # One pass for what is so often together.
@@ -26,7 +39,7 @@ def project(plan: Plan, node: n.Project, before: bool) -> Planned:
     return _calc(plan, node, plan.add(below, before or condition is not None), condition, node.expressions)
 
 
-@rule(n.Filter)
+@streaming_form(n.Filter, changes=same)
 def filter(plan: Plan, node: n.Filter, before: bool) -> Planned:
     return _calc(plan, node, plan.add(node.input), node.condition, None)
 
@@ -40,12 +53,12 @@ def _calc(
     return plan.step(name, config, [(below, None)], node.schema, plan.changes(node))
 
 
-@rule(n.Hinted)
+@streaming_form(n.Hinted, changes=same)
 def hinted(plan: Plan, node: n.Hinted, before: bool) -> Planned:
     return plan.add(node.input, before)
 
 
-@rule(n.Watermark)
+@streaming_form(n.Watermark, changes=same)
 def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
     config = WatermarkAssigner(
         column=node.column, expression=node.expression, idle_timeout=plan.options.idle_timeout, **plan.options.common
@@ -54,13 +67,13 @@ def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
     return plan.step("WatermarkAssigner", config, [(below, None)], node.schema, plan.changes(node))
 
 
-@rule(n.Expand)
+@streaming_form(n.Expand, changes=without_keys)
 def expand(plan: Plan, node: n.Expand, before: bool) -> Planned:
     config = Expand(projections=node.projections, **plan.options.common)
     return plan.step("Expand", config, [(plan.add(node.input, before), None)], node.schema, plan.changes(node))
 
 
-@rule(n.Correlate)
+@streaming_form(n.Correlate, changes=without_keys)
 def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
     config = Correlate(
         input=node.input.schema,
@@ -77,7 +90,7 @@ def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
     return plan.step(f"Correlate({node.function})", config, [(below, None)], node.schema, plan.changes(node))
 
 
-@rule(n.LookupJoin)
+@streaming_form(n.LookupJoin, changes=without_keys)
 def lookup_join(plan: Plan, node: n.LookupJoin, before: bool) -> Planned:
     config = LookupJoin(
         input=node.input.schema,
