@@ -112,7 +112,7 @@ def test_literals_come_through(zoned: Context) -> None:
 
 def test_python_sees_and_gives_every_type(zoned: Context) -> None:
     references: list[Rex] = [Ref(kind, index) for index, kind in enumerate(COLUMNS.values())]
-    frame = values_frame(TABLE, zoned)
+    frame = values_frame(TABLE, [], zoned)
     column = _computed_column(references, types_of(TABLE.columns), zoned)
     found = frame.select(column.alias("all")).select("all.*").toArrow()
     parts = [as_internal(part, kind) for part, kind in zip(found.columns, COLUMNS.values())]

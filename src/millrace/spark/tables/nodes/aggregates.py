@@ -13,6 +13,7 @@ from millrace.relational import nodes as n
 from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.types import DataType, RowField, RowType
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import arrow_function, compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask, TableAggregateTask
@@ -21,6 +22,7 @@ from millrace.spark.tables.texts.aggregate_texts import GROUPING, collected_text
 from millrace.spark.tables.texts.types import spark_type
 
 
+@batch_form(n.Aggregate)
 def aggregate(node: n.Aggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """GROUP BY: key columns, then aggregates."""
     types = types_of(node.input.schema)
@@ -101,6 +103,7 @@ def _grouped(
     return grouped.toDF(*names(len(keys) + len(values)))
 
 
+@batch_form(n.TableAggregate)
 def table_aggregate(node: n.TableAggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A function of the user that makes any number of rows of a group: the keys, then its columns."""
     call = node.call

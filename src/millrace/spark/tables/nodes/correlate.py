@@ -17,11 +17,13 @@ from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.finding import wrappers_in
 from millrace.runtime.functions.tables import Made, made_rows
 from millrace.spark.tables.nodes.expanding import Expansion, expand, in_columns
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import filtered, names, typed, types_of
 
 
+@batch_form(n.Correlate)
 def correlate(node: n.Correlate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Each row with the rows that a function makes of it.
 

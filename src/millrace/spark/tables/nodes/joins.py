@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex, conjuncts
 from millrace.relational.types import DataType
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names, typed, types_of
@@ -17,11 +18,13 @@ from millrace.spark.tables.texts.times import near
 _KINDS = {"INNER": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full", "SEMI": "left_semi", "ANTI": "left_anti"}
 
 
+@batch_form(n.Join)
 def join(node: n.Join, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A regular join."""
     return _joined(node, inputs, conjuncts(node.condition), [], context, node.null_aware)
 
 
+@batch_form(n.IntervalJoin)
 def interval_join(node: n.IntervalJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A join whose rows are near each other in time."""
     right = len(node.left.schema) + node.right_time
@@ -30,6 +33,7 @@ def interval_join(node: n.IntervalJoin, inputs: list[DataFrame], context: Contex
     return _joined(node, inputs, conjuncts(node.condition), [bounds], context)
 
 
+@batch_form(n.WindowJoin)
 def window_join(node: n.WindowJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A join of rows in equal windows."""
     offset = len(node.left.schema)
@@ -38,6 +42,7 @@ def window_join(node: n.WindowJoin, inputs: list[DataFrame], context: Context) -
     return _joined(node, inputs, conjuncts(node.condition), equal, context)
 
 
+@batch_form(n.TemporalJoin)
 def temporal_join(node: n.TemporalJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Each left row with the version of the right table that was valid at its time: a version is valid from its time to
     that of the next one with the same key."""

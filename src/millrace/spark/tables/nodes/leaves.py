@@ -9,12 +9,14 @@ from millrace.common.types import RowKind
 from millrace.relational import nodes as n
 from millrace.relational.arrow import schema_of
 from millrace.relational.values import to_arrow
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import typed, types_of
 
 
-def values(node: n.Values, context: Context) -> DataFrame:
+@batch_form(n.Values)
+def values(node: n.Values, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Rows written in the query."""
     if not node.columns:
         return context.session.range(len(node.rows)).select()
@@ -28,7 +30,8 @@ def arrow_frame(table: pa.Table, columns: n.Schema, context: Context) -> DataFra
     return typed(context.session.createDataFrame(table), columns)
 
 
-def scan(node: n.Scan, context: Context) -> DataFrame:
+@batch_form(n.Scan)
+def scan(node: n.Scan, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A table of a connector.
 
     :raises NotImplementedError: its rows are changes, or it never ends.
@@ -50,7 +53,8 @@ def scan(node: n.Scan, context: Context) -> DataFrame:
     return typed(frame, node.columns)
 
 
-def stream_scan(node: n.StreamScan, context: Context) -> DataFrame:
+@batch_form(n.StreamScan)
+def stream_scan(node: n.StreamScan, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A DataStream: its program runs first.
 
     :raises NotImplementedError: there is no program, or the stream has changes.

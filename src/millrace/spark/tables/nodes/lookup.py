@@ -17,10 +17,12 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.functions.tables import Made
 from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups
 from millrace.spark.tables.nodes.expanding import Expansion, expand, in_columns
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import typed
 
 
+@batch_form(n.LookupJoin)
 def lookup_join(node: n.LookupJoin, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Each row with the rows that the table has for its key. Rows with NULL in the key have none."""
     external = LookupConfig.of(node.source, dict(node.options), len(node.table))

@@ -12,12 +12,14 @@ from millrace.relational import types as t
 from millrace.relational.functions.aggregates.spark_texts import Texts
 from millrace.relational.rex import Frame, SortKey
 from millrace.spark.tables.nodes.aggregates import call_texts, finish_column
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names, order_text, typed, types_of
 from millrace.spark.tables.texts.aggregate_texts import RANKING, collected_text, native_text
 
 
+@batch_form(n.Over)
 def over(node: n.Over, inputs: list[DataFrame], context: Context) -> DataFrame:
     """The input's columns, then one for each call."""
     types = types_of(node.input.schema)
@@ -71,6 +73,7 @@ def _bound(frame: Frame, distance: int | None, side: str, order: Sequence[SortKe
     return f"INTERVAL '{seconds}.{millis:03d}' SECOND {side}"
 
 
+@batch_form(n.Rank)
 def rank(node: n.Rank, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Top-N."""
     types = types_of(node.input.schema)
@@ -79,6 +82,7 @@ def rank(node: n.Rank, inputs: list[DataFrame], context: Context) -> DataFrame:
     return _ranked(computed.frame, node, node.function.lower(), node.partition, order, (node.first, node.last))
 
 
+@batch_form(n.Deduplicate)
 def deduplicate(node: n.Deduplicate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """The first or last row of each key."""
     order = [f"c{node.time} {'DESC NULLS LAST' if node.last else 'ASC NULLS FIRST'}"]

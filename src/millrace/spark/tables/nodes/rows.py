@@ -6,18 +6,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import filtered, select_texts, typed, types_of
 from millrace.spark.tables.texts.types import ddl, spark_type
 
 
+@batch_form(n.Project)
 def project(node: n.Project, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Computed columns."""
     computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
     return typed(select_texts(computed.frame, computed.texts), node.columns)
 
 
+@batch_form(n.Expand)
 def expand(node: n.Expand, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Each row once for every projection."""
     expressions = [each for projection in node.projections for each in projection]
@@ -31,11 +34,13 @@ def expand(node: n.Expand, inputs: list[DataFrame], context: Context) -> DataFra
     return typed(computed.frame.select(F.inline(F.expr(f"array({', '.join(made)})"))), node.columns)
 
 
+@batch_form(n.Filter)
 def filter(node: n.Filter, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Rows for which the condition is TRUE."""
     return filtered(inputs[0], node.condition, types_of(node.schema), context)
 
 
+@batch_form(n.Watermark)
 def watermark(node: n.Watermark, inputs: list[DataFrame], context: Context) -> DataFrame:
     """All rows are there before anything is computed: nothing is late."""
     return inputs[0]
@@ -49,6 +54,7 @@ _JOIN_HINTS = {
 }
 
 
+@batch_form(n.Hinted)
 def hinted(node: n.Hinted, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Join hints without arguments go to Spark; those that name tables were resolved to the input they mean. What
     concerns state has no meaning here."""

@@ -7,11 +7,13 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from millrace.relational import nodes as n
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import ordered, typed, types_of
 
 
+@batch_form(n.SetOp)
 def set_op(node: n.SetOp, inputs: list[DataFrame], context: Context) -> DataFrame:
     """NULLs are equal to each other; with ALL, duplicates count."""
     combine = {
@@ -26,6 +28,7 @@ def set_op(node: n.SetOp, inputs: list[DataFrame], context: Context) -> DataFram
     return frame.distinct() if node.kind == "UNION" and not node.all else frame
 
 
+@batch_form(n.Sort)
 def sort(node: n.Sort, inputs: list[DataFrame], context: Context) -> DataFrame:
     """ORDER BY, OFFSET, FETCH."""
     frame = inputs[0]

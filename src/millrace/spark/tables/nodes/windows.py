@@ -12,6 +12,7 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.types import DataType
 from millrace.spark.tables.nodes.aggregates import group
+from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import names, typed, types_of
 from millrace.spark.tables.texts.times import DATE_TIME, from_micros, micros, zoned
@@ -19,6 +20,7 @@ from millrace.spark.tables.texts.times import DATE_TIME, from_micros, micros, zo
 _START, _END = "window_start_us", "window_end_us"
 
 
+@batch_form(n.WindowTable)
 def window_table(node: n.WindowTable, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Rows with window_start, window_end and window_time. A row without a time is in no window."""
     width = len(node.input.schema)
@@ -29,6 +31,7 @@ def window_table(node: n.WindowTable, inputs: list[DataFrame], context: Context)
     return typed(frame.select(*names(width), *added).toDF(*names(width + 3)), node.columns)
 
 
+@batch_form(n.WindowAggregate)
 def window_aggregate(node: n.WindowAggregate, inputs: list[DataFrame], context: Context) -> DataFrame:
     """The keys, the aggregates, the properties of the window."""
     schema = node.input.schema

@@ -13,29 +13,18 @@ from collections.abc import Sequence
 
 from millrace.relational.nodes import Field, Rel, Schema
 from millrace.table.sql import nodes
-from millrace.table.sql.binding import (  # noqa: F401
-    calls,
-    expressions,
-    operators,
-    programs,
-)
+from millrace.table.sql.binding import calls, expressions, operators, programs, queries, relations  # noqa: F401
 from millrace.table.sql.binding.block import Environment
 from millrace.table.sql.binding.dispatch import bind_rel
 from millrace.table.sql.binding.problems import reported
-from millrace.table.sql.binding.queries import (  # noqa: F401
-    select,
-    set_operations,
-    subqueries,
-)
 from millrace.table.sql.binding.queries.insert import bind_insert
-from millrace.table.sql.binding.relations import (  # noqa: F401
-    joins,
-    tables,
-    values,
-    windows,
-)
+from millrace.table.sql.binding.relations import tables
 from millrace.table.sql.binding.relations.from_clause import renamed
 from millrace.table.sql.binding.resolver import Resolver, SinkInfo, TableInfo, UserFunction
+from millrace.util.modules import import_modules
+
+import_modules(queries)
+import_modules(relations)
 
 __all__ = [
     "Resolver",

@@ -11,14 +11,14 @@ from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.from_clause import From, bind_relation
 from millrace.table.sql.binding.relations.table_arguments import named_arguments, partition_columns
+from millrace.table.sql.binding.relations.table_functions import table_function
 from millrace.table.sql.binding.scopes import Scope
 
-CHANGELOGS = ("TO_CHANGELOG", "FROM_CHANGELOG")
 _PARAMETERS = ("INPUT", "OP", "OP_MAPPING", "INVALID_OP_HANDLING")
 
 
-def changelog_plan(call: nodes.Call, at: From) -> Rel:
-    """The plan of a call in FROM."""
+@table_function("TO_CHANGELOG", "FROM_CHANGELOG")
+def _changelog(call: nodes.Call, at: From) -> Rel:
     name = call.name.upper()
     names = _PARAMETERS if name == "FROM_CHANGELOG" else _PARAMETERS[:3]
     syntax = f"{name}(input => TABLE t [PARTITION BY key] [, op => DESCRIPTOR(op)] [, op_mapping => MAP['..', '..']])"

@@ -13,13 +13,11 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import call_arguments, cast_arguments
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, bind_rel
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.relations.changelog_functions import CHANGELOGS
 from millrace.table.sql.binding.relations.from_clause import From, Source
+from millrace.table.sql.binding.relations.table_functions import table_function_names
 from millrace.table.sql.binding.resolver import TABLE
 from millrace.table.sql.binding.scopes import Scope, beside, scope_of
 from millrace.table.sql.errors import did_you_mean
-
-WINDOWING = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 _MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
 """table functions of Flink that ask a model or an index"""
@@ -28,7 +26,7 @@ _MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
 def is_lateral(tree: nodes.Node) -> bool:
     """Whether an item of FROM may read what stands to its left."""
     if isinstance(tree, nodes.TableFunction):
-        return nodes.call_path(tree.this)[-1].upper() not in (*WINDOWING, *CHANGELOGS)
+        return nodes.call_path(tree.this)[-1].upper() not in table_function_names()
     return isinstance(tree, (nodes.Lateral, nodes.Unnest))
 
 
@@ -76,7 +74,7 @@ def _table_function(tree: nodes.TableFunction, block: Block, at: From) -> Correl
     path = nodes.call_path(tree.this)
     user = block.environment.resolver.function(path)
     if user is None:
-        known = [*block.environment.resolver.function_names(), *WINDOWING, *CHANGELOGS]
+        known = [*block.environment.resolver.function_names(), *table_function_names()]
         if path[-1].upper() in _MODELS:
             fail(tree, f"{path[-1].upper()} is not supported: call the model in a function made with udf() or udtf()")
         fail(tree, f"there is no table function {'.'.join(path)}{did_you_mean(path[-1], known)}")

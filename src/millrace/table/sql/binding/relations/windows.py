@@ -7,10 +7,10 @@ from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.intervals import milliseconds
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.relations.changelog_functions import CHANGELOGS, changelog_plan
-from millrace.table.sql.binding.relations.from_clause import From, Source, aliased, bind_relation, binds_relation
+from millrace.table.sql.binding.relations.from_clause import From, Source, bind_relation
 from millrace.table.sql.binding.relations.table_arguments import named_arguments, partition_columns
-from millrace.table.sql.binding.scopes import Scope, scope_of
+from millrace.table.sql.binding.relations.table_functions import table_function
+from millrace.table.sql.binding.scopes import Scope
 from millrace.table.sql.errors import did_you_mean
 
 _PARAMETERS = {
@@ -28,14 +28,7 @@ _SYNTAX = {
 }
 
 
-@binds_relation(nodes.TableFunction)
-def _table_function(tree: nodes.TableFunction, at: From) -> Source:
-    assert isinstance(tree.this, nodes.Call)
-    changes = tree.this.name.upper() in CHANGELOGS
-    plan = changelog_plan(tree.this, at) if changes else _window_table(tree.this, at)
-    return aliased(tree, Source(plan, scope_of(None, plan.schema)))
-
-
+@table_function(*_PARAMETERS)
 def _window_table(call: nodes.Call, at: From) -> WindowTable:
     kind = call.name.upper()
     given = named_arguments(call, kind, _PARAMETERS[kind], _OPTIONAL, _SYNTAX[kind])

@@ -1,0 +1,46 @@
+"""The batch forms of nodes: how each becomes a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame
+
+from millrace.relational import nodes as n
+from millrace.spark.tables import nodes
+from millrace.spark.tables.steps.context import Context
+from millrace.util.modules import import_modules
+
+BatchForm = Callable[[Any, list[DataFrame], Context], DataFrame]
+"""(node, frames of its inputs, what is known of the run) -> its rows, in columns c0, c1, ..."""
+F = TypeVar("F", bound=BatchForm)
+
+_forms: dict[type[n.Rel], BatchForm] = {}
+
+
+def batch_form(kind: type[n.Rel]) -> Callable[[F], F]:
+    """Register the decorated function, of a module beside this one, as the batch form of a kind of nodes."""
+
+    def register(form: F) -> F:
+        _forms[kind] = form
+        return form
+
+    return register
+
+
+def form_of(node: n.Rel) -> BatchForm:
+    """:raises NotImplementedError: batch mode has no such node."""
+    _load()
+    form = _forms.get(type(node))
+    if form is None:
+        raise NotImplementedError(
+            f"{type(node).__name__} runs in streaming mode only: set execution.runtime-mode to it"
+        )
+    return form
+
+
+@cache
+def _load() -> None:
+    import_modules(nodes)
