@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         MapStateDescriptor,
         ReducingState,
         ReducingStateDescriptor,
+        StateDescriptor,
         ValueState,
         ValueStateDescriptor,
     )
@@ -34,25 +35,37 @@ class KeyedStateStore(ABC):
     keyed stream have keyed state; each state of a function needs a name of its own.
     """
 
-    @abstractmethod
+    def get_any(self, state_descriptor: StateDescriptor) -> Any:
+        """The state that a descriptor of any kind asks for; the other methods say which kind they mean.
+
+        :raises TypeError: there is no such kind.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no keyed state")
+
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
         """One value per key."""
+        state: ValueState[Any] = self.get_any(state_descriptor)
+        return state
 
-    @abstractmethod
     def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
         """One list per key."""
+        state: ListState[Any] = self.get_any(state_descriptor)
+        return state
 
-    @abstractmethod
     def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
         """One dictionary per key, whose entries are read and written one by one."""
+        state: MapState[Any, Any] = self.get_any(state_descriptor)
+        return state
 
-    @abstractmethod
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
         """One value per key into which added elements are reduced."""
+        state: ReducingState[Any] = self.get_any(state_descriptor)
+        return state
 
-    @abstractmethod
     def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
         """One accumulator per key into which added elements are aggregated."""
+        state: AggregatingState[Any, Any] = self.get_any(state_descriptor)
+        return state
 
 
 class GlobalAggregateManager(ABC):

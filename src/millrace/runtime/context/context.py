@@ -13,17 +13,7 @@ from millrace.common.functions import RuntimeContext
 from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_info import JobInfo
 from millrace.common.state import (
-    AggregatingState,
-    AggregatingStateDescriptor,
-    ListState,
-    ListStateDescriptor,
-    MapState,
-    MapStateDescriptor,
-    ReducingState,
-    ReducingStateDescriptor,
     StateDescriptor,
-    ValueState,
-    ValueStateDescriptor,
 )
 from millrace.metrics.metricbase import MetricGroup
 from millrace.runtime.context.global_aggregate import SubtaskAggregates
@@ -127,24 +117,9 @@ class OperatorRuntimeContext(RuntimeContext):
         context.keyed = None
         return context
 
-    def _backend(self, descriptor: StateDescriptor) -> KeyedStateBackend:
+    def get_any(self, state_descriptor: StateDescriptor) -> Any:
         if self.keyed is None:
             raise RuntimeError(
-                f"Keyed state {descriptor.get_name()!r} can only be used on a keyed stream, i.e. after key_by()."
+                f"Keyed state {state_descriptor.get_name()!r} can only be used on a keyed stream, i.e. after key_by()."
             )
-        return self.keyed
-
-    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
-        return self._backend(state_descriptor).get_state(state_descriptor)
-
-    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
-        return self._backend(state_descriptor).get_list_state(state_descriptor)
-
-    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
-        return self._backend(state_descriptor).get_map_state(state_descriptor)
-
-    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
-        return self._backend(state_descriptor).get_reducing_state(state_descriptor)
-
-    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
-        return self._backend(state_descriptor).get_aggregating_state(state_descriptor)
+        return self.keyed.get_any(state_descriptor)

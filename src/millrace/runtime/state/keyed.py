@@ -10,11 +10,24 @@ from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any
 
 from millrace.common.functions import AggregateFunction, ReduceFunction
-from millrace.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
+from millrace.common.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
 from millrace.runtime.state.address import Addressed
+from millrace.runtime.state.state_kinds import state_kind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
 
+@state_kind(ValueStateDescriptor, "value")
 class HeapValueState(ValueState[Any]):
     def __init__(self, backend: Addressed, table: ValueTable) -> None:
         self._backend = backend
@@ -38,6 +51,7 @@ class HeapValueState(ValueState[Any]):
             self._touched[at] = None
 
 
+@state_kind(ReducingStateDescriptor, "value", lambda descriptor: (descriptor.get_reduce_function(),))
 class HeapReducingState(ReducingState[Any]):
     def __init__(self, backend: Addressed, table: ValueTable, function: ReduceFunction) -> None:
         self._backend = backend
@@ -64,6 +78,7 @@ class HeapReducingState(ReducingState[Any]):
             self._touched[at] = None
 
 
+@state_kind(AggregatingStateDescriptor, "value", lambda descriptor: (descriptor.get_agg_function(),))
 class HeapAggregatingState(AggregatingState[Any, Any]):
     def __init__(self, backend: Addressed, table: ValueTable, function: AggregateFunction) -> None:
         self._backend = backend
@@ -92,6 +107,7 @@ class HeapAggregatingState(AggregatingState[Any, Any]):
             self._touched[at] = None
 
 
+@state_kind(ListStateDescriptor, "list")
 class HeapListState(ListState[Any]):
     def __init__(self, backend: Addressed, table: ListTable) -> None:
         self._backend = backend
@@ -129,6 +145,7 @@ class HeapListState(ListState[Any]):
         self._table.remove(self._backend.at)
 
 
+@state_kind(MapStateDescriptor, "map")
 class HeapMapState(MapState[Any, Any]):
     def __init__(self, backend: Addressed, table: MapTable) -> None:
         self._backend = backend

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.common.state import ListState
+from millrace.common.state import ListState, ListStateDescriptor
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapListState
+from millrace.runtime.state.state_kinds import living_state
 from millrace.runtime.state.ttl import Entry, Expiry
 from millrace.runtime.state.ttl_tables import TtlListTable
 
 
+@living_state(ListStateDescriptor)
 class TtlListState(ListState[Any]):
     def __init__(self, backend: Addressed, table: TtlListTable, expiry: Expiry) -> None:
         self._backend = backend

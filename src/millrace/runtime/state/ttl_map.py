@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.common.state import MapState
+from millrace.common.state import MapState, MapStateDescriptor
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapMapState
+from millrace.runtime.state.state_kinds import living_state
 from millrace.runtime.state.ttl import Entry, Expiry
 from millrace.runtime.state.ttl_tables import TtlMapTable
 
 
+@living_state(MapStateDescriptor)
 class TtlMapState(MapState[Any, Any]):
     def __init__(self, backend: Addressed, table: TtlMapTable, expiry: Expiry) -> None:
         self._expiry = expiry

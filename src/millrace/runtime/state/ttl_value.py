@@ -8,9 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.common.functions import AggregateFunction, ReduceFunction
-from millrace.common.state import AggregatingState, ReducingState, ValueState
+from millrace.common.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapAggregatingState, HeapReducingState, HeapValueState
+from millrace.runtime.state.state_kinds import living_state
 from millrace.runtime.state.ttl import Entry, Expiry
 from millrace.runtime.state.ttl_tables import TtlValueTable
 
@@ -31,6 +39,7 @@ class _OneEntry:
         self._entry.clear()
 
 
+@living_state(ValueStateDescriptor)
 class TtlValueState(_OneEntry, ValueState[Any]):
     def value(self) -> Any:
         entry = self._read()
@@ -45,6 +54,7 @@ class TtlValueState(_OneEntry, ValueState[Any]):
         self._entry.update((now if old is None else max(now, old[0]), value))
 
 
+@living_state(ReducingStateDescriptor)
 class TtlReducingState(_OneEntry, ReducingState[Any]):
     def __init__(self, backend: Addressed, table: TtlValueTable, expiry: Expiry, function: ReduceFunction) -> None:
         super().__init__(backend, table, expiry)
@@ -59,6 +69,7 @@ class TtlReducingState(_OneEntry, ReducingState[Any]):
         self._inner.add((self._expiry.access(), value))
 
 
+@living_state(AggregatingStateDescriptor)
 class TtlAggregatingState(_OneEntry, AggregatingState[Any, Any]):
     def __init__(self, backend: Addressed, table: TtlValueTable, expiry: Expiry, function: AggregateFunction) -> None:
         super().__init__(backend, table, expiry)

@@ -1,0 +1,77 @@
+"""The kinds of keyed state: by which descriptor a function asks for one, and which object it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from millrace.common.state import StateDescriptor
+from millrace.runtime import state
+from millrace.util.modules import import_modules
+
+Arguments = Callable[[Any], tuple[Any, ...]]
+"""descriptor -> what the object takes besides the backend and the table"""
+C = TypeVar("C", bound=type)
+
+
+@dataclass(frozen=True)
+class StateKind:
+    """One kind."""
+
+    table: str
+    """the kind of table (``kinds.py``) that holds it where it has no time to live"""
+    made: Any
+    """the class of the object"""
+    arguments: Arguments
+
+
+_kinds: dict[type[StateDescriptor], StateKind] = {}
+_living: dict[type[StateDescriptor], Any] = {}
+
+
+def _none(descriptor: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def state_kind(descriptor: type[StateDescriptor], table: str, arguments: Arguments = _none) -> Callable[[C], C]:
+    """Register the decorated class, of a module beside this one, as the state of a kind of descriptor."""
+
+    def register(made: C) -> C:
+        _kinds[descriptor] = StateKind(table, made, arguments)
+        return made
+
+    return register
+
+
+def living_state(descriptor: type[StateDescriptor]) -> Callable[[C], C]:
+    """Register the decorated class as the state of a kind of descriptor that has a time to live."""
+
+    def register(made: C) -> C:
+        _living[descriptor] = made
+        return made
+
+    return register
+
+
+def kind_of(descriptor: StateDescriptor) -> StateKind:
+    """The kind of state that a descriptor asks for.
+
+    :raises TypeError: there is none, or none with a time to live.
+    """
+    _load()
+    for each in type(descriptor).__mro__:
+        if each in _kinds:
+            kind = _kinds[each]
+            if descriptor.get_ttl_config() is None:
+                return kind
+            if each not in _living:
+                raise TypeError(f"state of a {each.__name__} has no time to live")
+            return StateKind(kind.table, _living[each], kind.arguments)
+    raise TypeError(f"no state has a descriptor of type {type(descriptor).__name__}")
+
+
+@cache
+def _load() -> None:
+    import_modules(state, deep=False)
