@@ -67,13 +67,11 @@ ABSTRACT = {
     "SourceFunction": {"run"},
     "SinkFunction": {"invoke"},
 }
-STATES = {"get_state", "get_list_state", "get_map_state", "get_reducing_state", "get_aggregating_state"}
 CONTEXTS: list[tuple[type, set[str]]] = [
-    (KeyedStateStore, STATES),
+    (KeyedStateStore, set()),
     (
         RuntimeContext,
-        STATES
-        | {
+        {
             "get_task_name",
             "get_task_name_with_subtasks",
             "get_number_of_parallel_subtasks",
@@ -155,6 +153,17 @@ def test_what_a_user_has_to_write(name: str) -> None:
 @pytest.mark.parametrize(("context", "methods"), CONTEXTS, ids=lambda value: getattr(value, "__qualname__", ""))
 def test_what_the_runtime_has_to_write(context: type, methods: set[str]) -> None:
     assert abstract(context) == methods
+
+
+@pytest.mark.parametrize("kind", ["state", "list_state", "map_state", "reducing_state", "aggregating_state"])
+def test_every_method_of_keyed_state_asks_for_its_descriptor(kind: str) -> None:
+    class Store(KeyedStateStore):
+        def get_any(self, state_descriptor: Any) -> Any:
+            return f"the state of {state_descriptor}"
+
+    assert getattr(Store(), f"get_{kind}")("d") == "the state of d"
+    with pytest.raises(NotImplementedError, match="no keyed state"):
+        getattr(KeyedStateStore(), f"get_{kind}")("d")
 
 
 def test_contexts_of_timers_are_contexts_of_elements() -> None:

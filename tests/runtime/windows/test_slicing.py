@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,24 @@ def test_the_windows_of_a_slice_are_those_of_its_times(assigner: Any, time: int)
     slicing = sliced(assigner)
     ends = slicing.window_ends(slice_at(slicing, time))
     assert [slicing.window(end) for end in ends] == assigner.windows_at(time)
+
+
+@given(assigners(), st.lists(st.integers(-60, 60), max_size=6))
+def test_a_column_of_times_has_the_windows_of_each(assigner: Any, times: list[int]) -> None:
+    slicing = sliced(assigner)
+    places, starts, ends = slicing.expand(np.array(times, np.int64))
+    found = list(zip(places.tolist(), starts.tolist(), ends.tolist()))
+    assert found == [(place, *window) for place, time in enumerate(times) for window in assigner.windows_at(time)]
+    slices = slicing.slice_ends_at(np.array(times, np.int64)).tolist()
+    assert slices == [slice_at(slicing, time) + slicing.slice_size for time in times]
+
+
+@given(assigners(), st.integers(-60, 60))
+def test_the_last_window_of_a_slice(assigner: Any, time: int) -> None:
+    slicing = sliced(assigner)
+    ends = [window.end for window in assigner.windows_at(time)]
+    slice_end = slice_at(slicing, time) + slicing.slice_size
+    assert slicing.last_window(slice_end) == max(ends, default=slice_end)
 
 
 @given(assigners(), st.integers(-60, 60))

@@ -6,7 +6,6 @@ the work, both give the same results.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterable
 from itertools import repeat
 from typing import Any
@@ -21,6 +20,7 @@ from millrace.runtime.bases.process_base import Results
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.state.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
+from millrace.runtime.windows.agenda import Agenda
 from millrace.runtime.windows.contents import fold_of
 from millrace.runtime.windows.layout import Layout, SliceLayout, Target, WindowLayout
 from millrace.runtime.windows.mergeable import may_share
@@ -59,9 +59,8 @@ class AlignedWindowBase(WindowOperatorBase):
         if self._event_time and self._slicing.worth_sharing and isinstance(contents, AggregatingStateDescriptor):
             self._shared = SliceLayout(self._slicing, backend.table_of(SLICES, "windows"), self._fold, self._own)
 
-        self._agenda: list[tuple[int, int, int]] = []
-        """a heap of (ms, FIRE or DROP, end of the window)"""
-        self._on_agenda: set[int] = set()
+        self._agenda: Agenda[tuple[int, int]] = Agenda()
+        """(FIRE or DROP, end of the window)"""
 
     def open(self) -> None:
         super().open()
@@ -80,7 +79,7 @@ class AlignedWindowBase(WindowOperatorBase):
         if self._shared is not None and self._shared.table.rows:
             self._layout, self._decided = self._shared, True
         self._layout.forget()
-        self._agenda, self._on_agenda = [], set()
+        self._agenda.clear()
         for end in self._layout.ends():
             self._schedule(end)
 
@@ -94,13 +93,10 @@ class AlignedWindowBase(WindowOperatorBase):
             self._layout = self._shared
 
     def _schedule(self, end: int) -> None:
-        if end in self._on_agenda:
-            return
-        self._on_agenda.add(end)
         if not self.has_passed(end - 1):
-            heapq.heappush(self._agenda, (end - 1, FIRE, end))
+            self._agenda.add(end - 1, (FIRE, end))
         if not self.has_passed(self.cleanup_of(end - 1)):
-            heapq.heappush(self._agenda, (self.cleanup_of(end - 1), DROP, end))
+            self._agenda.add(self.cleanup_of(end - 1), (DROP, end))
 
     def has_passed(self, time: int) -> bool:
         """Whether what was due at ``time`` has been done."""
@@ -108,17 +104,14 @@ class AlignedWindowBase(WindowOperatorBase):
 
     def advance(self, now: int) -> None:
         """Fire and drop what is due."""
-        agenda = self._agenda
-        if not agenda or agenda[0][0] > now:
-            return
         found = Results()
-        while agenda and agenda[0][0] <= now:
-            _, action, end = heapq.heappop(agenda)
-            at_once = self.cleanup_of(end - 1) == end - 1
-            if action == FIRE:
-                self._fire(end, found, clears=at_once)
-            else:
-                self._drop(end, clears=not at_once)
+        for _, entries in self._agenda.due(now):
+            for action, end in sorted(entries):
+                at_once = self.cleanup_of(end - 1) == end - 1
+                if action == FIRE:
+                    self._fire(end, found, clears=at_once)
+                else:
+                    self._drop(end, clears=not at_once)
         self.send(found)
 
     def fold_in(self, chunk: Chunk, times: Iterable[int | None]) -> None:
@@ -209,7 +202,6 @@ class AlignedWindowBase(WindowOperatorBase):
         found.timestamps.extend([end - 1] * (len(values) - known))
 
     def _drop(self, end: int, clears: bool) -> None:
-        self._on_agenda.discard(end)
         if clears and self._clears:
             window = self._slicing.window(end)
             for key in self._layout.contents(end):
@@ -255,13 +247,13 @@ class AlignedProcessingTimeWindowOperator(AlignedWindowBase):
         self.advance(now)
 
     def next_due(self) -> int | None:
-        return self._agenda[0][0] if self._agenda else None
+        return self._agenda.next_time()
 
     def end_input(self) -> None:
         # As in Flink: what has not fired when the input ends never does.
         for end in list(self._layout.table.rows):
             self._layout.table.drop(end)
-        self._agenda, self._on_agenda = [], set()
+        self._agenda.clear()
 
 
 class _BatchAligned(EndingTimers, AlignedWindowBase):

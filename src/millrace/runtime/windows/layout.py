@@ -139,10 +139,9 @@ class SliceLayout(Layout):
 
     def drop(self, end: int) -> None:
         self._own.drop(end)
-        size = self.slicing.slice_size
         for slice_end in self.slicing.slice_ends(end):
             # Windows end in order, so the last one that a slice lies in is the last to need it.
-            if max(self.slicing.window_ends(slice_end - size)) == end:
+            if self.slicing.last_window(slice_end) == end:
                 self.table.drop(slice_end)
                 self._copiers.pop(slice_end, None)
 

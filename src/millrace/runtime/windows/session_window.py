@@ -6,7 +6,6 @@ time when it would have ended, and then either fires or waits for its new end.
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left
 from collections.abc import Collection
 from itertools import repeat
@@ -22,6 +21,7 @@ from millrace.runtime.elements import Chunk
 from millrace.runtime.state.saved import KeyedPieces
 from millrace.runtime.state.session_table import CONTENTS, END, START, SessionTable
 from millrace.runtime.windows import strategy as names
+from millrace.runtime.windows.agenda import Agenda
 from millrace.runtime.windows.contents import fold_of
 from millrace.runtime.windows.strategy import WindowStrategy
 from millrace.runtime.windows.window import WindowOperatorBase
@@ -40,10 +40,8 @@ class SessionWindowOperator(WindowOperatorBase):
         super().setup(context, output)
         self._table: SessionTable = self._backend.table_of(names.CONTENTS, SessionTable.kind)
         self._fold = fold_of(self.strategy.contents)
-        self._keys_at: dict[int, dict[Any, None]] = {}
-        """time -> the keys whose sessions are looked at then"""
-        self._times: list[int] = []
-        """a heap of these times"""
+        self._agenda: Agenda[Any] = Agenda()
+        """keys whose sessions are looked at"""
 
     def open(self) -> None:
         super().open()
@@ -118,13 +116,9 @@ class SessionWindowOperator(WindowOperatorBase):
     # -- firing ---------------------------------------------------------------------------------------------------
 
     def fire_until(self, watermark: int) -> None:
-        times = self._times
-        if not times or times[0] > watermark:
-            return
         found, rows = Results(), self._table.rows
-        while times and times[0] <= watermark:
-            time = heapq.heappop(times)
-            for key in self._keys_at.pop(time):
+        for time, keys in self._agenda.due(watermark):
+            for key in keys:
                 if key in rows:
                     self._look(key, time, found)
         self.send(found)
@@ -144,7 +138,7 @@ class SessionWindowOperator(WindowOperatorBase):
                     self.clear_window(key, TimeWindow(start, end))
                     over += 1
                 else:
-                    self._schedule(key, end - 1 if end - 1 > time else self.cleanup_of(end - 1))
+                    self._agenda.add(end - 1 if end - 1 > time else self.cleanup_of(end - 1), key)
             except Exception as error:
                 during = f" when {TimeWindow(start, end)!r} of key {key!r} fired"
                 raise self.context.error(error, during=during) from error
@@ -163,21 +157,13 @@ class SessionWindowOperator(WindowOperatorBase):
     # -- when to look again ---------------------------------------------------------------------------------------
 
     def _look_again(self, key: Any, end: int) -> None:
-        self._schedule(key, end - 1 if end - 1 > self.watermark else self.cleanup_of(end - 1))
-
-    def _schedule(self, key: Any, time: int) -> None:
-        keys = self._keys_at.get(time)
-        if keys is None:
-            self._keys_at[time] = {key: None}
-            heapq.heappush(self._times, time)
-        else:
-            keys[key] = None
+        self._agenda.add(end - 1 if end - 1 > self.watermark else self.cleanup_of(end - 1), key)
 
     def _plan(self) -> None:
         """Follow what other copies did to the state: they also fired whatever was due until now."""
-        keys, times = dict.fromkeys(self._table.applied), self._times
-        while times and times[0] <= self.watermark:
-            keys.update(self._keys_at.pop(heapq.heappop(times)))
+        keys = dict.fromkeys(self._table.applied)
+        for _, due in self._agenda.due(self.watermark):
+            keys.update(dict.fromkeys(due))
         for key in keys:
             for session in self._table.rows.get(key, ()):
                 self._look_again(key, session[END])

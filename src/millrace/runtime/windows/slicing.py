@@ -1,6 +1,7 @@
 """Windows that begin and end at the same times for every key, cut into slices that no window cuts through.
 
-All times are ms. A slice or window is known by its start and end; the start belongs to it, the end doesn't.
+All times are ms. A slice or window is known by its start and end; the start belongs to it, the end doesn't. Windows of
+DataStreams and of tables are the same here: one element asks by ``window_ends``, a column of rows by ``expand``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
+
+import numpy as np
 
 from millrace.common.window import (
     CumulativeEventTimeWindows,
@@ -19,6 +22,8 @@ from millrace.common.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+
+Times = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,20 @@ class Slicing(ABC):
         size = self.slice_size
         return range(self.window_start(window_end) + size, window_end + 1, size)
 
+    def last_window(self, slice_end: int) -> int:
+        """The end of the last window that a slice lies in; the slice's own end if it lies in none."""
+        return max(self.window_ends(slice_end - self.slice_size), default=slice_end)
+
+    def slice_ends_at(self, times: Times) -> Times:
+        """The slices that these times are in."""
+        size = self.slice_size
+        return times - (times - self.offset) % size + size
+
+    @abstractmethod
+    def expand(self, times: Times) -> tuple[Times, Times, Times]:
+        """(place in ``times``, start, end) of every window that a time is in; all of one time are neighbours, in the
+        assigner's order."""
+
 
 @dataclass(frozen=True)
 class TumblingSlices(Slicing):
@@ -68,6 +87,10 @@ class TumblingSlices(Slicing):
 
     def window_start(self, end: int) -> int:
         return end - self.size
+
+    def expand(self, times: Times) -> tuple[Times, Times, Times]:
+        ends = self.slice_ends_at(times)
+        return np.arange(len(times)), ends - self.size, ends
 
 
 @dataclass(frozen=True)
@@ -90,6 +113,13 @@ class SlidingSlices(Slicing):
     def window_start(self, end: int) -> int:
         return end - self.size
 
+    def expand(self, times: Times) -> tuple[Times, Times, Times]:
+        last = times - (times - self.offset) % self.slide
+        starts = last[:, None] - np.arange(0, self.size, self.slide)
+        rows, column = np.nonzero(starts + self.size > times[:, None])
+        found = starts[rows, column]
+        return rows, found, found + self.size
+
 
 @dataclass(frozen=True)
 class CumulativeSlices(Slicing):
@@ -110,6 +140,12 @@ class CumulativeSlices(Slicing):
 
     def window_start(self, end: int) -> int:
         return end - 1 - (end - 1 - self.offset) % self.max_size
+
+    def expand(self, times: Times) -> tuple[Times, Times, Times]:
+        starts = times - (times - self.offset) % self.max_size
+        ends = self.slice_ends_at(times)[:, None] + np.arange(0, self.max_size, self.step)
+        rows, column = np.nonzero(ends <= (starts + self.max_size)[:, None])
+        return rows, starts[rows], ends[rows, column]
 
 
 def slicing_of(assigner: Any) -> Slicing | None:

@@ -1,4 +1,4 @@
-"""Which windows a time is in, and what time it is on the wall: against counting window by window, and the calendar."""
+"""What time it is on the wall, against the calendar."""
 
 from __future__ import annotations
 
@@ -12,58 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.relational.nodes import WindowSpec
 from millrace.runtime.elements import MAX_WATERMARK
-from millrace.runtime.tables.columns.window_times import WallClock, Windows, has_passed
-
-SPECS = [
-    WindowSpec("TUMBLE", 10),
-    WindowSpec("TUMBLE", 10, offset=3),
-    WindowSpec("TUMBLE", 10, offset=-4),
-    WindowSpec("HOP", 10, 5),
-    WindowSpec("HOP", 10, 4, offset=1),
-    WindowSpec("HOP", 4, 10),
-    WindowSpec("CUMULATE", 12, 4),
-    WindowSpec("CUMULATE", 12, 4, offset=2),
-]
-
-
-def windows_at(spec: WindowSpec, time: int) -> set[tuple[int, int]]:
-    """All windows from the first one before the time, checked one by one."""
-    step = spec.size if spec.kind == "TUMBLE" else spec.slide or spec.size
-    begin = (time // 120 - 2) * 120 + spec.offset
-    found = set()
-    if spec.kind == "CUMULATE":
-        for start in range(begin, time + 1, spec.size):
-            found |= {(start, start + upto) for upto in range(step, spec.size + 1, step)}
-    else:
-        found = {(start, start + spec.size) for start in range(begin, time + 1, step)}
-    return {(start, end) for start, end in found if start <= time < end}
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=str)
-@given(st.lists(st.integers(-300, 300), min_size=1, max_size=5))
-def test_expand(spec: WindowSpec, times: list[int]) -> None:
-    windows = Windows(spec)
-    rows, starts, ends = windows.expand(np.array(times))
-    assert sorted(rows.tolist()) == rows.tolist()
-    for row, time in enumerate(times):
-        found = list(zip(starts[rows == row].tolist(), ends[rows == row].tolist()))
-        assert len(found) == len(set(found))
-        assert set(found) == windows_at(spec, time)
-    assert [windows.start_of(end) for end in ends.tolist()] == starts.tolist()
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=str)
-@given(st.integers(-300, 300))
-def test_slices(spec: WindowSpec, time: int) -> None:
-    """A row's slice is in just the windows that the row is in."""
-    windows = Windows(spec)
-    (slice_end,) = windows.slice_ends(np.array([time])).tolist()
-    ends = sorted(end for _, end in windows_at(spec, time))
-    assert windows.windows_of(slice_end) == ends
-    assert all(slice_end in windows.slices_of(end) for end in ends)
-
+from millrace.runtime.tables.columns.window_times import WallClock, has_passed
 
 BERLIN = WallClock("Europe/Berlin")
 

@@ -1,4 +1,4 @@
-"""Windows of time: which ones a row is in, computed on whole columns. Times are ms of the clock on the wall.
+"""The clock that windows of tables go by: times on the wall (ms), and instants.
 
 Windows of a TIMESTAMP_LTZ are those of the session's time zone: a day begins at midnight there. So its instants become
 times on the wall first, and the end of a window an instant again where it is compared with watermarks.
@@ -6,7 +6,6 @@ times on the wall first, and the end of a window an instant again where it is co
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.nodes import WindowSpec
 from millrace.relational.zones import standard_name, zone_of
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.tables.columns.keys import Ids
@@ -72,60 +70,6 @@ class WallClock:
 def _millis(offset: timedelta | None) -> int:
     assert offset is not None
     return round(offset.total_seconds() * 1000)
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Tumbling, hopping or cumulating windows."""
-
-    spec: WindowSpec
-
-    def expand(self, times: Ids) -> tuple[Ids, Ids, Ids]:
-        """(row, start, end) of every window that a row is in; all of a row are neighbours."""
-        size, offset, count = self.spec.size, self.spec.offset, len(times)
-        if self.spec.kind == "TUMBLE":
-            starts = times - (times - offset) % size
-            return np.arange(count), starts, starts + size
-        step = self.spec.slide or size
-        steps = np.arange(math.ceil(size / step))
-        if self.spec.kind == "HOP":
-            # The window that began last comes first.
-            starts = (times - (times - offset) % step)[:, None] - steps * step
-            wanted = starts + size > times[:, None]
-            ends = starts + size
-        else:
-            first = times - (times - offset) % size
-            next_end = times - (times - first) % step + step
-            ends = next_end[:, None] + steps * step
-            wanted = ends <= (first + size)[:, None]
-            starts = np.broadcast_to(first[:, None], ends.shape)
-        rows = np.broadcast_to(np.arange(count)[:, None], ends.shape)
-        return rows[wanted], starts[wanted], ends[wanted]
-
-    def start_of(self, end: int) -> int:
-        """The start of the window that ends then."""
-        size = self.spec.size
-        return end - 1 - (end - 1 - self.spec.offset) % size if self.spec.kind == "CUMULATE" else end - size
-
-    # -- slices: parts that no window cuts, so that a row is added to one only ---------------------------------------
-
-    @property
-    def slice_size(self) -> int:
-        if self.spec.kind == "TUMBLE":
-            return self.spec.size
-        return math.gcd(self.spec.size, self.spec.slide or self.spec.size)
-
-    def slice_ends(self, times: Ids) -> Ids:
-        size = self.slice_size
-        return times - (times - self.spec.offset) % size + size
-
-    def windows_of(self, slice_end: int) -> list[int]:
-        """The ends of the windows that a slice is part of, ascending."""
-        return sorted(self.expand(np.array([slice_end - 1]))[2].tolist())
-
-    def slices_of(self, end: int) -> range:
-        """The ends of the slices that a window is made of."""
-        return range(self.start_of(end) + self.slice_size, end + 1, self.slice_size)
 
 
 def has_passed(end: int, clock: WallClock, watermark: int) -> bool:

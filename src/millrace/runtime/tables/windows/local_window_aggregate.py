@@ -12,7 +12,7 @@ import pyarrow as pa
 from millrace.relational.rows import Rows
 from millrace.runtime.tables.aggregates.local_aggregate import LocalAggregate, LocalAggregateOperator
 from millrace.runtime.tables.columns.keys import Ids
-from millrace.runtime.tables.columns.window_times import Windows, clock_times, has_passed
+from millrace.runtime.tables.columns.window_times import clock_times, has_passed
 from millrace.runtime.tables.windows.window_config import TimedWindows
 from millrace.runtime.tables.windows.window_table import without_null_times
 
@@ -33,7 +33,7 @@ class LocalWindowAggregateOperator(LocalAggregateOperator[LocalWindowAggregate])
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._clock, self._windows = self.config.clock, Windows(self.config.window)
+        self._clock, self._windows = self.config.clock, self.config.slicing
         self._earliest: int | None = None
         """the first end of a slice that is held"""
 
@@ -57,7 +57,7 @@ class LocalWindowAggregateOperator(LocalAggregateOperator[LocalWindowAggregate])
             return rows, clock_times(window[1]), window
         assert config.time is not None, "windows of processing time have one phase"
         rows = without_null_times(rows, config.time, self._without_time)
-        ends = self._windows.slice_ends(self._clock.times(rows.batch.column(config.time)))
+        ends = self._windows.slice_ends_at(self._clock.times(rows.batch.column(config.time)))
         return rows, ends, [pa.array(ends)]
 
     def advance(self, watermark: int) -> None:

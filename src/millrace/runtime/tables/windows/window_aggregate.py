@@ -6,7 +6,6 @@ fires merges the slices that it is made of. Otherwise a row is added to every wi
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,10 +21,11 @@ from millrace.runtime.tables.aggregates.accumulators import Accumulator
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
 from millrace.runtime.tables.columns.keys import Ids, Key, group, value_column
-from millrace.runtime.tables.columns.window_times import Windows, clock_times, has_passed, passed
+from millrace.runtime.tables.columns.window_times import clock_times, passed
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.windows.window_table import without_null_times
+from millrace.runtime.windows.agenda import Agenda
 
 WINDOWS = "window accumulators"
 
@@ -39,14 +39,15 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         config = self.config
         self.aggregate(config.calls, config.retracts, ttl=0)
         self._table: WindowTable = self.backend.table_of(WINDOWS, WindowTable.kind)
-        self._windows = Windows(config.window)
+        self._windows = config.slicing
         overlap = (config.window.slide or config.window.size) < config.window.size
         self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
         self._width = len(config.keys) + (1 if config.attached is None else 2)
         """of partial accumulators: the column of the first slot, which counts rows"""
-        self._agenda: list[int] = []
-        """a heap of the ends of windows that will fire"""
+        self._agenda: Agenda[int] = Agenda()
+        """ends of windows"""
         self._planned: set[int] = set()
+        """the windows and slices whose windows are on the agenda, or over"""
 
     def open(self) -> None:
         super().open()
@@ -58,18 +59,18 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
 
     def _plan(self) -> None:
         """The state has come from an earlier copy, or from other subtasks."""
-        self._agenda, self._planned = [], set()
-        self._schedule(self._table.rows)
+        self._agenda.clear()
+        self._planned.clear()
+        self._schedule(set(self._table.rows))
 
-    def _schedule(self, buckets: Iterable[int]) -> None:
-        for bucket in buckets:
-            for end in self._windows.windows_of(bucket) if self._sliced else (bucket,):
-                if end not in self._planned and not (self._sliced and self._is_over(end)):
-                    self._planned.add(end)
-                    heapq.heappush(self._agenda, end)
-
-    def _is_over(self, end: int) -> bool:
-        return has_passed(end, self._clock, self.watermark)
+    def _schedule(self, buckets: set[int]) -> None:
+        size = self._windows.slice_size
+        for bucket in buckets - self._planned:
+            self._planned.add(bucket)
+            for end in self._windows.window_ends(bucket - size) if self._sliced else (bucket,):
+                due = self._clock.instant(end) - 1
+                if not (self._sliced and due <= self.watermark):
+                    self._agenda.add(due, end)
 
     # -- rows come in ---------------------------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
             rows = without_null_times(rows, config.time, self._without_time)
             times = clock.times(rows.batch.column(config.time))
         if self._sliced:
-            slices = self._windows.slice_ends(times)
+            slices = self._windows.slice_ends_at(times)
             return self._in_time(rows, slices, self._last_ends(slices))
         which, _, ends = self._windows.expand(times)
         if not self._event_time:
@@ -133,7 +134,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
     def _last_ends(self, slices: Ids) -> Ids:
         """The end of the last window that each of these slices is part of."""
         distinct, where = np.unique(slices, return_inverse=True)
-        last = np.array([self._windows.windows_of(each)[-1] for each in distinct.tolist()], np.int64)
+        last = np.array([self._windows.last_window(each) for each in distinct.tolist()], np.int64)
         return last[where] if len(last) else slices
 
     def _how_many(self, rows: Rows) -> int:
@@ -142,20 +143,18 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
     # -- windows fire ---------------------------------------------------------------------------------------------
 
     def next_end(self) -> int | None:
-        return self._clock.instant(self._agenda[0]) - 1 if self._agenda else None
+        return self._agenda.next_time()
 
     def forget_open_windows(self) -> None:
         for end in list(self._table.rows):
             self._drop(end)
-        self._agenda, self._planned = [], set()
+        self._agenda.clear()
 
     def fire_until(self, time: int) -> None:
         keys: list[Key] = []
         accumulators: list[Accumulator] = []
         ends: list[int] = []
-        while self._agenda and has_passed(self._agenda[0], self._clock, time):
-            end = heapq.heappop(self._agenda)
-            self._planned.discard(end)
+        for end in [each for _, due in self._agenda.due(time) for each in due]:
             for key, accumulator in self._contents(end):
                 if accumulator[0] > 0:
                     keys.append(key)
@@ -174,7 +173,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         if not self._sliced:
             return list(rows.get(end, {}).items())
         parts: dict[Key, list[Accumulator]] = {}
-        for each in self._windows.slices_of(end):
+        for each in self._windows.slice_ends(end):
             for key, accumulator in rows.get(each, {}).items():
                 parts.setdefault(key, []).append(accumulator)
         return [(key, self.accumulators.merge(found)) for key, found in parts.items()]
@@ -184,8 +183,8 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         if not self._sliced:
             self._drop(end)
             return
-        for each in self._windows.slices_of(end):
-            if self._windows.windows_of(each)[-1] <= end:
+        for each in self._windows.slice_ends(end):
+            if self._windows.last_window(each) <= end:
                 self._drop(each)
 
     def _drop(self, bucket: int) -> None:
@@ -193,6 +192,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
             for key in self._table.rows.get(bucket, ()):
                 self.accumulators.clear(Scoped(key, bucket))
         self._table.drop(bucket)
+        self._planned.discard(bucket)
 
     def _emit(self, keys: list[Key], accumulators: list[Accumulator], ends: list[int]) -> None:
         values = self.accumulators.results(accumulators, [Scoped(key, end) for key, end in zip(keys, ends)])
@@ -209,5 +209,5 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
     def _starts(self, keys: list[Key], ends: list[int]) -> Ids:
         if self.config.attached is not None:
             return clock_times(value_column([key[-2] for key in keys], pa.timestamp("us")))
-        starts = {end: self._windows.start_of(end) for end in set(ends)}
+        starts = {end: self._windows.window_start(end) for end in set(ends)}
         return np.array([starts[end] for end in ends], np.int64)

@@ -16,6 +16,7 @@ from millrace.relational.types import DataType
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, key_columns
 from millrace.runtime.tables.columns.window_times import WallClock
+from millrace.runtime.windows.slicing import CumulativeSlices, Slicing, SlidingSlices, TumblingSlices
 
 START, END, ROWTIME, PROCTIME = "START", "END", "ROWTIME", "PROCTIME"
 
@@ -33,6 +34,15 @@ class TimedWindows(TableConfig):
     @property
     def clock(self) -> WallClock:
         return WallClock(self.environment.zone if self.zoned else None)
+
+    @property
+    def slicing(self) -> Slicing:
+        """The windows of TUMBLE, HOP and CUMULATE."""
+        window = self.window
+        if window.kind == "TUMBLE":
+            return TumblingSlices(window.offset, window.size)
+        kind = SlidingSlices if window.kind == "HOP" else CumulativeSlices
+        return kind(window.offset, window.size, window.slide or window.size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from millrace.relational.rows import Rows
 from millrace.runtime.tables.base import TableOperator
-from millrace.runtime.tables.columns.window_times import WallClock, Windows
+from millrace.runtime.tables.columns.window_times import WallClock
 from millrace.runtime.tables.windows.window_config import TimedWindows
 
 
@@ -27,7 +27,7 @@ class WindowTableOperator(TableOperator[WindowTable]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._clock = self.config.clock
-        self._windows = Windows(self.config.window)
+        self._windows = self.config.slicing
         self._dropped = context.runtime.get_metrics_group().counter("numNullRowTimeRecordsDropped")
 
     def receive(self, rows: Rows, input: int) -> None:
