@@ -21,7 +21,6 @@ from typing import Any
 
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory
 from millrace.table import EnvironmentSettings, StatementSet, TableEnvironment
-from millrace.table.sessions.factories import register_factory
 
 DAY = datetime(2024, 5, 6)
 CATEGORIES = ["Books", "Clothes", "Food", "Games", "Garden", "Kitchen", "Music", "Shoes", "Sports", "Toys"]
@@ -135,8 +134,8 @@ QUERIES = """
 
 def statements(folder: str, settings: EnvironmentSettings | None = None) -> StatementSet:
     """The three queries over the files of a folder, to be executed as one job."""
-    register_factory(SqliteFactory)
     t_env = TableEnvironment.create(settings or EnvironmentSettings.in_streaming_mode())
+    t_env.register_connector(SqliteFactory)
     for statement in TABLES.format(folder=folder).split(";"):
         t_env.execute_sql(statement)
     made = t_env.create_statement_set()

@@ -40,7 +40,7 @@ def streamed(name: str, clock: Any = None, workers: int = 2) -> Counter[tuple[An
     plan = session.sql_query(QUERIES[name])._plan
     env = StreamExecutionEnvironment()
     env.set_parallelism(2)
-    add_to_program([optimise(plan, surroundings_of(session))], env._program, options_of(session))
+    add_to_program([optimise(plan, surroundings_of(session._session))], env._program, options_of(session._session))
     found = run_locally(env, epoch_records=1, workers=workers, seed=5, clock=clock).collected
     return final(row for rows in found for row in python_rows(rows, plan.schema))
 

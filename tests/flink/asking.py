@@ -101,8 +101,8 @@ def epochs_of(asked: Asked) -> list[list[Change]]:
     """The changelog of a query in streaming mode, by epochs of one record."""
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(1)
-    plan = optimise(asked.plan, surroundings_of(asked.environment))
-    add_to_program([plan], streams._program, options_of(asked.environment))
+    plan = optimise(asked.plan, surroundings_of(asked.environment._session))
+    add_to_program([plan], streams._program, options_of(asked.environment._session))
     now = [0]
     engine = LocalEngine(replace(streams.job_graph(), epoch_records=1), lambda: now[0])
     epochs = []

@@ -73,7 +73,7 @@ def test_buckets_are_shown_copied_kept_and_refused_by_connectors(t_env: TableEnv
         True,
         False,
     ]
-    kept = t_env._catalogs.table(["t"]).table
+    kept = t_env._session.catalogs.table(["t"]).table
     assert from_json("tables", to_json(kept)).distribution == kept.distribution
     with pytest.raises(Exception, match="connector 'blackhole' has no buckets"):
         t_env.explain_sql("INSERT INTO t SELECT 1, 'x', TIMESTAMP '2020-01-01 00:00:00.000', 1")

@@ -128,7 +128,7 @@ def test_the_options_of_a_table_keep_their_names() -> None:
 def test_programs_get_what_was_set() -> None:
     environment = session(TABLE, f"SET 's3.secret-key' = '{SECRET}'")
     assert environment.get_config().get("s3.secret-key", "") == SECRET
-    table = environment._catalogs.find_table(("default_catalog", "default_database", "t"))
+    table = environment._session.catalogs.find_table(("default_catalog", "default_database", "t"))
     assert table is not None and table.table.get_options()["url"] == URL
     environment.sql_query("SELECT id FROM t")
     assert set(GuardedFactory.given) == {SECRET}

@@ -37,8 +37,8 @@ def content(query: str, changes: Sequence[Upsert], parallelism: int = 1) -> Coun
     rows = [Row.of_kind(kind, name, score) for kind, name, score in changes]
     stream = streams.from_collection(rows, Types.ROW_NAMED(["name", "score"], [Types.STRING(), Types.INT()]))
     tables.create_temporary_view("people", tables.from_changelog_stream(stream, KEYED, ChangelogMode.upsert()))
-    plan = optimise(tables.sql_query(query)._plan, surroundings_of(tables))
-    add_to_program([plan], streams._program, options_of(tables))
+    plan = optimise(tables.sql_query(query)._plan, surroundings_of(tables._session))
+    add_to_program([plan], streams._program, options_of(tables._session))
     return final(changes_in(run_locally(streams).collected, plan.schema))
 
 

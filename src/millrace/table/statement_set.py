@@ -8,12 +8,15 @@ from millrace.relational.nodes import Sink
 from millrace.table.descriptions.table_descriptor import TableDescriptor
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.plans.compiled_plan import CompiledPlan, compiled
+from millrace.table.plans.explaining import explain
 from millrace.table.queries.problems import problem
+from millrace.table.sessions.results import settled
+from millrace.table.sessions.statements import insert_plans
 from millrace.table.table import Table
 from millrace.table.table_pipeline import TablePipeline
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
     from millrace.table.table_result import TableResult
 
 __all__ = ["StatementSet"]
@@ -22,8 +25,8 @@ __all__ = ["StatementSet"]
 class StatementSet:
     """Collects inserts and runs them as one job: what they have in common is computed once."""
 
-    def __init__(self, t_env: TableEnvironment) -> None:
-        self._t_env = t_env
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._plans: list[Sink] = []
 
     def add(self, table_pipeline: TablePipeline) -> StatementSet:
@@ -35,7 +38,7 @@ class StatementSet:
 
         :raises TableException: another statement.
         """
-        self._plans += self._t_env._insert_plans(stmt)
+        self._plans += insert_plans(stmt, self._session)
         return self
 
     def add_insert(
@@ -51,19 +54,20 @@ class StatementSet:
         if not self._plans:
             raise problem("the statement set is empty: add_insert, add_insert_sql or add come first")
         plans, self._plans = self._plans, []
-        return self._t_env._settled(self._t_env._execute_sinks(plans))
+        return settled(self._session.engine.execute(plans, self._session), self._session)
 
     def attach_as_datastream(self) -> None:
         """Add the inserts to the program of the StreamExecutionEnvironment, which runs them with its ``execute``."""
-        self._t_env._attach(self._plans)
+        for plan in self._plans:
+            self._session.engine.to_data_stream(plan, self._session)
         self._plans = []
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        return self._t_env._explain(self._plans, extra_details)
+        return explain(self._plans, self._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         print(self.explain(*extra_details))
 
     def compile_plan(self) -> CompiledPlan:
         """The inserts as they would run now; the set stays as it is."""
-        return compiled(self._plans, self._t_env)
+        return compiled(self._plans, self._session)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Filter, Rel, Sort
 from millrace.relational.rex import Ref
 from millrace.relational.rules.subqueries import unnest
+from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.schemas import resolved_schema
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.expression import Expression
 from millrace.table.expression_methods.base import expression_of, node_of
+from millrace.table.plans.explaining import explain
 from millrace.table.queries.changelog_arguments import with_codes, without_codes
 from millrace.table.queries.group_windows import bound_window
 from millrace.table.queries.grouping import Grouping
@@ -20,8 +22,8 @@ from millrace.table.queries.over import over_select
 from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import Item, expand, mapped, named, project, renamed, select
 from millrace.table.queries.set_plans import combined, correlated, joined, lateral
-from millrace.table.sessions import execution
 from millrace.table.sessions.column_changes import added, dropped, replaced_or_added, with_new_names
+from millrace.table.sessions.sink_plans import sink_plan
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind, bind_condition
@@ -30,6 +32,7 @@ from millrace.table.sql.binding.queries.grouped import has_aggregate
 from millrace.table.table_pipeline import TablePipeline
 from millrace.table.table_schema import TableSchema
 from millrace.table.udf import UserDefinedFunctionWrapper
+from millrace.table.values.pandas_frames import frame_of
 from millrace.table.window import GroupWindow, OverWindow
 
 if TYPE_CHECKING:
@@ -76,7 +79,8 @@ class Table(_Query):
     """
 
     def __str__(self) -> str:
-        return self._t_env._name_in_sql(self)
+        kept = self._t_env._session.catalogs.keep_unnamed(CatalogBaseTable.of_plan(self._plan))
+        return kept.as_serializable_string()
 
     def __getattr__(self, name: str) -> Expression[Any]:
         """``table.a`` is ``col("a")`` for a column that is no method."""
@@ -284,7 +288,7 @@ class Table(_Query):
 
     def execute(self) -> TableResult:
         """Run the query; the result is fetched with ``collect`` or ``print``."""
-        return self._t_env._execute_query(self)
+        return self._t_env._session.engine.execute([self._plan], self._t_env._session)
 
     def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
         """Write the rows into a table; the job is submitted, not awaited."""
@@ -292,20 +296,23 @@ class Table(_Query):
 
     def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
         """A pipeline into a table, to be executed alone or in a statement set."""
-        return TablePipeline(self._t_env._sink_plan(self, table_path_or_descriptor, overwrite), self._t_env)
+        session = self._t_env._session
+        return TablePipeline(sink_plan(self._plan, table_path_or_descriptor, session, overwrite), session)
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows; of a changing table what is left at the end."""
-        return self._t_env._to_pandas(self)
+        result = self.execute()
+        with result.collect():
+            return frame_of(self._plan.schema, result._batches, self._t_env._session.zone)
 
     def to_spark(self) -> DataFrame:
         """The table as a Spark DataFrame, in batch mode. PyFlink has nothing like it."""
-        frame: DataFrame = execution.to_spark(self._plan, self._t_env)
+        frame: DataFrame = self._t_env._session.engine.to_spark(self._plan, self._t_env._session)
         return frame
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan as text."""
-        return self._t_env._explain([self._plan], extra_details)
+        return explain([self._plan], self._t_env._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         print(self.explain(*extra_details))
@@ -367,7 +374,7 @@ class GroupWindowedTable(_Unfinished):
             raise problem(f"group_by must name the window '{self._window.name}': group_by(col('{alias.name}'), ...)")
         block = self._table._block
         others = expand([key for key in keys if key != alias], block)
-        window = bound_window(self._window, block, self._table._t_env._is_streaming)
+        window = bound_window(self._window, block, self._table._t_env._session.streaming)
         grouping = Grouping(self._table._plan, block, tuple(others), window)
         return WindowGroupedTable(grouping, self._table._t_env)
 

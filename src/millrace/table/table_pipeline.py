@@ -8,9 +8,11 @@ from millrace.relational.nodes import Sink
 from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.plans.compiled_plan import CompiledPlan, compiled
+from millrace.table.plans.explaining import explain
+from millrace.table.sessions.results import settled
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
     from millrace.table.table_result import TableResult
 
 __all__ = ["TablePipeline"]
@@ -19,19 +21,19 @@ __all__ = ["TablePipeline"]
 class TablePipeline:
     """A query into a table: execute it, or add it to a statement set."""
 
-    def __init__(self, plan: Sink, t_env: TableEnvironment) -> None:
+    def __init__(self, plan: Sink, session: Session) -> None:
         self._plan = plan
-        self._t_env = t_env
+        self._session = session
 
     def __str__(self) -> str:
         return f"TablePipeline into {'.'.join(self._plan.path)}"
 
     def execute(self) -> TableResult:
         """Submit the job; ``wait`` on the result waits for its end."""
-        return self._t_env._settled(self._t_env._execute_sinks([self._plan]))
+        return settled(self._session.engine.execute([self._plan], self._session), self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        return self._t_env._explain([self._plan], extra_details)
+        return explain([self._plan], self._session, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         print(self.explain(*extra_details))
@@ -43,4 +45,4 @@ class TablePipeline:
 
     def compile_plan(self) -> CompiledPlan:
         """The plan as it would run now."""
-        return compiled([self._plan], self._t_env)
+        return compiled([self._plan], self._session)

@@ -17,7 +17,8 @@ from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.spark.jobs.listeners import JobStarted
-from millrace.table import TableEnvironment, TableResult
+from millrace.table import TableResult
+from millrace.table.planner.engine import StreamingEngine
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def jobs(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[FakeJob]:
     """The jobs that INSERT starts; they run until they are stopped."""
     started: list[FakeJob] = []
 
-    def execute(_: Any, plans: Any) -> TableResult:
+    def execute(_: Any, plans: Any, session: Any) -> TableResult:
         job = FakeJob(f"job{len(started) + 1}")
         submission: Any = SimpleNamespace(start=lambda: job, collecting=False)
         client.jobs.submit(submission)
@@ -73,6 +74,6 @@ def jobs(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[FakeJob]:
         made: Any = job
         return TableResult((), [], job_client=made)
 
-    monkeypatch.setattr(TableEnvironment, "_execute_sinks", execute)
+    monkeypatch.setattr(StreamingEngine, "execute", execute)
     client.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')")
     return started

@@ -16,7 +16,10 @@ from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.runtime.failure import Failure, JobFailedError
-from millrace.table import TableEnvironment, TableResult
+from millrace.spark.tables.engine import BatchEngine
+from millrace.table import TableResult
+from millrace.table.catalogs.manager import CatalogManager
+from millrace.table.planner.engine import StreamingEngine
 
 
 @pytest.fixture
@@ -60,7 +63,7 @@ def test_quit_is_told_to_the_caller(client: Client) -> None:
 def test_set_and_reset(run: Callable[[str], str], client: Client) -> None:
     run("SET 'pipeline.name' = 'x'; SET 'parallelism.default' = '3'")
     environment = client.session.environment
-    assert environment._stream_environment.get_parallelism() == 3
+    assert environment._session.streams.get_parallelism() == 3
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in run("SET").splitlines()]
     assert ["pipeline.name", "x"] in cells
     assert ["sql-client.execution.result-mode", "tableau"] in cells
@@ -73,12 +76,12 @@ def test_set_and_reset(run: Callable[[str], str], client: Client) -> None:
 
 def test_the_mode_can_be_changed(run: Callable[[str], str], client: Client) -> None:
     run("SET 'execution.runtime-mode' = 'BATCH'")
-    assert not client.session.environment._is_streaming
+    assert not client.session.environment._session.streaming
     assert "is 'streaming' or 'batch', not 'automatic'" in run("SET 'execution.runtime-mode' = 'automatic'")
-    assert not client.session.environment._is_streaming
+    assert not client.session.environment._session.streaming
     assert client.session.settings()["execution.runtime-mode"] == "BATCH"
     run("RESET 'execution.runtime-mode'")
-    assert client.session.environment._is_streaming
+    assert client.session.environment._session.streaming
 
 
 @pytest.mark.parametrize(
@@ -126,7 +129,7 @@ def test_verbose_errors_have_a_traceback(run: Callable[[str], str]) -> None:
 
 
 def test_a_slip_of_ours_has_its_type(run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TableEnvironment, "list_catalogs", lambda _: {}["x"])
+    monkeypatch.setattr(CatalogManager, "catalogs", lambda _: {}["x"])
     assert "KeyError: 'x'\n(SET 'sql-client.verbose' = 'true' shows all of it)" in run("SHOW CATALOGS")
 
 
@@ -158,7 +161,8 @@ def test_jars_are_refused_with_the_alternative(run: Callable[[str], str], statem
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, result: TableResult) -> None:
-    monkeypatch.setattr(TableEnvironment, "_execute_query", lambda _, table: result)
+    monkeypatch.setattr(StreamingEngine, "execute", lambda *_: result)
+    monkeypatch.setattr(BatchEngine, "execute", lambda *_: result)
 
 
 def test_a_streaming_query(

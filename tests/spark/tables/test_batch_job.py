@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def environment(spark: SparkSession, tmp_path: Path) -> TableEnvironment:
     """With tables ``one`` and ``two``, in folders of these names."""
     made = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
-    made._stream_environment.set_spark_session(spark)
+    made._session.streams.set_spark_session(spark)
     for key in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
         made.get_config().set(key, "false")
     for name in ("one", "two"):

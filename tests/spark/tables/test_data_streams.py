@@ -28,7 +28,7 @@ def tables(environment: MakeEnvironment) -> StreamTableEnvironment:
 
 
 def stream(tables: StreamTableEnvironment) -> DataStream:
-    return tables._stream_environment.from_collection([Row(*row) for row in ROWS], type_info=TYPE)
+    return tables._session.streams.from_collection([Row(*row) for row in ROWS], type_info=TYPE)
 
 
 def sums() -> dict[str | None, int]:
@@ -69,7 +69,7 @@ def test_a_stream_is_written_into_a_table(tables: StreamTableEnvironment, tmp_pa
 def test_timestamps_of_elements(tables: StreamTableEnvironment) -> None:
     at = Instant(1_700_000_000, 0)
     typed = Types.ROW_NAMED(["n", "at"], [Types.INT(), Types.INSTANT()])
-    single = tables._stream_environment.from_collection([Row(1, at)], type_info=typed)
+    single = tables._session.streams.from_collection([Row(1, at)], type_info=typed)
     schema = Schema.new_builder().column("n", "INT").column("at", "TIMESTAMP_LTZ(3)").watermark("at", "at").build()
     tables.get_config().set_local_timezone("UTC")
     found = rows_of(tables.from_data_stream(single, schema).execute())
@@ -115,7 +115,7 @@ def test_a_stream_without_end_is_refused(tables: StreamTableEnvironment) -> None
     from millrace.common.watermark_strategy import WatermarkStrategy
     from millrace.datastream.connectors.datagen import DataGeneratorSource
 
-    endless = tables._stream_environment.from_source(
+    endless = tables._session.streams.from_source(
         DataGeneratorSource(lambda n: n, None), WatermarkStrategy.no_watermarks(), "endless", Types.LONG()
     )
     with pytest.raises(GraphError, match=r"endless.* never ends"):

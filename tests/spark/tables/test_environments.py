@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def environment(spark: SparkSession) -> TableEnvironment:
     made = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
-    made._stream_environment.set_spark_session(spark)
+    made._session.streams.set_spark_session(spark)
     return made
 
 
@@ -70,7 +70,7 @@ class Model(ScalarFunction):
 
 def test_cached_files_reach_functions(environment: TableEnvironment, tmp_path: Path) -> None:
     (tmp_path / "factor.txt").write_text("21")
-    environment._stream_environment.register_cached_file(str(tmp_path / "factor.txt"), "factor")
+    environment._session.streams.register_cached_file(str(tmp_path / "factor.txt"), "factor")
     environment.create_temporary_system_function("model", udf(Model(), result_type="INT"))
     result = environment.execute_sql("SELECT model(n) FROM (VALUES (1), (2)) AS t(n)")
     assert sorted(row[0] for row in result.collect()) == [21, 42]

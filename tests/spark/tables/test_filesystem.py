@@ -23,7 +23,7 @@ def environment(request: pytest.FixtureRequest, spark: SparkSession) -> TableEnv
     batch = request.param == "batch"
     settings = EnvironmentSettings.in_batch_mode() if batch else EnvironmentSettings.in_streaming_mode()
     made = TableEnvironment.create(settings)
-    made._stream_environment.set_spark_session(spark).set_parallelism(2)
+    made._session.streams.set_spark_session(spark).set_parallelism(2)
     return made
 
 
@@ -60,7 +60,7 @@ def test_files_are_written_and_read(environment: TableEnvironment, tmp_path: Pat
 
 def test_overwriting(spark: SparkSession, tmp_path: Path) -> None:
     made = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
-    made._stream_environment.set_spark_session(spark)
+    made._session.streams.set_spark_session(spark)
     table(made, "files", tmp_path / "files")
     insert(made, f"INSERT INTO files VALUES {VALUES}")
     insert(made, "INSERT OVERWRITE files PARTITION (dt = '2024-05-06') SELECT id, name FROM files WHERE id = 4")
@@ -73,7 +73,7 @@ def test_overwriting(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_overwriting_needs_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
     made = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    made._stream_environment.set_spark_session(spark)
+    made._session.streams.set_spark_session(spark)
     table(made, "files", tmp_path / "files")
     with pytest.raises(NotImplementedError, match="cannot be overwritten in streaming mode: use INSERT INTO or batch"):
         made.execute_sql(f"INSERT OVERWRITE files VALUES {VALUES}")
@@ -81,7 +81,7 @@ def test_overwriting_needs_batch_mode(spark: SparkSession, tmp_path: Path) -> No
 
 def test_new_files_come_until_the_job_is_cancelled(spark: SparkSession, tmp_path: Path) -> None:
     made = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    made._stream_environment.set_spark_session(spark)
+    made._session.streams.set_spark_session(spark)
     table(made, "files", tmp_path / "files", **{"source.monitor-interval": "50 ms"})
     for number in range(2):
         folder = tmp_path / "files" / f"dt=2024-05-0{number + 6}"

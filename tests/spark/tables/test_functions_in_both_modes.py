@@ -43,7 +43,8 @@ def streamed(case: Case) -> list[tuple[Any, ...]]:
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(2)
     streams.configure(environment.get_config().get_configuration())
-    add_to_program([optimise(plan, surroundings_of(environment))], streams._program, options_of(environment))
+    session = environment._session
+    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
     content = final(changes_in(run_locally(streams).collected, plan.schema))
     return sorted(content.elements(), key=repr)
 

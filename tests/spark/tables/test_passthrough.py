@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def made(spark: SparkSession, streaming: bool) -> TableEnvironment:
     settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
     environment = TableEnvironment.create(settings)
-    environment._stream_environment.set_spark_session(spark).set_parallelism(2)
+    environment._session.streams.set_spark_session(spark).set_parallelism(2)
     return environment
 
 

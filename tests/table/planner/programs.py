@@ -18,6 +18,7 @@ from millrace.relational.values import to_python
 from millrace.table.planner.plan import Options
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
+from millrace.table.sessions.statements import insert_plans
 from millrace.table.values.pandas_frames import remaining
 from millrace.testing.local import run_locally
 
@@ -40,11 +41,11 @@ def project(plan: n.Rel, **columns: Rex) -> n.Project:
 
 def insert(t_env: Any, *statements: str) -> list[str]:
     """Run INSERTs as one job; the names of its operators."""
-    plans = [plan for statement in statements for plan in t_env._insert_plans(statement)]
+    plans = [plan for statement in statements for plan in insert_plans(statement, t_env._session)]
     environment = StreamExecutionEnvironment()
     environment.set_parallelism(2)
-    surroundings = surroundings_of(t_env)
-    add_to_program([optimise(plan, surroundings) for plan in plans], environment._program, options_of(t_env))
+    surroundings = surroundings_of(t_env._session)
+    add_to_program([optimise(plan, surroundings) for plan in plans], environment._program, options_of(t_env._session))
     names = [node.name for node in environment._program.added()]
     run_locally(environment)
     return names

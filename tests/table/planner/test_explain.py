@@ -80,6 +80,6 @@ def test_explain_in_sql_knows_the_details(environment: TableEnvironment) -> None
 
 
 def test_nothing_is_added_to_the_program(environment: TableEnvironment) -> None:
-    before = len(environment._stream_environment._program.added())
+    before = len(environment._session.streams._program.added())
     environment.explain_sql(COUNTS)
-    assert len(environment._stream_environment._program.added()) == before
+    assert len(environment._session.streams._program.added()) == before

@@ -16,8 +16,8 @@ TOTAL = f"SELECT SUM(n) AS x FROM {ROWS} AS t"
 
 def widths(environment: TableEnvironment, sql: str) -> dict[str, int | None]:
     """Operator -> the parallelism that it must have, None for any."""
-    program = environment._stream_environment._program.branch()
-    add_to_program([environment.sql_query(sql)._plan], program, options_of(environment))
+    program = environment._session.streams._program.branch()
+    add_to_program([environment.sql_query(sql)._plan], program, options_of(environment._session))
     return {node.name: 1 if node.non_parallel else node.parallelism for node in program.added()}
 
 

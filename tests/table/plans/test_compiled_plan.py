@@ -20,11 +20,11 @@ from millrace.relational.rules.streaming import optimise
 from millrace.relational.sources import LookupTableSource, TableContext, TableFactory
 from millrace.table import CompiledPlan, EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 from millrace.table.expressions import col
+from millrace.table.planner import run as planner
 from millrace.table.planner.run import options_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.plans.plan_json import read, written
 from millrace.table.plans.plan_reference import PlanReference
-from millrace.table.sessions import execution
 from millrace.table.sessions.factories import register_factory
 from millrace.table.sql.binding import TableInfo, bind_query
 from millrace.table.sql.parser import parse_query, parse_type
@@ -57,7 +57,7 @@ def session(*tables: str) -> StreamTableEnvironment:
 def run(plan: CompiledPlan) -> None:
     """What ``execute`` does, without Spark."""
     environment = StreamExecutionEnvironment()
-    add_to_program(plan._plans, environment._program, options_of(plan._t_env))
+    add_to_program(plan._plans, environment._program, options_of(plan._session))
     run_locally(environment)
 
 
@@ -179,7 +179,7 @@ def test_tables_that_have_changed(table: str, message: str) -> None:
 
 def test_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[Any] = []
-    monkeypatch.setattr(execution, "execute_optimised", lambda plans, t_env: ran.append(plans))
+    monkeypatch.setattr(planner, "submit", lambda plans, session: ran.append(plans))
     t_env = session()
     file = tmp_path / "plans" / "sums.json"
     t_env.execute_sql(f"COMPILE PLAN '{file}' FOR {INSERT}")

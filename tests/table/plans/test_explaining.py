@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
+from millrace.spark.tables import engine
 from millrace.table import EnvironmentSettings, ExplainDetail, TableEnvironment
-from millrace.table.sessions import execution
 
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> TableEnvironment:
-    def spark_plan(plan: Any, environment: TableEnvironment, mode: str) -> str:
+    def explain(plan: Any, context: Any, mode: str) -> str:
         return f"== Physical Plan ==\nmode {mode}\n\n"
 
-    monkeypatch.setattr(execution, "spark_plan", spark_plan)
+    monkeypatch.setattr(engine.execute, "explain", explain)
+    monkeypatch.setattr(engine, "_context", lambda session: None)
     made = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     made.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3')")
     return made

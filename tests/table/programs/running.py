@@ -55,7 +55,7 @@ class Bound:
 
     @property
     def optimised(self) -> n.Rel:
-        return optimise(self.plan, surroundings_of(self.environment))
+        return optimise(self.plan, surroundings_of(self.environment._session))
 
 
 def environment_of(program: Program, streaming: bool = True) -> TableEnvironment:
@@ -80,7 +80,7 @@ def bound(program: Program, streaming: bool = True) -> Bound:
 def operators_of(made: Bound) -> list[str]:
     """The names of the operators of a streaming plan, in order."""
     streams = StreamExecutionEnvironment()
-    add_to_program([made.optimised], streams._program, options_of(made.environment))
+    add_to_program([made.optimised], streams._program, options_of(made.environment._session))
     return [node.name for node in streams._program.added() if node.name != "Collect"]
 
 
@@ -88,8 +88,8 @@ def job_of(made: Bound, draw: random.Random, parallelism: int) -> JobGraph:
     """A job that collects the result. Batches, readers and epochs are drawn."""
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(parallelism).set_max_parallelism(MAX_PARALLELISM)
-    plan = optimise(divided(made.plan, draw, made.program.paced), surroundings_of(made.environment))
-    add_to_program([plan], streams._program, options_of(made.environment))
+    plan = optimise(divided(made.plan, draw, made.program.paced), surroundings_of(made.environment._session))
+    add_to_program([plan], streams._program, options_of(made.environment._session))
     return replace(streams.job_graph(), epoch_records=1 if made.program.paced else draw.randint(1, 4))
 
 

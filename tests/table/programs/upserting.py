@@ -25,7 +25,7 @@ def upserted(made: Bound, key: tuple[int, ...], draw: random.Random, parallelism
         "WITH ('connector' = 'values', 'sink-changelog-mode' = 'I,UA,D')"
     )
     clear_values()
-    (plan,) = insert_plans(f"INSERT INTO target {made.program.sql}", made.environment)
+    (plan,) = insert_plans(f"INSERT INTO target {made.program.sql}", made.environment._session)
     now = [0]
     for _ in LocalEngine(job_of(replace(made, plan=plan), draw, parallelism), lambda: now[0]).epochs():
         now[0] += SECOND

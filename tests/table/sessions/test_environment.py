@@ -33,7 +33,8 @@ from millrace.table import (
 from millrace.table.descriptions.descriptors import Rowtime
 from millrace.table.descriptions.descriptors import Schema as OldSchema
 from millrace.table.expressions import col, lit
-from millrace.table.sessions import execution
+from millrace.table.planner.engine import StreamingEngine
+from millrace.table.sessions.results import query_result
 
 
 def test_settings() -> None:
@@ -48,7 +49,7 @@ def test_settings() -> None:
     environment = TableEnvironment.create(settings)
     assert (environment.get_current_catalog(), environment.get_current_database()) == ("c", "d")
     configuration = Configuration().set_string("execution.runtime-mode", "batch")
-    assert not TableEnvironment.create(configuration)._is_streaming
+    assert not TableEnvironment.create(configuration)._session.streaming
     assert EnvironmentSettings.in_streaming_mode().is_streaming_mode()
 
 
@@ -118,10 +119,10 @@ def test_to_pandas(people: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [Rows(first), Rows(second, np.array([RowKind.DELETE.value], np.uint8))]
 
     def frame_of(number: int) -> Any:
-        def execute(plans: Any, environment: TableEnvironment, job_name: str | None = None) -> Any:
-            return execution.query_result(plans[0], iter(batches[:number]), environment)
+        def execute(engine: Any, plans: Any, session: Any, job_name: str | None = None) -> Any:
+            return query_result(plans[0], iter(batches[:number]), session)
 
-        monkeypatch.setattr(execution, "execute", execute)
+        monkeypatch.setattr(StreamingEngine, "execute", execute)
         return people.to_pandas()
 
     assert list(frame_of(0).columns) == ["id", "name", "paid"]

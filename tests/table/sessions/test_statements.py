@@ -11,7 +11,7 @@ import pytest
 
 from millrace.table import ResultKind, TableEnvironment
 from millrace.table.module import Module
-from millrace.table.sessions import execution
+from millrace.table.planner.engine import StreamingEngine
 from millrace.table.udf import udf
 
 ORDERS = """CREATE TABLE orders (
@@ -70,7 +70,7 @@ def test_like(t_env: TableEnvironment) -> None:
         "CREATE TABLE copy (more INT) WITH ('connector' = 'print') LIKE orders (EXCLUDING GENERATED EXCLUDING METADATA "
         "EXCLUDING WATERMARKS EXCLUDING OPTIONS EXCLUDING PARTITIONS)"
     )
-    copy = t_env._catalogs.table(["copy"]).table
+    copy = t_env._session.catalogs.table(["copy"]).table
     assert [column.name for column in copy.get_unresolved_schema().columns] == ["user", "product", "amount", "more"]
     assert copy.get_options() == {"connector": "print"}
     with pytest.raises(Exception, match="'product' is in orders already"):
@@ -90,7 +90,7 @@ def test_alter(t_env: TableEnvironment) -> None:
     ):
         t_env.execute_sql(f"ALTER TABLE t {change}")
     assert [row[:2] for row in rows(t_env, "DESCRIBE u")] == [("e", "INT"), ("a", "INT"), ("d", "INT")]
-    assert t_env._catalogs.table(["u"]).table.get_options()["batch-size"] == "5"
+    assert t_env._session.catalogs.table(["u"]).table.get_options()["batch-size"] == "5"
     with pytest.raises(Exception, match="there is no column 'aa', did you mean 'a'"):
         t_env.execute_sql("ALTER TABLE u DROP aa")
 
@@ -207,7 +207,7 @@ def test_insert_plans(t_env: TableEnvironment) -> None:
 
 def test_create_table_as(t_env: TableEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Any] = []
-    monkeypatch.setattr(execution, "execute", lambda plans, environment, job_name=None: written.extend(plans))
+    monkeypatch.setattr(StreamingEngine, "execute", lambda engine, plans, session: written.extend(plans))
     t_env.execute_sql(ORDERS)
     options = "WITH ('connector' = 'values', 'data-id' = 'orders')"
     t_env.execute_sql(f"CREATE TABLE made (more INT, PRIMARY KEY (u) NOT ENFORCED) {options} AS "

@@ -101,7 +101,7 @@ class Client:
         if settings.mode != TABLEAU and self._screen is not None:
             self._screen(result, settings, zone)
             return
-        show = streamed if environment._is_streaming else whole
+        show = streamed if environment._session.streaming else whole
         with contextlib.closing(show(result, settings, zone, begin)) as lines:
             try:
                 self.console.show(lines)
@@ -127,9 +127,9 @@ class Client:
 
     def _perform(self, statement: s.Statement) -> TableResult:
         environment = self.session.environment
-        if not environment._is_streaming and isinstance(statement, s.Explain):
+        if not environment._session.streaming and isinstance(statement, s.Explain):
             self.jobs.announce()
-        return run(statement, environment)
+        return run(statement, environment._session)
 
 
 def _writes(statement: s.Statement) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from millrace.cli.sql.typed import Path, Typed, typed
 from millrace.cli.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
 from millrace.table import TableEnvironment
-from millrace.table.sessions.factories import factory_names
 from millrace.util.exceptions import TableException
 
 _BEFORE_TABLES = frozenset({"FROM", "JOIN", "INTO", "OVERWRITE", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXTENDED"})
@@ -57,7 +56,7 @@ class Completions:
         elif "WITH" in words and words[-1] in ("(", ","):
             yield "connector", "option"
         elif "WITH" in words and words[-1] == "=" and tokens[-2].text == "connector":
-            yield from ((name, "connector") for name in factory_names())
+            yield from ((name, "connector") for name in self._environment._session.connectors.names())
 
     # -- words and names ----------------------------------------------------------------------------------------
 
@@ -98,7 +97,7 @@ class Completions:
 
     def _below(self, place: Typed) -> Iterator[Word]:
         """What may stand behind names and dots: columns of a table, tables of a database, databases of a catalog."""
-        path, manager = place.qualifier, self._environment._catalogs
+        path, manager = place.qualifier, self._environment._session.catalogs
         if len(path) == 1 and path[0] in place.sources:
             yield from ((column, "column") for column in self._columns(place.sources[path[0]]))
         if len(path) == 1 and path[0] in self._environment.list_databases():
@@ -111,7 +110,7 @@ class Completions:
 
     def _columns(self, path: Path) -> list[str]:
         try:
-            found = self._environment._catalogs.find_table(path)
+            found = self._environment._session.catalogs.find_table(path)
         except TableException:
             return []
         return [] if found is None else [column.name for column in found.table.get_unresolved_schema().columns]

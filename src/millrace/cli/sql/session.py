@@ -57,6 +57,6 @@ class SqlSession:
         mode = settings.get(MODE, _MODES[0]).lower()
         if mode not in _MODES:
             raise SqlError(f"'{MODE}' is 'streaming' or 'batch', not '{mode}'")
-        environment = self.environment
-        environment._stream_environment = StreamExecutionEnvironment(Configuration.from_dict(settings))
-        environment._is_streaming = mode == _MODES[0]
+        session = self.environment._session
+        session.streams = StreamExecutionEnvironment(Configuration.from_dict(settings))
+        session.streaming = mode == _MODES[0]

@@ -32,6 +32,7 @@ class CatalogManager:
         self.temporary_models: dict[ObjectIdentifier, CatalogModel] = {}
         self.descriptions: dict[str, tuple[dict[str, str], str | None]] = {}
         """options and comments of catalogs that were created, by name"""
+        self._unnamed = 0
         self.register(name, catalog)
         self.current_catalog = name
         self.current_database = catalog.get_default_database()
@@ -96,6 +97,18 @@ class CatalogManager:
         return ObjectIdentifier(*front, *path)
 
     # -- tables -------------------------------------------------------------------------------------------------
+
+    def anonymous(self, connector: str) -> ObjectIdentifier:
+        """The name of a table that has none, for messages and plans."""
+        self._unnamed += 1
+        return self.qualify([f"*anonymous_{connector}${self._unnamed}*"])
+
+    def keep_unnamed(self, table: CatalogBaseTable) -> ObjectIdentifier:
+        """A name under which SQL finds a table that has none."""
+        identifier = self.qualify([f"UnnamedTable${self._unnamed}"])
+        self._unnamed += 1
+        self.temporary_tables[identifier] = table
+        return identifier
 
     def find_table(self, path: Sequence[str]) -> FoundTable | None:
         """The table or view that a name means; None if there is none."""
@@ -170,6 +183,9 @@ class CatalogManager:
         """Temporary views, or temporary tables and views, of the current database."""
         kept = {key: table for key, table in self.temporary_tables.items() if table.is_view or not views}
         return sorted(self._temporary_names(kept, self.current_catalog, self.current_database))
+
+    def list_models(self) -> list[str]:
+        return sorted({*self.current.list_models(self.current_database), *self.list_temporary_models()})
 
     def list_temporary_models(self) -> list[str]:
         return sorted(self._temporary_names(self.temporary_models, self.current_catalog, self.current_database))

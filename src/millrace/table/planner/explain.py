@@ -18,23 +18,23 @@ from millrace.table.planner.run import configured, options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
 class StreamingPlans:
     """Plans of a session as they would run."""
 
-    def __init__(self, plans: Sequence[Rel], environment: TableEnvironment) -> None:
-        self._environment = environment
-        surroundings = surroundings_of(environment)
+    def __init__(self, plans: Sequence[Rel], session: Session) -> None:
+        self._session = session
+        surroundings = surroundings_of(session)
         self._plans = [optimise(plan, surroundings) for plan in plans]
         self._graph = self._graph_of(self._plans)
         self._numbers = {node.id: number for number, node in enumerate(self._graph.nodes, 1)}
 
     def _graph_of(self, plans: Sequence[Rel]) -> Graph:
-        streams = configured(self._environment)
+        streams = configured(self._session)
         program = streams._program.branch()
-        add_to_program(plans, program, options_of(self._environment))
+        add_to_program(plans, program, options_of(self._session))
         return run_passes(program.graph(streams._settings("")))
 
     def optimised(self, with_changes: bool) -> str:
@@ -62,7 +62,7 @@ class StreamingPlans:
         return plan_json(self._graph)
 
     def advice(self) -> str:
-        return "\n".join(advice_on(self._plans, self._environment.get_config().to_map()))
+        return "\n".join(advice_on(self._plans, self._session.config.to_map()))
 
     def _label(self, node: Node) -> str:
         return f"{self._numbers[node.id]}: {node.kind}{node.name}"

@@ -12,7 +12,7 @@ from millrace.table.planner.run import start
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
 class GatheredStreams:
@@ -22,8 +22,8 @@ class GatheredStreams:
     :param environment: whose program the streams belong to.
     """
 
-    def __init__(self, environment: TableEnvironment) -> None:
-        self._environment = environment
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._known: dict[int, tuple[DataStream, pa.Table]] = {}
 
     def __call__(self, scan: StreamScan) -> pa.Table:
@@ -39,7 +39,7 @@ class GatheredStreams:
             )
         stream: Any = scan.stream
         if id(stream) not in self._known:
-            client = start([scan], self._environment, "DataStream as a table")
+            client = start([scan], self._session, "DataStream as a table")
             batches = [rows.batch for rows in client.collected()]
             types = [column.type for column in scan.columns]
             self._known[id(stream)] = stream, pa.Table.from_batches(batches, schema=schema_of(types))

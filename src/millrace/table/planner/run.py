@@ -16,12 +16,11 @@ from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError, Changes, Key
-from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.nodes.sinks import upserts
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.queries.problems import problem
-from millrace.table.sessions import execution
+from millrace.table.sessions.results import name_of_job, query_result, sink_result
 from millrace.table.table_config import STATE_TTL
 from millrace.table.table_result import TableResult
 from millrace.table.values.stream_types import info_of_data_type
@@ -30,44 +29,44 @@ if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment
     from millrace.spark.jobs.submit import SparkJobClient
     from millrace.table.schema import Schema
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 PHASES = "table.optimizer.agg-phase-strategy"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 
 
-def execute(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
-    """Submit one job for these plans: one query, whose rows are given as they come, or sinks.
+def optimised(plans: Sequence[Rel], session: Session) -> list[Rel]:
+    """The plans after the rules."""
+    surroundings = surroundings_of(session)
+    return [optimise(plan, surroundings) for plan in plans]
+
+
+def shared(plans: Sequence[Rel], session: Session) -> list[Rel]:
+    """The plans after the rules; what several have in common is one node."""
+    return list(share_as_set(optimised(plans, session), session.config.to_map()))
+
+
+def submit(plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
+    """A job of plans that have been through the rules.
 
     :raises ChangelogError: a sink would get changes that it can't take.
     :raises NotImplementedError: a plan has no streaming form.
     """
-    return submit(optimised(plans, environment), environment, job_name)
-
-
-def optimised(plans: Sequence[Rel], environment: TableEnvironment) -> list[Rel]:
-    """The plans after the rules."""
-    surroundings = surroundings_of(environment)
-    return [optimise(plan, surroundings) for plan in plans]
-
-
-def submit(plans: Sequence[Rel], environment: TableEnvironment, job_name: str | None = None) -> TableResult:
-    """As ``execute``, for plans that have been through the rules."""
-    client = start(plans, environment, execution.name_of_job(plans, environment, job_name))
+    client = start(plans, session, name_of_job(plans, session, job_name))
     if isinstance(plans[0], Sink):
-        return execution.sink_result(plans, client, lambda: [-1] * len(plans))
-    return execution.query_result(plans[0], client.collected(), environment, job_client=client, close=client.discard)
+        return sink_result(plans, client, lambda: [-1] * len(plans))
+    return query_result(plans[0], client.collected(), session, job_client=client, close=client.discard)
 
 
-def start(plans: Sequence[Rel], environment: TableEnvironment, job_name: str) -> SparkJobClient:
+def start(plans: Sequence[Rel], session: Session, job_name: str) -> SparkJobClient:
     """The client of a job of plans that have been through the rules."""
-    streams = configured(environment)
+    streams = configured(session)
     own = streams._program
     # What the user has added to the program runs with env.execute(), not with a table.
     streams._program = own.branch()
     try:
-        add_to_program(plans, streams._program, options_of(environment))
+        add_to_program(plans, streams._program, options_of(session))
         return streams._submit(job_name)
     finally:
         streams._program = own
@@ -75,7 +74,7 @@ def start(plans: Sequence[Rel], environment: TableEnvironment, job_name: str) ->
 
 def to_data_stream(
     plan: Rel,
-    environment: TableEnvironment,
+    session: Session,
     mode: ChangelogMode | None = None,
     schema: Schema | None = None,
     type_info: TypeInformation | None = None,
@@ -89,23 +88,19 @@ def to_data_stream(
     from millrace.datastream import DataStream
     from millrace.datastream.data_stream import Port
 
-    program, options = configured(environment)._program, options_of(environment)
-    plans = optimised([plan], environment)
-    if isinstance(plans[0], Sink):
-        add_to_program(plans, program, options)
+    program, options = configured(session)._program, options_of(session)
+    if isinstance(plan, Sink):
+        add_to_program(optimised([plan], session), program, options)
         return None
-    (shared,) = share_as_set(plans, options.environment.configuration)
-    made = Plan(program, options, [shared])
-    mode, changes = mode or ChangelogMode.all(), made.changes(shared)
-    if not environment._is_streaming and not row_by_row(shared):
-        found = computed(plan, lambda: execution.batches_of(plan, environment))
-        return to_data_stream(found, environment, mode, schema, type_info, pairs)
+    (ready,) = shared([plan], session)
+    made = Plan(program, options, [ready])
+    mode, changes = mode or ChangelogMode.all(), made.changes(ready)
     if not changes.append_only and mode == ChangelogMode.insert_only():
         raise ChangelogError(f"the table has changes ({changes.cause}): use to_changelog_stream()")
     if mode == ChangelogMode.upsert():
-        planned = upserts(made, shared, _upsert_key(shared, schema, changes), lambda rows: rows)
+        planned = upserts(made, ready, _upsert_key(ready, schema, changes), lambda rows: rows)
     else:
-        planned = made.add(shared, True)
+        planned = made.add(ready, True)
     rowtimes = [place for place, column in enumerate(plan.schema) if column.time == ROWTIME]
     config = ToElements(
         columns=plan.schema,
@@ -119,7 +114,7 @@ def to_data_stream(
     info = Types.TUPLE([Types.BOOLEAN(), row_type]) if pairs else row_type
     for id in ends.ids:
         program.change(id, output_type=info)
-    return DataStream(environment._stream_environment, tuple(map(Port, ends.ids)), info)
+    return DataStream(session.streams, tuple(map(Port, ends.ids)), info)
 
 
 def _upsert_key(plan: Rel, schema: Schema | None, changes: Changes) -> Key | None:
@@ -141,10 +136,10 @@ def _upsert_key(plan: Rel, schema: Schema | None, changes: Changes) -> Key | Non
     )
 
 
-def configured(environment: TableEnvironment) -> StreamExecutionEnvironment:
+def configured(session: Session) -> StreamExecutionEnvironment:
     """The environment that runs the program, with what the table environment sets: parallelism.default and others."""
-    streams = environment._stream_environment
-    streams.configure(environment.get_config().get_configuration())
+    streams = session.streams
+    streams.configure(session.config.get_configuration())
     return streams
 
 
@@ -152,10 +147,10 @@ def _row_type(plan: Rel) -> TypeInformation:
     return info_of_data_type(RowType([RowField(column.name, column.type) for column in plan.schema]))
 
 
-def options_of(environment: TableEnvironment) -> Options:
+def options_of(session: Session) -> Options:
     """The settings of the session that operators know."""
-    settings = environment.get_config().to_map()
-    around = Environment(environment.get_config().get_local_timezone(), environment.get_current_database(), settings)
+    settings = session.config.to_map()
+    around = Environment(session.config.get_local_timezone(), session.catalogs.current_database, settings)
     return Options(
         environment=around,
         state_ttl=_millis(settings, STATE_TTL),
@@ -165,10 +160,10 @@ def options_of(environment: TableEnvironment) -> Options:
     )
 
 
-def surroundings_of(environment: TableEnvironment) -> Surroundings:
+def surroundings_of(session: Session) -> Surroundings:
     """What expressions without columns may know while a plan is made."""
-    config = environment.get_config()
-    return Surroundings(0, config.get_local_timezone(), 0, environment.get_current_database(), None, config.to_map())
+    config = session.config
+    return Surroundings(0, config.get_local_timezone(), 0, session.catalogs.current_database, None, config.to_map())
 
 
 def _millis(settings: dict[str, str], key: str) -> int:

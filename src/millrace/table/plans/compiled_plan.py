@@ -12,13 +12,14 @@ from millrace import __version__
 from millrace.relational.nodes import Rel
 from millrace.table.explain_detail import ExplainDetail
 from millrace.table.not_yet import not_yet
+from millrace.table.planner import run
 from millrace.table.plans import plan_json
+from millrace.table.plans.explaining import explain
 from millrace.table.plans.plan_reference import FilePlanReference, JsonContentPlanReference, PlanReference
 from millrace.table.queries.problems import problem
-from millrace.table.sessions import execution
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
     from millrace.table.table_result import TableResult
 
 __all__ = ["CompiledPlan"]
@@ -32,10 +33,10 @@ RECOMPILE = "table.plan.force-recompile"
 class CompiledPlan:
     """The plans of INSERTs that are one job. Made by ``compile_plan`` and ``TableEnvironment.load_plan``."""
 
-    def __init__(self, document: dict[str, Any], t_env: TableEnvironment) -> None:
+    def __init__(self, document: dict[str, Any], session: Session) -> None:
         self._document = document
-        self._t_env = t_env
-        self._plans = plan_json.read(document["plans"], t_env)
+        self._session = session
+        self._plans = plan_json.read(document["plans"], session)
 
     def __str__(self) -> str:
         return self.as_json_string()
@@ -49,10 +50,10 @@ class CompiledPlan:
 
     def execute(self) -> TableResult:
         """Submit the job."""
-        return execution.execute_optimised(self._plans, self._t_env)
+        return run.submit(self._plans, self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        return self._t_env._explain(self._plans, extra_details)
+        return explain(self._plans, self._session, extra_details)
 
     def get_flink_version(self) -> str:
         """The version of Flink whose semantics the plan has."""
@@ -74,27 +75,27 @@ class CompiledPlan:
         if path.exists():
             if ignore_if_exists:
                 return
-            if self._t_env.get_config().get(RECOMPILE, "false").lower() != "true":
+            if self._session.config.get(RECOMPILE, "false").lower() != "true":
                 raise problem(f"there is a plan {path} already: delete it, write IF NOT EXISTS, or set {RECOMPILE}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.as_json_string(), encoding="utf-8")
 
 
-def compiled(plans: Sequence[Rel], t_env: TableEnvironment) -> CompiledPlan:
+def compiled(plans: Sequence[Rel], session: Session) -> CompiledPlan:
     """The plans as they would run now.
 
     :raises TableException: batch mode, or a plan has something that exists in this program only.
     """
-    if not t_env._is_streaming:
+    if not session.streaming:
         raise problem("plans are compiled in streaming mode only: in batch mode Spark makes its own plan each time")
     if not plans:
         raise problem("there is no INSERT to compile")
-    optimised = plan_json.written(execution.optimised(plans, t_env), t_env)
+    optimised = plan_json.written(run.optimised(plans, session), session)
     document = {"flinkVersion": FLINK_VERSION, "millraceVersion": __version__, "format": FORMAT, "plans": optimised}
-    return CompiledPlan(document, t_env)
+    return CompiledPlan(document, session)
 
 
-def loaded(reference: PlanReference, t_env: TableEnvironment) -> CompiledPlan:
+def loaded(reference: PlanReference, session: Session) -> CompiledPlan:
     """A plan that was compiled before.
 
     :raises TableException: there is none, or its tables and functions are other ones by now.
@@ -116,9 +117,9 @@ def loaded(reference: PlanReference, t_env: TableEnvironment) -> CompiledPlan:
         raise problem(f"{where} is no compiled plan of Millrace") from None
     if known != FORMAT:
         raise problem(f"{where} is a plan of format {known}, and this version reads format {FORMAT}: compile it again")
-    if not t_env._is_streaming:
+    if not session.streaming:
         raise problem("compiled plans run in streaming mode")
-    return CompiledPlan(document, t_env)
+    return CompiledPlan(document, session)
 
 
 def local_path(file: str | pathlib.Path) -> pathlib.Path:

@@ -23,7 +23,7 @@ from millrace.table.plans.plan_objects import PlanObjects
 from millrace.table.queries.problems import problem
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 _PARTS = (n.Field, n.WindowSpec, r.AggCall, r.SortKey, r.Frame)
@@ -54,21 +54,21 @@ def _below(base: type[Any]) -> Iterator[type[Any]]:
         yield from _below(each)
 
 
-def written(plans: list[n.Rel], environment: TableEnvironment) -> list[Any]:
+def written(plans: list[n.Rel], session: Session) -> list[Any]:
     """Plans as what ``json.dumps`` takes.
 
     :raises TableException: a plan has something that exists in this process only.
     """
-    objects = PlanObjects(environment)
+    objects = PlanObjects(session)
     return [_write(plan, objects) for plan in plans]
 
 
-def read(plans: list[Any], environment: TableEnvironment) -> list[n.Rel]:
+def read(plans: list[Any], session: Session) -> list[n.Rel]:
     """The plans again.
 
     :raises TableException: a table is another one by now, or a function is missing.
     """
-    objects = PlanObjects(environment)
+    objects = PlanObjects(session)
     return [_read(plan, objects) for plan in plans]
 
 

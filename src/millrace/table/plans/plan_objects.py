@@ -10,19 +10,18 @@ from millrace.relational.nodes import Field, LookupJoin
 from millrace.relational.sources import LookupTableSource, TableContext, TableSink, TableSource
 from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.queries.problems import problem
-from millrace.table.sessions.factories import factory_of
 from millrace.table.udf import UserDefinedFunctionWrapper
 from millrace.util.secrets import holds_secret
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
 class PlanObjects:
     """Writes objects of a plan as JSON, and makes them again in the session where the plan is loaded."""
 
-    def __init__(self, environment: TableEnvironment) -> None:
-        self._environment = environment
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     # -- as JSON ------------------------------------------------------------------------------------------------
 
@@ -44,7 +43,7 @@ class PlanObjects:
         return {"@": "lookup", "table": _written(table), "key": [column for column, _ in node.lookup]}
 
     def _name(self, function: UserDefinedFunctionWrapper) -> str:
-        functions = self._environment._functions
+        functions = self._session.functions
         for name in functions.list_user_defined():
             found = functions.find([name])
             if found is not None and found[0] is function:
@@ -60,12 +59,12 @@ class PlanObjects:
         """:raises TableException: the session has it no more, or another one."""
         kind = value["@"]
         if kind == "function":
-            found = self._environment._functions.find([value["name"]])
+            found = self._session.functions.find([value["name"]])
             if found is None:
                 raise problem(f"the compiled plan calls function {value['name']}, which is not in the catalog")
             return found[0]
         table = self._current(value["table"])
-        factory = factory_of(table.options, table.summary)
+        factory = self._session.connectors.factory_of(table.options, table.summary)
         made: TableSource | TableSink | LookupTableSource
         if kind == "lookup":
             made = factory.lookup_source(table, tuple(value["key"]))
@@ -84,14 +83,14 @@ class PlanObjects:
         """The table as the plan has it. If the catalog has one of its name, too, its columns must be the same."""
         from millrace.table.sessions.table_info import table_context
 
-        settings = self._environment.get_config().to_map()
+        settings = self._session.config.to_map()
         path = tuple(value["path"])
-        found = self._environment._catalogs.find_table(path)
+        found = self._session.catalogs.find_table(path)
         now = None
         if found is not None:
-            now = table_context(ObjectIdentifier(*path), found.table, {}, self._environment)
+            now = table_context(ObjectIdentifier(*path), found.table, {}, self._session)
         options = _with_secrets(value, {} if now is None else now.options)
-        table = _read({**value, "options": options}, settings, self._environment._is_streaming)
+        table = _read({**value, "options": options}, settings, self._session.streaming)
         if now is None:
             return table
         for what in ("columns", "metadata", "primary_key", "partition_keys"):

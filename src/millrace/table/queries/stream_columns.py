@@ -18,14 +18,14 @@ from millrace.table.sql.writing.programs import shown
 from millrace.table.values.stream_types import data_type_of_info
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 TIMESTAMP = "$timestamp"
 """the column behind the fields with the timestamp of each element (TIMESTAMP_LTZ(3), NULL without)"""
 
 
 def stream_scan(
-    stream: Any, fields_or_schema: Sequence[Any], mode: ChangelogMode | None, environment: TableEnvironment
+    stream: Any, fields_or_schema: Sequence[Any], mode: ChangelogMode | None, session: Session
 ) -> Rel:
     """A stream as a table."""
     columns = _columns(stream.get_type())
@@ -33,7 +33,7 @@ def stream_scan(
     key = _key(columns, schema) if mode == ChangelogMode.upsert() else ()
     scan = StreamScan((*columns, Field(TIMESTAMP, t.LocalZonedTimestampType(3))), stream, mode, key)
     if schema is not None:
-        return _with_schema(scan, schema, environment)
+        return _with_schema(scan, schema, session)
     picked = [nodes.Column.named(each) if isinstance(each, str) else node_of(each) for each in fields_or_schema]
     return _picked(scan, picked or [nodes.Column.named(column.name) for column in columns])
 
@@ -102,7 +102,7 @@ def _time(node: nodes.WindowProperty, scan: StreamScan, position: int | None) ->
     return Ref(scan.schema[last].type, last), t.LocalZonedTimestampType(3), ROWTIME
 
 
-def _with_schema(scan: StreamScan, schema: Schema, environment: TableEnvironment) -> Rel:
+def _with_schema(scan: StreamScan, schema: Schema, session: Session) -> Rel:
     """Physical columns by name, metadata ``rowtime``, computed columns and the watermark of a schema."""
     from millrace.table.sessions.table_info import with_declared
 
@@ -132,7 +132,7 @@ def _with_schema(scan: StreamScan, schema: Schema, environment: TableEnvironment
             rexes.append(Ref(field.type, index))
             columns.append(field)
     below = Project(scan, tuple(rexes), tuple(columns))
-    return with_declared(below, Schema(declared, schema.watermark, schema.primary_key), environment)
+    return with_declared(below, Schema(declared, schema.watermark, schema.primary_key), session)
 
 
 def _cast(rex: Rex, wanted: t.DataType | None) -> Rex:

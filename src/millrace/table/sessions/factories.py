@@ -20,50 +20,77 @@ _BUILT_IN = {
     "spark": "millrace.spark.tables.passthrough:SparkFactory",
     "values": "millrace.connectors.tables.values:ValuesFactory",
 }
-_registered: dict[str, type[TableFactory]] = {}
 _NOT_TABLES = frozenset({"connector", "property-version", "comment"})
 
 
+class Connectors:
+    """The connectors that tables can name: those of Millrace, of installed packages, and a program's own."""
+
+    def __init__(self, above: Connectors | None = None) -> None:
+        self._above = above
+        self._own: dict[str, type[TableFactory]] = {}
+
+    def register(self, factory: type[TableFactory]) -> None:
+        """Make a connector known by its ``identifier``."""
+        self._own[factory.identifier] = factory
+
+    def names(self) -> list[str]:
+        return sorted({*self._own, *(self._above.names() if self._above else (*_BUILT_IN, *_installed()))})
+
+    def factory_of(self, options: Mapping[str, str], table: str) -> TableFactory:
+        """The factory that a table's options name, with the options checked.
+
+        :raises TableException: no connector, an unknown one, options that it does not have or that are missing.
+        """
+        known = self.names()
+        name = options.get("connector")
+        if name is None:
+            raise problem(f"table {table} has no connector: WITH ('connector' = '...'), e.g. {', '.join(known)}")
+        factory = self._factory(name)
+        if factory is None:
+            raise problem(
+                f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are "
+                f"{', '.join(known)}"
+            )
+        _check(factory, options, table)
+        return factory
+
+    def _factory(self, name: str) -> TableFactory | None:
+        if name in self._own:
+            return self._own[name]()
+        if self._above is not None:
+            return self._above._factory(name)
+        place = _BUILT_IN.get(name) or _installed().get(name)
+        if place is None:
+            return None
+        module, _, attribute = place.partition(":")
+        made = getattr(import_module(module), attribute)()
+        assert isinstance(made, TableFactory)
+        return made
+
+
+EVERYWHERE = Connectors()
+"""what ``register_factory`` makes known, to all environments of the process"""
+
+
 def register_factory(factory: type[TableFactory]) -> None:
-    """Make a connector known to this process by its ``identifier``."""
-    _registered[factory.identifier] = factory
+    """Make a connector known to every table environment of this process; ``TableEnvironment.register_connector`` makes
+    it known to one."""
+    EVERYWHERE.register(factory)
+
+
+def factory_names() -> list[str]:
+    return EVERYWHERE.names()
+
+
+def factory_of(options: Mapping[str, str], table: str) -> TableFactory:
+    """As ``Connectors.factory_of``, of those that every environment has."""
+    return EVERYWHERE.factory_of(options, table)
 
 
 @cache
 def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
-
-
-def factory_names() -> list[str]:
-    return sorted({*_BUILT_IN, *_registered, *_installed()})
-
-
-def factory_of(options: Mapping[str, str], table: str) -> TableFactory:
-    """The factory that a table's options name, with the options checked.
-
-    :raises TableException: no connector, an unknown one, options that it does not have or that are missing.
-    """
-    name = options.get("connector")
-    if name is None:
-        raise problem(f"table {table} has no connector: WITH ('connector' = '...'), e.g. {', '.join(factory_names())}")
-    factory = _factory(name, table)
-    _check(factory, options, table)
-    return factory
-
-
-def _factory(name: str, table: str) -> TableFactory:
-    if name in _registered:
-        return _registered[name]()
-    place = _BUILT_IN.get(name) or _installed().get(name)
-    if place is None:
-        known = factory_names()
-        raise problem(
-            f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"
-        )
-    module, _, attribute = place.partition(":")
-    made = getattr(import_module(module), attribute)()
-    assert isinstance(made, TableFactory)
-    return made
 
 
 def _check(factory: TableFactory, options: Mapping[str, str], table: str) -> None:

@@ -1,47 +1,64 @@
-"""The session as SQL sees it: tables, sinks and functions by name."""
+"""``Session``: what SQL and the Table API find by name, the settings, and the program that tables are part of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from millrace.common.configuration import Configuration
 from millrace.relational.nodes import Rel
-from millrace.table.catalogs.manager import FoundTable
+from millrace.table.catalogs.kept import GenericInMemoryCatalog
+from millrace.table.catalogs.manager import CatalogManager, FoundTable
+from millrace.table.environment_settings import EnvironmentSettings
 from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import renamed
+from millrace.table.sessions.engine import Engine, engine_of
+from millrace.table.sessions.factories import EVERYWHERE, Connectors
+from millrace.table.sessions.functions_by_name import Functions
 from millrace.table.sessions.table_info import sink_info, source_info
 from millrace.table.sql.binding.resolver import SinkInfo, TableInfo, UserFunction
 from millrace.table.sql.binding.user_functions import user_function
+from millrace.table.table_config import TableConfig
 
 if TYPE_CHECKING:
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.datastream import StreamExecutionEnvironment
 
 DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
 
 
 class Session:
-    """A ``Resolver`` over a table environment."""
+    """A ``Resolver`` over catalogs and functions. It knows neither the environment nor a ``Table``.
 
-    def __init__(self, environment: TableEnvironment) -> None:
-        self._environment = environment
+    :ivar streaming: the mode; batch otherwise.
+    :ivar streams: the program, and where it runs.
+    """
+
+    def __init__(self, settings: EnvironmentSettings, streams: StreamExecutionEnvironment) -> None:
+        self.streaming = settings.is_streaming_mode()
+        self.streams = streams
+        self.config = TableConfig(Configuration(settings.get_configuration()), streams._configuration)
+        name, database = settings.get_built_in_catalog_name(), settings.get_built_in_database_name()
+        self.catalogs = CatalogManager(name, GenericInMemoryCatalog(name, database))
+        self.functions = Functions(self.catalogs)
+        self.connectors = Connectors(EVERYWHERE)
+
+    @property
+    def engine(self) -> Engine:
+        return engine_of(self.streaming)
 
     @property
     def zone(self) -> str:
-        return self._environment.get_config().get_local_timezone()
-
-    @property
-    def streaming(self) -> bool:
-        return self._environment._is_streaming
+        return self.config.get_local_timezone()
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
         self._check_hint(options)
-        found = self._environment._catalogs.find_table(path)
+        found = self.catalogs.find_table(path)
         if found is None:
             return None
         if found.table.is_view:
             catalog, database, name = found.identifier.to_list()
             return TableInfo((catalog, database, name), self._view(found))
-        return source_info(found.identifier, found.table, options, self._environment)
+        return source_info(found.identifier, found.table, options, self)
 
     def _view(self, found: FoundTable) -> Rel:
         """The plan of a view; its columns have the names that the view gives."""
@@ -56,19 +73,19 @@ class Session:
 
     def sink(self, path: tuple[str, ...], options: Mapping[str, str]) -> SinkInfo | None:
         self._check_hint(options)
-        found = self._environment._catalogs.find_table(path)
-        return None if found is None else sink_info(found.identifier, found.table, options, self._environment)
+        found = self.catalogs.find_table(path)
+        return None if found is None else sink_info(found.identifier, found.table, options, self)
 
     def _check_hint(self, options: Mapping[str, str]) -> None:
-        if options and self._environment.get_config().get(DYNAMIC_OPTIONS, "true").lower() != "true":
+        if options and self.config.get(DYNAMIC_OPTIONS, "true").lower() != "true":
             raise problem(f"the hint OPTIONS is switched off: {DYNAMIC_OPTIONS} is false")
 
     def function(self, path: tuple[str, ...]) -> UserFunction | None:
-        found = self._environment._functions.find(path)
+        found = self.functions.find(path)
         return None if found is None else user_function(path[-1], *found)
 
     def table_names(self) -> Iterable[str]:
-        return self._environment._catalogs.list_tables()
+        return self.catalogs.list_tables()
 
     def function_names(self) -> Iterable[str]:
-        return self._environment._functions.list_user_defined()
+        return self.functions.list_user_defined()

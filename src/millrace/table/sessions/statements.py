@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import Rel, Sink
 from millrace.table.not_yet import not_yet
+from millrace.table.plans.explaining import explain
 from millrace.table.queries.problems import problem
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
@@ -16,28 +17,28 @@ from millrace.table.statement_runners.queries import create_table_as
 from millrace.table.table_result import TableResult, plain
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
-Runner = Callable[[Any, "TableEnvironment"], TableResult]
+Runner = Callable[[Any, "Session"], TableResult]
 
 
-def execute_statement(text: str, environment: TableEnvironment) -> TableResult:
+def execute_statement(text: str, session: Session) -> TableResult:
     """Run one statement.
 
     :raises SqlError: it cannot be read, or means nothing.
     :raises NotImplementedError: it is understood, and cannot be done.
     """
-    return run(parse_statement(text), environment)
+    return run(parse_statement(text), session)
 
 
-def run(statement: s.Statement, environment: TableEnvironment) -> TableResult:
+def run(statement: s.Statement, session: Session) -> TableResult:
     runner = _RUNNERS.get(type(statement))
     if runner is None:
         raise not_yet(*_NEAREST.get(type(statement), (_kind(statement), "another statement")))
-    return runner(statement, environment)
+    return runner(statement, session)
 
 
-def query_plan(text: str, environment: TableEnvironment) -> Rel:
+def query_plan(text: str, session: Session) -> Rel:
     """The plan of a query.
 
     :raises TableException: another statement.
@@ -45,10 +46,10 @@ def query_plan(text: str, environment: TableEnvironment) -> Rel:
     statement = parse_statement(text)
     if not isinstance(statement, s.Query):
         raise problem(f"sql_query takes a query, SELECT or VALUES; run {_kind(statement)} with execute_sql")
-    return bind_query(statement.tree, environment._session)
+    return bind_query(statement.tree, session)
 
 
-def insert_plans(text: str, environment: TableEnvironment) -> list[Sink]:
+def insert_plans(text: str, session: Session) -> list[Sink]:
     """The plans of an INSERT, or of a statement set.
 
     :raises TableException: another statement.
@@ -56,44 +57,42 @@ def insert_plans(text: str, environment: TableEnvironment) -> list[Sink]:
     statement = parse_statement(text)
     if not isinstance(statement, (s.Insert, s.StatementSet)):
         raise problem(f"only INSERT can be added to a statement set, not {_kind(statement)}")
-    return plans_of(statement, environment)
+    return plans_of(statement, session)
 
 
-def plans_of(statement: s.Insert | s.StatementSet, environment: TableEnvironment) -> list[Sink]:
+def plans_of(statement: s.Insert | s.StatementSet, session: Session) -> list[Sink]:
     inserts = statement.inserts if isinstance(statement, s.StatementSet) else (statement,)
-    return [bind_insert(each, environment._session) for each in inserts]
+    return [bind_insert(each, session) for each in inserts]
 
 
 def _kind(statement: s.Statement) -> str:
     return " ".join(statement.text.split()[:2]).upper() or type(statement).__name__
 
 
-def _query(statement: s.Query, environment: TableEnvironment) -> TableResult:
-    from millrace.table.table import Table
-
-    return environment._execute_query(Table(bind_query(statement.tree, environment._session), environment))
+def _query(statement: s.Query, session: Session) -> TableResult:
+    return session.engine.execute([bind_query(statement.tree, session)], session)
 
 
-def _insert(statement: s.Insert | s.StatementSet, environment: TableEnvironment) -> TableResult:
-    return environment._execute_sinks(plans_of(statement, environment))
+def _insert(statement: s.Insert | s.StatementSet, session: Session) -> TableResult:
+    return session.engine.execute(plans_of(statement, session), session)
 
 
-def _explain(statement: s.Explain, environment: TableEnvironment) -> TableResult:
+def _explain(statement: s.Explain, session: Session) -> TableResult:
     from millrace.table.explain_detail import ExplainDetail
 
     inner = statement.statement
     plans: list[Rel] = []
     if isinstance(inner, s.Query):
-        plans.append(bind_query(inner.tree, environment._session))
+        plans.append(bind_query(inner.tree, session))
     else:
-        plans += plans_of(inner, environment)
-    return plain(environment._explain(plans, [ExplainDetail[detail] for detail in statement.details]))
+        plans += plans_of(inner, session)
+    return plain(explain(plans, session, [ExplainDetail[detail] for detail in statement.details]))
 
 
-def _create_table(statement: s.CreateTable, environment: TableEnvironment) -> TableResult:
+def _create_table(statement: s.CreateTable, session: Session) -> TableResult:
     if statement.query is None:
-        return create.table(statement, environment)
-    return create_table_as(statement, environment)
+        return create.table(statement, session)
+    return create_table_as(statement, session)
 
 
 _RUNNERS: dict[type[s.Statement], Runner] = {

@@ -10,7 +10,6 @@ from millrace.table.environment_settings import EnvironmentSettings
 from millrace.table.expression import Expression
 from millrace.table.queries.stream_columns import stream_scan
 from millrace.table.schema import Schema
-from millrace.table.sessions import execution
 from millrace.table.sessions.environment import TableEnvironment
 from millrace.table.table import Table
 
@@ -40,14 +39,14 @@ class StreamTableEnvironment(TableEnvironment):
         :param fields_or_schema: a schema (with metadata ``rowtime`` and a watermark, if need be), or columns: by name
             or position, ``col("ts").rowtime`` for a time attribute.
         """
-        return Table(stream_scan(data_stream, fields_or_schema, None, self), self)
+        return Table(stream_scan(data_stream, fields_or_schema, None, self._session), self)
 
     def from_changelog_stream(
         self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
     ) -> Table:
         """A stream of ``Row`` with kinds as a changing table."""
         mode = changelog_mode or ChangelogMode.all()
-        return Table(stream_scan(data_stream, () if schema is None else (schema,), mode, self), self)
+        return Table(stream_scan(data_stream, () if schema is None else (schema,), mode, self._session), self)
 
     def create_temporary_view(
         self,
@@ -80,5 +79,6 @@ class StreamTableEnvironment(TableEnvironment):
         return self._stream(table, mode=ChangelogMode.all(), type_info=type_info, pairs=True)
 
     def _stream(self, table: Table, **how: Any) -> DataStream:
-        found: DataStream = execution.to_data_stream(table._plan, self, **how)
+        found = self._session.engine.to_data_stream(table._plan, self._session, **how)
+        assert found is not None, "a Table does not end in a sink"
         return found

@@ -12,22 +12,34 @@ from millrace.relational.sources import LookupTableSource, TableContext, TableFa
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.descriptions.table_descriptor import TableDescriptor
 from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.queries.projection import field_for
 from millrace.table.schema import Declared, Schema
-from millrace.table.sessions.factories import factory_of
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import column_at
 
 if TYPE_CHECKING:
+    from millrace.table.sessions.session import Session
     from millrace.table.sql.binding.resolver import SinkInfo, TableInfo
-    from millrace.table.table_environment import TableEnvironment
+
+
+def table_of(descriptor: TableDescriptor) -> CatalogBaseTable:
+    """What a descriptor describes, as a catalog keeps it."""
+    schema, keys = descriptor.get_schema() or Schema(), tuple(descriptor.get_partition_keys())
+    return CatalogBaseTable(schema, descriptor.get_options(), keys, descriptor.get_comment())
+
+
+def unnamed(descriptor: TableDescriptor, session: Session) -> tuple[ObjectIdentifier, CatalogBaseTable]:
+    """A table that no catalog has."""
+    table = table_of(descriptor)
+    return session.catalogs.anonymous(table.get_options().get("connector", "table")), table
 
 
 def table_context(
-    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> TableContext:
     """The table for its connector.
 
@@ -54,8 +66,8 @@ def table_context(
         key,
         table.partition_keys,
         {**table.get_options(), **options},
-        environment.get_config().to_map(),
-        environment._is_streaming,
+        session.config.to_map(),
+        session.streaming,
         table.get_comment(),
     )
 
@@ -66,25 +78,25 @@ def _path(identifier: ObjectIdentifier) -> tuple[str, str, str]:
 
 
 def source_info(
-    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> TableInfo:
     """A table to be read."""
     from millrace.table.sql.binding.resolver import TableInfo
 
-    context = table_context(identifier, table, options, environment)
-    factory = factory_of(context.options, context.summary)
+    context = table_context(identifier, table, options, session)
+    factory = session.connectors.factory_of(context.options, context.summary)
     schema = table.get_unresolved_schema()
     lookup = None
     if type(factory).lookup_source is not TableFactory.lookup_source:
         lookup = lambda key: _looked_up(factory, context, key)
     scan = Scan(context.path, _read_columns(context), _source(factory, context, lookup is not None))
-    return TableInfo(context.path, with_declared(scan, schema, environment), (), {}, None, context.primary_key, lookup)
+    return TableInfo(context.path, with_declared(scan, schema, session), (), {}, None, context.primary_key, lookup)
 
 
-def described(identifier: ObjectIdentifier, table: CatalogBaseTable, environment: TableEnvironment) -> Rel:
+def described(identifier: ObjectIdentifier, table: CatalogBaseTable, session: Session) -> Rel:
     """The columns of a table as a plan that is not run: it need not be one that can be read."""
-    context = table_context(identifier, table, {}, environment)
-    return with_declared(Scan(context.path, _read_columns(context), None), table.get_unresolved_schema(), environment)
+    context = table_context(identifier, table, {}, session)
+    return with_declared(Scan(context.path, _read_columns(context), None), table.get_unresolved_schema(), session)
 
 
 def _read_columns(context: TableContext) -> tuple[Field, ...]:
@@ -107,9 +119,9 @@ def _source(factory: TableFactory, context: TableContext, optional: bool) -> Tab
     return source
 
 
-def with_declared(scan: Rel, schema: Schema, environment: TableEnvironment) -> Rel:
+def with_declared(scan: Rel, schema: Schema, session: Session) -> Rel:
     """All columns of a schema in their order, computed ones too, and its watermark."""
-    below = Block.of(scan.schema, environment._session)
+    below = Block.of(scan.schema, session)
     rexes = [_bound(column, below) for column in schema.columns]
     names = [column.name for column in schema.columns]
     fields = tuple(field_for(name, rex, scan.schema) for name, rex in zip(names, rexes))
@@ -174,20 +186,20 @@ def _proctime(field: Field, column: Declared) -> Field:
 
 
 def sink_info(
-    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], environment: TableEnvironment
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> SinkInfo:
     """A table to be written."""
     from millrace.table.sql.binding.resolver import SinkInfo
 
     if table.is_view:
         raise problem(f"{identifier} is a view: it cannot be written to")
-    context = table_context(identifier, table, options, environment)
+    context = table_context(identifier, table, options, session)
     if table.distribution is not None:
         raise problem(
             f"{identifier} is {table.distribution}, and the connector '{context.options.get('connector')}' has no "
             "buckets: ALTER TABLE ... DROP DISTRIBUTION"
         )
-    sink = factory_of(context.options, context.summary).sink(context)
+    sink = session.connectors.factory_of(context.options, context.summary).sink(context)
     sink.table = context
     schema = table.get_unresolved_schema()
     written = [column for column in schema.columns if column.expression is None and not column.virtual]

@@ -27,11 +27,11 @@ from millrace.table.statement_runners.schemas import (
 )
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def alter_table(statement: s.Alter, environment: TableEnvironment) -> None:
-    manager = environment._catalogs
+def alter_table(statement: s.Alter, session: Session) -> None:
+    manager = session.catalogs
     found = manager.find_table(statement.path)
     if found is None:
         if statement.if_exists:
@@ -46,9 +46,9 @@ def alter_table(statement: s.Alter, environment: TableEnvironment) -> None:
             catalog.rename_table(path, str(change.to[-1]), False)
         return
     if isinstance(change, (s.AddPartitions, s.DropPartitions)):
-        _partitions(change, found.identifier, environment)
+        _partitions(change, found.identifier, session)
         return
-    made = _changed(found.table, statement.path, change, environment)
+    made = _changed(found.table, statement.path, change, session)
     if found.temporary:
         manager.temporary_tables[found.identifier] = made
     else:
@@ -56,7 +56,7 @@ def alter_table(statement: s.Alter, environment: TableEnvironment) -> None:
 
 
 def _changed(
-    table: CatalogBaseTable, path: Sequence[str], change: Any, environment: TableEnvironment
+    table: CatalogBaseTable, path: Sequence[str], change: Any, session: Session
 ) -> CatalogBaseTable:
     made = table.copy()
     if isinstance(change, s.SetOptions):
@@ -70,12 +70,12 @@ def _changed(
         made._comment = change.comment
     elif isinstance(change, s.SetQuery):
         made._original_query = change.query.text
-        made._expanded_query = written(qualified(change.query.tree, environment))
+        made._expanded_query = written(qualified(change.query.tree, session))
     else:
         made._distribution = _distribution(table, change)
         made._schema = checked(_edited(table, change))
         check_names(_named(change), made._schema, "ALTER TABLE")
-        described(environment._catalogs.qualify(path), made, environment)
+        described(session.catalogs.qualify(path), made, session)
     return made
 
 
@@ -213,9 +213,9 @@ _EDITS: dict[type, Callable[[Schema, Any], Schema]] = {
 
 
 def _partitions(
-    change: s.AddPartitions | s.DropPartitions, identifier: ObjectIdentifier, environment: TableEnvironment
+    change: s.AddPartitions | s.DropPartitions, identifier: ObjectIdentifier, session: Session
 ) -> None:
-    catalog, path = environment._catalogs.catalog(identifier.get_catalog_name()), identifier.to_object_path()
+    catalog, path = session.catalogs.catalog(identifier.get_catalog_name()), identifier.to_object_path()
     if isinstance(change, s.DropPartitions):
         for spec in change.partitions:
             catalog.drop_partition(path, _spec(spec), change.if_exists)

@@ -14,37 +14,37 @@ from millrace.table.statement_runners.create import plain_options
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def alter(statement: s.Alter, environment: TableEnvironment) -> TableResult:
+def alter(statement: s.Alter, session: Session) -> TableResult:
     """ALTER of any kind."""
     change = statement.change
     if statement.kind in ("TABLE", "VIEW"):
-        alter_table(statement, environment)
+        alter_table(statement, session)
     elif statement.kind == "DATABASE" and isinstance(change, s.SetOptions):
-        _database(statement, change, environment)
+        _database(statement, change, session)
     elif statement.kind == "FUNCTION" and isinstance(change, s.SetFunction):
-        _function(statement, change, environment)
+        _function(statement, change, session)
     elif statement.kind == "CATALOG" and isinstance(change, (s.SetOptions, s.ResetOptions, s.SetComment)):
-        _catalog(statement, change, environment)
+        _catalog(statement, change, session)
     elif statement.kind == "MODEL" and isinstance(change, (s.SetOptions, s.ResetOptions, s.Rename)):
-        _model(statement, change, environment)
+        _model(statement, change, session)
     else:
         raise not_yet(f"ALTER {statement.kind} ... {type(change).__name__}", "DROP and CREATE")
     return done()
 
 
-def _database(statement: s.Alter, change: s.SetOptions, environment: TableEnvironment) -> None:
+def _database(statement: s.Alter, change: s.SetOptions, session: Session) -> None:
     *catalog, name = map(str, statement.path)
-    where = environment._catalogs.catalog(catalog[0] if catalog else environment.get_current_catalog())
+    where = session.catalogs.catalog(catalog[0] if catalog else session.catalogs.current_catalog)
     old = where.get_database(name)
     made = CatalogDatabase({**old.get_properties(), **plain_options(change.options)}, old.get_description())
     where.alter_database(name, made, statement.if_exists)
 
 
-def _function(statement: s.Alter, change: s.SetFunction, environment: TableEnvironment) -> None:
-    manager = environment._catalogs
+def _function(statement: s.Alter, change: s.SetFunction, session: Session) -> None:
+    manager = session.catalogs
     made = CatalogFunction(change.identifier, change.language)
     load_function(change.identifier, change.language)
     if change.system:
@@ -63,15 +63,15 @@ def _function(statement: s.Alter, change: s.SetFunction, environment: TableEnvir
         catalog.alter_function(identifier.to_object_path(), made, statement.if_exists)
         return
     if not known and not statement.if_exists:
-        hint = did_you_mean(str(statement.path[-1]), environment.list_user_defined_functions())
+        hint = did_you_mean(str(statement.path[-1]), session.functions.list_user_defined())
         raise problem(f"there is no temporary function {statement.path}{hint}")
 
 
 def _catalog(
-    statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.SetComment, environment: TableEnvironment
+    statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.SetComment, session: Session
 ) -> None:
     """What SHOW CREATE CATALOG says; a catalog that is there goes on as it is."""
-    manager, name = environment._catalogs, str(statement.path[-1])
+    manager, name = session.catalogs, str(statement.path[-1])
     manager.catalog(name)
     options, comment = manager.descriptions.get(name, ({"type": "generic_in_memory"}, None))
     options = dict(options)
@@ -93,8 +93,8 @@ def _keys(change: s.SetOptions | s.ResetOptions | s.SetComment) -> list[str]:
     return list(map(str, change.keys)) if isinstance(change, s.ResetOptions) else []
 
 
-def _model(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.Rename, environment: TableEnvironment) -> None:
-    manager = environment._catalogs
+def _model(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.Rename, session: Session) -> None:
+    manager = session.catalogs
     identifier = manager.qualify(statement.path)
     catalog, path = manager.catalog(identifier.get_catalog_name()), identifier.to_object_path()
     if isinstance(change, s.Rename):

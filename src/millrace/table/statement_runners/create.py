@@ -26,14 +26,14 @@ from millrace.table.statement_runners.schemas import (
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
 def plain_options(options: s.Options) -> dict[str, str]:
     return {str(key): str(value) for key, value in options.items()}
 
 
-def described_table(statement: s.CreateTable, environment: TableEnvironment, schema: Schema) -> CatalogBaseTable:
+def described_table(statement: s.CreateTable, session: Session, schema: Schema) -> CatalogBaseTable:
     """The table of a statement, with what LIKE takes over."""
     table = CatalogBaseTable(
         schema,
@@ -43,7 +43,7 @@ def described_table(statement: s.CreateTable, environment: TableEnvironment, sch
         distribution=None if statement.distribution is None else declared_distribution(statement.distribution),
     )
     if statement.like is not None:
-        table = with_like(table, statement.like, environment)
+        table = with_like(table, statement.like, session)
     schema, declared = table.get_unresolved_schema(), statement.schema
     if declared.primary_key is not None:
         check_names(declared.primary_key.columns, schema, "PRIMARY KEY")
@@ -53,19 +53,19 @@ def described_table(statement: s.CreateTable, environment: TableEnvironment, sch
     check_names(statement.distribution.columns if statement.distribution else (), schema, "DISTRIBUTED BY")
     checked(schema)
     # What is computed has to have a meaning.
-    described(environment._catalogs.qualify(statement.path), table, environment)
+    described(session.catalogs.qualify(statement.path), table, session)
     return table
 
 
-def table(statement: s.CreateTable, environment: TableEnvironment) -> TableResult:
-    made = described_table(statement, environment, declared_schema(statement.schema))
-    keep(statement, made, environment)
+def table(statement: s.CreateTable, session: Session) -> TableResult:
+    made = described_table(statement, session, declared_schema(statement.schema))
+    keep(statement, made, session)
     return done()
 
 
-def keep(statement: s.CreateTable, made: CatalogBaseTable, environment: TableEnvironment) -> None:
+def keep(statement: s.CreateTable, made: CatalogBaseTable, session: Session) -> None:
     """Put a table into its catalog; OR REPLACE takes the place of one that is there."""
-    manager = environment._catalogs
+    manager = session.catalogs
     identifier = manager.qualify(statement.path)
     if statement.replace:
         there = manager.find_table(statement.path)
@@ -76,20 +76,20 @@ def keep(statement: s.CreateTable, made: CatalogBaseTable, environment: TableEnv
     manager.create_table(identifier, made, statement.if_not_exists, statement.temporary)
 
 
-def view(statement: s.CreateView, environment: TableEnvironment) -> TableResult:
-    plan = bind_query(statement.query.tree, environment._session)
+def view(statement: s.CreateView, session: Session) -> TableResult:
+    plan = bind_query(statement.query.tree, session)
     names = [str(name) for name, _ in statement.columns] or plan.names
     if len(names) != len(plan.schema):
         raise problem(f"view {statement.path} names {len(names)} columns, and its query gives {len(plan.schema)}")
     schema = Schema.new_builder().from_fields(names, [column.type for column in plan.schema]).build()
-    expanded = written(qualified(statement.query.tree, environment))
+    expanded = written(qualified(statement.query.tree, session))
     made = CatalogBaseTable(schema, {}, (), statement.comment, statement.query.text, expanded)
-    identifier = environment._catalogs.qualify(statement.path)
-    environment._catalogs.create_table(identifier, made, statement.if_not_exists, statement.temporary)
+    identifier = session.catalogs.qualify(statement.path)
+    session.catalogs.create_table(identifier, made, statement.if_not_exists, statement.temporary)
     return done()
 
 
-def qualified(tree: nodes.Node, environment: TableEnvironment) -> nodes.Node:
+def qualified(tree: nodes.Node, session: Session) -> nodes.Node:
     """The query with full names of tables: it means the same wherever it is used."""
     ctes = {cte.alias.name for cte in tree.find_all(nodes.CTE)}
 
@@ -100,14 +100,14 @@ def qualified(tree: nodes.Node, environment: TableEnvironment) -> nodes.Node:
         path = nodes.table_path(part)
         if len(path) == 1 and path[0] in ctes:
             return part
-        catalog, database, _ = environment._catalogs.qualify(path).to_list()
+        catalog, database, _ = session.catalogs.qualify(path).to_list()
         return replace(part, catalog=nodes.Identifier(catalog, True), db=nodes.Identifier(database, True))
 
     return qualify(tree)
 
 
-def function(statement: s.CreateFunction, environment: TableEnvironment) -> TableResult:
-    manager = environment._catalogs
+def function(statement: s.CreateFunction, session: Session) -> TableResult:
+    manager = session.catalogs
     made = CatalogFunction(statement.identifier, statement.language)
     if statement.temporary and statement.system:
         name = str(statement.path[-1]).lower()
@@ -128,23 +128,23 @@ def function(statement: s.CreateFunction, environment: TableEnvironment) -> Tabl
     return done()
 
 
-def database(statement: s.CreateDatabase, environment: TableEnvironment) -> TableResult:
+def database(statement: s.CreateDatabase, session: Session) -> TableResult:
     *catalog_, name = map(str, statement.path)
     made = CatalogDatabase(plain_options(statement.options), statement.comment)
-    where = environment._catalogs.catalog(catalog_[0] if catalog_ else environment.get_current_catalog())
+    where = session.catalogs.catalog(catalog_[0] if catalog_ else session.catalogs.current_catalog)
     where.create_database(name, made, statement.if_not_exists)
     return done()
 
 
-def catalog(statement: s.CreateCatalog, environment: TableEnvironment) -> TableResult:
-    manager, name = environment._catalogs, str(statement.name)
+def catalog(statement: s.CreateCatalog, session: Session) -> TableResult:
+    manager, name = session.catalogs, str(statement.name)
     if manager.find_catalog(name) is None or not statement.if_not_exists:
         create_catalog(manager, name, plain_options(statement.options), statement.comment)
     return done()
 
 
-def model(statement: s.CreateModel, environment: TableEnvironment) -> TableResult:
-    manager = environment._catalogs
+def model(statement: s.CreateModel, session: Session) -> TableResult:
+    manager = session.catalogs
     identifier = manager.qualify(statement.path)
     schemas = [Schema([declared_column(each) for each in part]) for part in (statement.inputs, statement.outputs)]
     made = CatalogModel(schemas[0], schemas[1], plain_options(statement.options), statement.comment)

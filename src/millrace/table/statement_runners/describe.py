@@ -18,27 +18,27 @@ from millrace.table.table_result import TableResult, listing
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 _INFO = (Field("info name", t.string()), Field("info value", t.string()))
 
 
-def describe(statement: s.Describe, environment: TableEnvironment) -> TableResult:
+def describe(statement: s.Describe, session: Session) -> TableResult:
     if statement.kind == "TABLE":
-        return listing(*column_rows(environment._catalogs.table(statement.path), environment))
+        return listing(*column_rows(session.catalogs.table(statement.path), session))
     if statement.kind == "MODEL":
-        return listing(_MODEL, _model_rows(model_of(statement.path, environment)))
+        return listing(_MODEL, _model_rows(model_of(statement.path, session)))
     if statement.kind not in _INFOS:
         raise not_yet(f"DESCRIBE {statement.kind}", "SHOW CREATE TABLE")
-    return listing(_INFO, _INFOS[statement.kind](statement, environment))
+    return listing(_INFO, _INFOS[statement.kind](statement, session))
 
 
-def column_rows(found: FoundTable, environment: TableEnvironment) -> tuple[Schema, list[tuple[Any, ...]]]:
+def column_rows(found: FoundTable, session: Session) -> tuple[Schema, list[tuple[Any, ...]]]:
     """One row a column: name, type, whether it may be NULL, keys, what else is said, watermark."""
     declared = found.table.get_unresolved_schema()
     plan = found.table.plan
     if plan is None:
-        plan = described(found.identifier, found.table, environment)
+        plan = described(found.identifier, found.table, session)
     comments = any(column.comment for column in declared.columns)
     titles = [Field(name, t.string()) for name in ("name", "type", "null", "key", "extras", "watermark")]
     titles[2] = Field("null", t.BooleanType())
@@ -73,12 +73,12 @@ _MODEL = (
 )
 
 
-def model_of(path: Sequence[str], environment: TableEnvironment) -> CatalogModel:
+def model_of(path: Sequence[str], session: Session) -> CatalogModel:
     """A model by its name, a temporary one first.
 
     :raises CatalogException: there is none.
     """
-    manager = environment._catalogs
+    manager = session.catalogs
     identifier = manager.qualify(path)
     catalog = manager.catalog(identifier.get_catalog_name())
     return manager.temporary_models.get(identifier) or catalog.get_model(identifier.to_object_path())
@@ -94,27 +94,27 @@ def _model_rows(model: CatalogModel) -> list[tuple[Any, ...]]:
     ]
 
 
-def _catalog(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:
+def _catalog(statement: s.Describe, session: Session) -> list[tuple[str, str]]:
     name = str(statement.path[-1])
-    environment._catalogs.catalog(name)
-    options, comment = environment._catalogs.descriptions.get(name, ({"type": "generic_in_memory"}, None))
+    session.catalogs.catalog(name)
+    options, comment = session.catalogs.descriptions.get(name, ({"type": "generic_in_memory"}, None))
     rows = [("name", name), ("type", options["type"]), ("comment", comment or "")]
     extended = [(f"option:{key}", value) for key, value in mask_options(options).items() if key != "type"]
     return rows + (extended if statement.extended else [])
 
 
-def _database(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:
+def _database(statement: s.Describe, session: Session) -> list[tuple[str, str]]:
     *catalog, name = map(str, statement.path)
-    where = catalog[0] if catalog else environment.get_current_catalog()
-    database = environment._catalogs.catalog(where).get_database(name)
+    where = catalog[0] if catalog else session.catalogs.current_catalog
+    database = session.catalogs.catalog(where).get_database(name)
     rows = [("catalog", where), ("database", name), ("comment", database.get_comment())]
     return rows + ([("properties", str(mask_options(database.get_properties())))] if statement.extended else [])
 
 
-def _function(statement: s.Describe, environment: TableEnvironment) -> list[tuple[str, str]]:
-    found = environment._functions.find(statement.path)
+def _function(statement: s.Describe, session: Session) -> list[tuple[str, str]]:
+    found = session.functions.find(statement.path)
     if found is None:
-        if str(statement.path[-1]).lower() in environment.list_functions():
+        if str(statement.path[-1]).lower() in session.functions.list_all():
             return [("is system function", "true"), ("is temporary", "false")]
         raise problem(f"there is no function {statement.path}")
     wrapper, system = found

@@ -11,23 +11,23 @@ from millrace.table.table_result import TableResult, done
 from millrace.util.exceptions import CatalogException
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def drop(statement: s.Drop, environment: TableEnvironment) -> TableResult:
+def drop(statement: s.Drop, session: Session) -> TableResult:
     """Drop an object; a missing one is an error without IF EXISTS."""
     if statement.kind not in _DROPS:
         raise not_yet(f"DROP {statement.kind}", "DROP TABLE")
-    _DROPS[statement.kind](statement, environment)
+    _DROPS[statement.kind](statement, session)
     return done()
 
 
-def _catalog(statement: s.Drop, environment: TableEnvironment) -> None:
-    environment._catalogs.unregister(str(statement.path[-1]), statement.if_exists)
+def _catalog(statement: s.Drop, session: Session) -> None:
+    session.catalogs.unregister(str(statement.path[-1]), statement.if_exists)
 
 
-def _database(statement: s.Drop, environment: TableEnvironment) -> None:
-    manager = environment._catalogs
+def _database(statement: s.Drop, session: Session) -> None:
+    manager = session.catalogs
     *catalog, name = map(str, statement.path)
     where = catalog[0] if catalog else manager.current_catalog
     if (where, name) == (manager.current_catalog, manager.current_database):
@@ -35,8 +35,8 @@ def _database(statement: s.Drop, environment: TableEnvironment) -> None:
     manager.catalog(where).drop_database(name, statement.if_exists, statement.cascade)
 
 
-def _table(statement: s.Drop, environment: TableEnvironment) -> None:
-    manager, view = environment._catalogs, statement.kind == "VIEW"
+def _table(statement: s.Drop, session: Session) -> None:
+    manager, view = session.catalogs, statement.kind == "VIEW"
     identifier = manager.qualify(statement.path)
     if not statement.temporary:
         manager.drop_table(identifier, statement.if_exists, view)
@@ -44,15 +44,14 @@ def _table(statement: s.Drop, environment: TableEnvironment) -> None:
         raise problem(f"there is no temporary {statement.kind.lower()} {identifier}")
 
 
-def _function(statement: s.Drop, environment: TableEnvironment) -> None:
-    manager = environment._catalogs
+def _function(statement: s.Drop, session: Session) -> None:
+    manager = session.catalogs
     if statement.temporary:
-        path = ".".join(f"`{part}`" for part in statement.path)
         if statement.system:
-            there = environment.drop_temporary_system_function(str(statement.path[-1]))
+            gone = manager.temporary_system_functions.pop(str(statement.path[-1]).lower(), None)
         else:
-            there = environment.drop_temporary_function(path)
-        if not there and not statement.if_exists:
+            gone = manager.temporary_functions.pop(manager.qualify(statement.path), None)
+        if gone is None and not statement.if_exists:
             raise problem(f"there is no temporary function {statement.path}")
         return
     identifier = manager.qualify(statement.path)
@@ -60,8 +59,8 @@ def _function(statement: s.Drop, environment: TableEnvironment) -> None:
     catalog.drop_function(identifier.to_object_path(), statement.if_exists)
 
 
-def _model(statement: s.Drop, environment: TableEnvironment) -> None:
-    manager = environment._catalogs
+def _model(statement: s.Drop, session: Session) -> None:
+    manager = session.catalogs
     identifier = manager.qualify(statement.path)
     if not statement.temporary:
         manager.catalog(identifier.get_catalog_name()).drop_model(identifier.to_object_path(), statement.if_exists)

@@ -10,17 +10,17 @@ from millrace.table.schema import Declared, Schema
 from millrace.table.sql import statements as s
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 _EXCLUDING, _INCLUDING = "EXCLUDING", "INCLUDING"
 
 
-def with_like(table: CatalogBaseTable, like: s.Like, environment: TableEnvironment) -> CatalogBaseTable:
+def with_like(table: CatalogBaseTable, like: s.Like, session: Session) -> CatalogBaseTable:
     """The table with the parts of the source that its rules include.
 
     :raises TableException: INCLUDING, and both have the part.
     """
-    source = environment._catalogs.table(like.source).table
+    source = session.catalogs.table(like.source).table
     own, other = table.get_unresolved_schema(), source.get_unresolved_schema()
     columns = _columns(own, other, like)
     watermark = own.watermark

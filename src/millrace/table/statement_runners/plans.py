@@ -10,19 +10,19 @@ from millrace.table.sql import statements as s
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def compile_plan(statement: s.CompilePlan, environment: TableEnvironment) -> TableResult:
+def compile_plan(statement: s.CompilePlan, session: Session) -> TableResult:
     """Write the plan of an INSERT into a file; with EXECUTE run what the file has then."""
     from millrace.table.sessions.statements import plans_of
 
     if not (statement.if_not_exists and local_path(statement.file).exists()):
-        compiled(plans_of(statement.statement, environment), environment).write_to_file(statement.file)
+        compiled(plans_of(statement.statement, session), session).write_to_file(statement.file)
     if not statement.execute:
         return done()
-    return loaded(PlanReference.from_file(statement.file), environment).execute()
+    return loaded(PlanReference.from_file(statement.file), session).execute()
 
 
-def execute_plan(statement: s.ExecutePlan, environment: TableEnvironment) -> TableResult:
-    return loaded(PlanReference.from_file(statement.file), environment).execute()
+def execute_plan(statement: s.ExecutePlan, session: Session) -> TableResult:
+    return loaded(PlanReference.from_file(statement.file), session).execute()

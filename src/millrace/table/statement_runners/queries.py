@@ -16,22 +16,21 @@ from millrace.table.statement_runners.schemas import declared_schema
 from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def create_table_as(statement: s.CreateTable, environment: TableEnvironment) -> TableResult:
+def create_table_as(statement: s.CreateTable, session: Session) -> TableResult:
     """Make a table with the columns of a query, and write the query's rows into it."""
-    from millrace.table.table import Table
+    from millrace.table.sessions.sink_plans import sink_plan
 
     assert statement.query is not None
-    plan = bind_query(statement.query.tree, environment._session)
-    if statement.if_not_exists and environment._catalogs.find_table(statement.path) is not None:
+    plan = bind_query(statement.query.tree, session)
+    if statement.if_not_exists and session.catalogs.find_table(statement.path) is not None:
         return done()
-    made = described_table(statement, environment, _schema(statement.schema, plan))
-    keep(statement, made, environment)
-    path = environment._catalogs.qualify(statement.path).as_serializable_string()
-    table = Table(plan, environment)
-    return environment._execute_sinks([environment._sink_plan(table, path, False, plan.names)])
+    made = described_table(statement, session, _schema(statement.schema, plan))
+    keep(statement, made, session)
+    path = session.catalogs.qualify(statement.path).as_serializable_string()
+    return session.engine.execute([sink_plan(plan, path, session, False, plan.names)], session)
 
 
 def _schema(declared: s.Schema, plan: Rel) -> Schema:

@@ -13,29 +13,29 @@ from millrace.table.table_result import TableResult, done, listing
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 ENTRY_POINTS = "millrace.modules"
 
 
-def use_catalog(statement: s.UseCatalog, environment: TableEnvironment) -> TableResult:
-    environment.use_catalog(str(statement.name))
+def use_catalog(statement: s.UseCatalog, session: Session) -> TableResult:
+    session.catalogs.use_catalog(str(statement.name))
     return done()
 
 
-def use_database(statement: s.UseDatabase, environment: TableEnvironment) -> TableResult:
+def use_database(statement: s.UseDatabase, session: Session) -> TableResult:
     *catalog, database = map(str, statement.path)
-    environment._catalogs.use_database(database, catalog[0] if catalog else None)
+    session.catalogs.use_database(database, catalog[0] if catalog else None)
     return done()
 
 
-def use_modules(statement: s.UseModules, environment: TableEnvironment) -> TableResult:
-    environment.use_modules(*map(str, statement.names))
+def use_modules(statement: s.UseModules, session: Session) -> TableResult:
+    session.functions.use_modules(list(map(str, statement.names)))
     return done()
 
 
-def load_module(statement: s.LoadModule, environment: TableEnvironment) -> TableResult:
-    environment.load_module(str(statement.name), _module(str(statement.name)))
+def load_module(statement: s.LoadModule, session: Session) -> TableResult:
+    session.functions.load_module(str(statement.name), _module(str(statement.name)))
     return done()
 
 
@@ -55,13 +55,13 @@ def _module(name: str) -> Module:
     )
 
 
-def unload_module(statement: s.UnloadModule, environment: TableEnvironment) -> TableResult:
-    environment.unload_module(str(statement.name))
+def unload_module(statement: s.UnloadModule, session: Session) -> TableResult:
+    session.functions.unload_module(str(statement.name))
     return done()
 
 
-def set_option(statement: s.Set, environment: TableEnvironment) -> TableResult:
-    config = environment.get_config()
+def set_option(statement: s.Set, session: Session) -> TableResult:
+    config = session.config
     if statement.key is None:
         columns = (Field("key", t.string()), Field("value", t.string()))
         return listing(columns, sorted(mask_options(config.get_configuration().to_dict()).items()))
@@ -69,8 +69,8 @@ def set_option(statement: s.Set, environment: TableEnvironment) -> TableResult:
     return done()
 
 
-def reset_option(statement: s.Reset, environment: TableEnvironment) -> TableResult:
-    configuration = environment.get_config().get_configuration()
+def reset_option(statement: s.Reset, session: Session) -> TableResult:
+    configuration = session.config.get_configuration()
     for key in [statement.key] if statement.key is not None else sorted(configuration.key_set()):
         configuration.remove_config(key)
     return done()

@@ -17,84 +17,84 @@ from millrace.table.statement_runners.show_create import create_text
 from millrace.table.table_result import TableResult, listing, plain, texts
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
-Names = Callable[[s.Show, "TableEnvironment"], Iterable[str]]
+Names = Callable[[s.Show, "Session"], Iterable[str]]
 
 
-def show(statement: s.Show, environment: TableEnvironment) -> TableResult:
+def show(statement: s.Show, session: Session) -> TableResult:
     kind = statement.kind
     if kind in _LISTS:
         title, names = _LISTS[kind]
-        return texts(title, [name for name in names(statement, environment) if _fits(name, statement.pattern)])
+        return texts(title, [name for name in names(statement, session) if _fits(name, statement.pattern)])
     if kind.startswith("CREATE "):
-        return plain(create_text(kind.removeprefix("CREATE "), statement.path or (), environment))
+        return plain(create_text(kind.removeprefix("CREATE "), statement.path or (), session))
     if kind == "COLUMNS":
-        columns, rows = column_rows(environment._catalogs.table(statement.path or ()), environment)
+        columns, rows = column_rows(session.catalogs.table(statement.path or ()), session)
         return listing(columns, [row for row in rows if _fits(str(row[0]), statement.pattern)])
     if kind == "FULL MODULES":
-        entries = environment.list_full_modules()
+        entries = session.functions.list_full_modules()
         columns = (Field("module name", t.string()), Field("used", t.BooleanType()))
         return listing(columns, [(entry.name(), entry.used()) for entry in entries])
     raise not_yet(f"SHOW {kind}", "millrace info for jobs, add_python_file() for JARs")
 
 
-def _where(statement: s.Show, environment: TableEnvironment) -> tuple[str, str]:
+def _where(statement: s.Show, session: Session) -> tuple[str, str]:
     """Catalog and database that FROM or IN names."""
-    *catalog, database = statement.path or (environment.get_current_database(),)
-    return (str(catalog[0]) if catalog else environment.get_current_catalog()), str(database)
+    *catalog, database = statement.path or (session.catalogs.current_database,)
+    return (str(catalog[0]) if catalog else session.catalogs.current_catalog), str(database)
 
 
-def _tables(statement: s.Show, environment: TableEnvironment) -> list[str]:
-    where = _where(statement, environment)
-    views = set(environment._catalogs.list_views(*where))
-    return [name for name in environment._catalogs.list_tables(*where) if name not in views or statement.path is None]
+def _tables(statement: s.Show, session: Session) -> list[str]:
+    where = _where(statement, session)
+    views = set(session.catalogs.list_views(*where))
+    return [name for name in session.catalogs.list_tables(*where) if name not in views or statement.path is None]
 
 
-def _views(statement: s.Show, environment: TableEnvironment) -> list[str]:
-    return environment._catalogs.list_views(*_where(statement, environment))
+def _views(statement: s.Show, session: Session) -> list[str]:
+    return session.catalogs.list_views(*_where(statement, session))
 
 
-def _databases(statement: s.Show, environment: TableEnvironment) -> list[str]:
-    name = str(statement.path[0]) if statement.path else environment.get_current_catalog()
-    return environment._catalogs.catalog(name).list_databases()
+def _databases(statement: s.Show, session: Session) -> list[str]:
+    name = str(statement.path[0]) if statement.path else session.catalogs.current_catalog
+    return session.catalogs.catalog(name).list_databases()
 
 
-def _materialized(statement: s.Show, environment: TableEnvironment) -> list[str]:
-    catalog, database = _where(statement, environment)
-    return environment._catalogs.catalog(catalog).list_materialized_tables(database)
+def _materialized(statement: s.Show, session: Session) -> list[str]:
+    catalog, database = _where(statement, session)
+    return session.catalogs.catalog(catalog).list_materialized_tables(database)
 
 
-def _procedures(statement: s.Show, environment: TableEnvironment) -> list[str]:
-    catalog, database = _where(statement, environment)
-    return environment._catalogs.catalog(catalog).list_procedures(database)
+def _procedures(statement: s.Show, session: Session) -> list[str]:
+    catalog, database = _where(statement, session)
+    return session.catalogs.catalog(catalog).list_procedures(database)
 
 
-def _partitions(statement: s.Show, environment: TableEnvironment) -> list[str]:
-    found = environment._catalogs.table(statement.path or ())
+def _partitions(statement: s.Show, session: Session) -> list[str]:
+    found = session.catalogs.table(statement.path or ())
     if found.temporary:
         raise problem(f"{found.identifier} is temporary: no catalog keeps its partitions")
     wanted = {str(name): str(value.name) for name, value in statement.partition if value is not None}
-    catalog = environment._catalogs.catalog(found.identifier.get_catalog_name())
+    catalog = session.catalogs.catalog(found.identifier.get_catalog_name())
     specs = catalog.list_partitions(found.identifier.to_object_path(), CatalogPartitionSpec(wanted) if wanted else None)
     keys = found.table.partition_keys
     return ["/".join(f"{key}={spec.get_partition_spec()[key]}" for key in keys) for spec in specs]
 
 
 _LISTS: dict[str, tuple[str, Names]] = {
-    "CATALOGS": ("catalog name", lambda statement, environment: environment.list_catalogs()),
+    "CATALOGS": ("catalog name", lambda statement, session: session.catalogs.catalogs()),
     "DATABASES": ("database name", _databases),
     "TABLES": ("table name", _tables),
     "VIEWS": ("view name", _views),
     "MATERIALIZED TABLES": ("materialized table name", _materialized),
     "PARTITIONS": ("partition name", _partitions),
     "PROCEDURES": ("procedure name", _procedures),
-    "FUNCTIONS": ("function name", lambda statement, environment: environment.list_functions()),
-    "USER FUNCTIONS": ("function name", lambda statement, environment: environment.list_user_defined_functions()),
-    "MODULES": ("module name", lambda statement, environment: environment.list_modules()),
-    "MODELS": ("model name", lambda statement, environment: environment.list_models()),
-    "CURRENT CATALOG": ("current catalog name", lambda statement, environment: [environment.get_current_catalog()]),
-    "CURRENT DATABASE": ("current database name", lambda statement, environment: [environment.get_current_database()]),
+    "FUNCTIONS": ("function name", lambda statement, session: session.functions.list_all()),
+    "USER FUNCTIONS": ("function name", lambda statement, session: session.functions.list_user_defined()),
+    "MODULES": ("module name", lambda statement, session: session.functions.list_modules()),
+    "MODELS": ("model name", lambda statement, session: session.catalogs.list_models()),
+    "CURRENT CATALOG": ("current catalog name", lambda statement, session: [session.catalogs.current_catalog]),
+    "CURRENT DATABASE": ("current database name", lambda statement, session: [session.catalogs.current_database]),
 }
 
 

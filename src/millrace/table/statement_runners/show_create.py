@@ -13,17 +13,17 @@ from millrace.table.statement_runners.describe import model_of
 from millrace.util.secrets import mask_options, mask_statement
 
 if TYPE_CHECKING:
-    from millrace.table.sessions.environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def create_text(kind: str, path: Sequence[str], environment: TableEnvironment) -> str:
+def create_text(kind: str, path: Sequence[str], session: Session) -> str:
     if kind == "CATALOG":
-        return _catalog(str(path[-1]), environment)
+        return _catalog(str(path[-1]), session)
     if kind == "MODEL":
-        return _model(path, environment)
+        return _model(path, session)
     if kind not in ("TABLE", "VIEW"):
         raise not_yet(f"SHOW CREATE {kind}", "SHOW CREATE TABLE")
-    found = environment._catalogs.table(path)
+    found = session.catalogs.table(path)
     if found.table.is_view != (kind == "VIEW"):
         other = "VIEW" if found.table.is_view else "TABLE"
         raise problem(f"{found.identifier} is a {other.lower()}: SHOW CREATE {other}")
@@ -65,10 +65,10 @@ def _column(column: Declared) -> str:
     return text + (f" COMMENT {_text(column.comment)}" if column.comment else "")
 
 
-def _model(path: Sequence[str], environment: TableEnvironment) -> str:
-    identifier = environment._catalogs.qualify(path)
-    model = model_of(path, environment)
-    temporary = "TEMPORARY " if identifier in environment._catalogs.temporary_models else ""
+def _model(path: Sequence[str], session: Session) -> str:
+    identifier = session.catalogs.qualify(path)
+    model = model_of(path, session)
+    temporary = "TEMPORARY " if identifier in session.catalogs.temporary_models else ""
     said = [f"CREATE {temporary}MODEL {identifier}"]
     for word, schema in (("INPUT", model.get_input_schema()), ("OUTPUT", model.get_output_schema())):
         if schema is not None and schema.columns:
@@ -78,9 +78,9 @@ def _model(path: Sequence[str], environment: TableEnvironment) -> str:
     return "\n".join([*said, f"WITH (\n{_options(model.get_options())}\n)", ""])
 
 
-def _catalog(name: str, environment: TableEnvironment) -> str:
-    environment._catalogs.catalog(name)
-    options, comment = environment._catalogs.descriptions.get(name, ({"type": "generic_in_memory"}, None))
+def _catalog(name: str, session: Session) -> str:
+    session.catalogs.catalog(name)
+    options, comment = session.catalogs.descriptions.get(name, ({"type": "generic_in_memory"}, None))
     said = f"COMMENT {_text(comment)}\n" if comment else ""
     return f"CREATE CATALOG {quoted(name)}\n{said}WITH (\n{_options(options)}\n)\n"
 

@@ -21,10 +21,10 @@ from millrace.table.values.arrow_types import from_arrow_type
 if TYPE_CHECKING:
     import pandas as pd
 
-    from millrace.table.table_environment import TableEnvironment
+    from millrace.table.sessions.session import Session
 
 
-def scan_of_pandas(pdf: pd.DataFrame, schema: Any, parts: int, environment: TableEnvironment) -> Scan:
+def scan_of_pandas(pdf: pd.DataFrame, schema: Any, parts: int, session: Session) -> Scan:
     """The rows of a frame as a source.
 
     :param schema: a ROW type, names of columns, types of columns, or None.
@@ -37,7 +37,7 @@ def scan_of_pandas(pdf: pd.DataFrame, schema: Any, parts: int, environment: Tabl
         raise TypeError(f"from_pandas takes a pandas.DataFrame, not {type(pdf).__name__}")
     found = pa.Table.from_pandas(pdf, preserve_index=False).combine_chunks()
     columns = _columns(found, schema)
-    zone = environment.get_config().get_local_timezone()
+    zone = session.config.get_local_timezone()
     arrays = [_as(column, field, zone) for column, field in zip(found.columns, columns)]
     size = max(1, -(-len(pdf) // max(1, parts)))
     batches = pa.Table.from_arrays(arrays, names=[f"c{index}" for index in range(len(arrays))]).to_batches(size)

@@ -24,6 +24,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
+from millrace.table.sessions.statements import insert_plans
 
 START = dt.datetime(2024, 5, 6)
 ROWS = [(number, START + dt.timedelta(minutes=7 * number)) for number in range(40)]
@@ -59,12 +60,12 @@ def job(folder: Path, parallelism: int = 1, format: str = "parquet", records: in
         "CREATE TABLE events (id INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
         "WITH ('connector' = 'values', 'data-id' = 'events', 'batch-size' = '1')"
     )
-    [plan] = environment._insert_plans(
-        "INSERT INTO files SELECT id, DATE_FORMAT(ts, 'yyyy-MM-dd'), CAST(EXTRACT(HOUR FROM ts) AS INT) FROM events"
-    )
+    query = "SELECT id, DATE_FORMAT(ts, 'yyyy-MM-dd'), CAST(EXTRACT(HOUR FROM ts) AS INT) FROM events"
+    [plan] = insert_plans(f"INSERT INTO files {query}", environment._session)
     streams = StreamExecutionEnvironment()
     streams.set_parallelism(parallelism).set_max_parallelism(16)
-    add_to_program([optimise(plan, surroundings_of(environment))], streams._program, options_of(environment))
+    session = environment._session
+    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
     return replace(streams.job_graph(), epoch_records=records)
 
 

@@ -17,6 +17,7 @@ from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.changes import ChangelogError
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
+from millrace.table.sessions.statements import insert_plans
 from millrace.testing.local import run_locally
 
 
@@ -40,9 +41,10 @@ def files(environment: TableEnvironment, path: Path, *options: str, format: str 
 
 
 def sink_node(environment: TableEnvironment, statement: str) -> Any:
-    [plan] = environment._insert_plans(statement)
+    [plan] = insert_plans(statement, environment._session)
     streams = StreamExecutionEnvironment().set_parallelism(2)
-    add_to_program([optimise(plan, surroundings_of(environment))], streams._program, options_of(environment))
+    session = environment._session
+    add_to_program([optimise(plan, surroundings_of(session))], streams._program, options_of(session))
     return next(node for node in streams._program.added() if node.name.startswith("Sink"))
 
 

@@ -1,0 +1,121 @@
+"""The batch engine: plans become queries of Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from millrace.datastream.settings.defaults import Submission, get_submitter
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.nodes import Rel, Sink
+from millrace.relational.nodes.text import plan_text
+from millrace.relational.rows import Rows
+from millrace.relational.rules.batch import optimise
+from millrace.spark.sessions.session import SessionWishes, workplace
+from millrace.spark.tables import execute
+from millrace.spark.tables.batch_job import BatchJobClient
+from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
+from millrace.spark.tables.steps.context import Context
+from millrace.table.explain_detail import ExplainDetail
+from millrace.table.planner import run
+from millrace.table.planner.computed_table import computed, row_by_row
+from millrace.table.planner.gathered_streams import GatheredStreams
+from millrace.table.queries.problems import problem
+from millrace.table.sessions.results import name_of_job, query_result, sink_result
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from millrace.datastream import DataStream
+    from millrace.table.sessions.session import Session
+    from millrace.table.table_result import TableResult
+
+_NO_CHANGES = "in batch mode every operator gives insertions only"
+_NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"
+_NO_ADVICE = "none in batch mode: there is no state that lasts"
+
+
+class BatchEngine:
+    """``Engine`` of batch mode."""
+
+    def execute(self, plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
+        context = _context(session, name_of_job(plans, session, job_name))
+        sinks = [plan for plan in plans if isinstance(plan, Sink)]
+        if sinks:
+            client = _submit(lambda: execute.start_inserts(sinks, context), False)
+            return sink_result(sinks, client, lambda: [-1 if count is None else count for count in client.outcome()])
+        client = _submit(lambda: execute.start_query(plans[0], context), True)
+        return query_result(plans[0], _batches(client), session, job_client=client, close=client.discard)
+
+    def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
+        """Asks Spark for its plan, and starts it for that."""
+        around = Surroundings(0, session.zone, 0, session.catalogs.current_database)
+        mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
+        sections = {
+            "Optimized Physical Plan": "\n\n".join(plan_text(optimise(plan, around)) for plan in plans),
+            "Plan of Spark": "\n\n".join(_of_spark(plan, session, mode) for plan in plans),
+        }
+        if ExplainDetail.CHANGELOG_MODE in details:
+            sections["Changelog Mode"] = _NO_CHANGES
+        if ExplainDetail.PLAN_ADVICE in details:
+            sections["Plan Advice"] = _NO_ADVICE
+        if ExplainDetail.JSON_EXECUTION_PLAN in details:
+            sections["Physical Execution Plan"] = _NO_JSON
+        return sections
+
+    def to_data_stream(self, plan: Rel, session: Session, **how: Any) -> DataStream | None:
+        """A plan whose rows do not depend on each other is part of the program; of any other the rows are computed
+        first."""
+        (shared,) = run.shared([plan], session)
+        if not isinstance(shared, Sink) and not row_by_row(shared):
+            return run.to_data_stream(computed(plan, lambda: _rows(plan, session)), session, **how)
+        return run.to_data_stream(plan, session, **how)
+
+    def from_spark(self, frame: DataFrame) -> Rel:
+        return scan_of_frame(frame)
+
+    def to_spark(self, plan: Rel, session: Session) -> DataFrame:
+        return frame_of_table(plan, _context(session))
+
+
+def _context(session: Session, job_name: str = "collect") -> Context:
+    """What one run of a plan of the session needs."""
+    return execute.batch_context(
+        _spark(session),
+        session.zone,
+        session.config.to_map(),
+        session.catalogs.current_database,
+        needs=session.streams._dependencies,
+        job_name=job_name,
+        streams=GatheredStreams(session),
+    )
+
+
+def _spark(session: Session) -> SparkSession:
+    """Spark's session: the user's, the active one, or a new one."""
+    streams = session.streams
+    wishes = SessionWishes(streams.get_parallelism(), streams._configuration.to_dict(), computes=True)
+    return workplace(streams._spark, wishes).session
+
+
+def _of_spark(plan: Rel, session: Session, mode: str) -> str:
+    text = execute.explain(plan, _context(session), mode)
+    # Its headings are not ours.
+    return re.sub(r"^== (.*) ==$", r"-- \1 --", text, flags=re.MULTILINE).strip()
+
+
+def _rows(plan: Rel, session: Session) -> list[Rows]:
+    return list(map(Rows, execute.collect(plan, _context(session)).to_batches()))
+
+
+def _submit(start: Callable[[], BatchJobClient], collecting: bool) -> Any:
+    return get_submitter()(Submission(_no_plan, start, collecting))  # type: ignore[arg-type]
+
+
+def _no_plan() -> str:
+    raise problem("a batch query has no plan of Flink's operators: EXPLAIN shows the plan of Spark")
+
+
+def _batches(client: BatchJobClient) -> Iterator[Rows]:
+    yield from map(Rows, client.outcome().to_batches())
