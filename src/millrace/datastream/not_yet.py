@@ -64,22 +64,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.jdbc", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
     (
-        "connectors.kafka",
-        _SOURCE,
-        """
-        FlinkKafkaConsumerBase FlinkKafkaConsumer KafkaSource KafkaSourceBuilder KafkaTopicPartition
-        KafkaOffsetsInitializer KafkaOffsetResetStrategy
-        """,
-    ),
-    (
-        "connectors.kafka",
-        _SINK,
-        """
-        FlinkKafkaProducerBase FlinkKafkaProducer KafkaSink KafkaSinkBuilder Semantic KafkaRecordSerializationSchema
-        KafkaRecordSerializationSchemaBuilder KafkaTopicSelector
-        """,
-    ),
-    (
         "connectors.kinesis",
         _SOURCE,
         "KinesisShardAssigner KinesisDeserializationSchema WatermarkTracker FlinkKinesisConsumer",
@@ -101,13 +85,13 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "connectors",
         _SOURCE,
         """
-        FlinkKafkaConsumer KafkaSource DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
+        DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
         KafkaRecordDeserializationSchema KafkaStreamSetSubscriber KafkaStreamSubscriber StreamPatternSubscriber
         SingleClusterTopicMetadataService PulsarSource PulsarSourceBuilder StartCursor StopCursor
         RMQConnectionConfig RMQSource
         """,
     ),
-    ("connectors", _SINK, "FlinkKafkaProducer Semantic JdbcSink JdbcConnectionOptions JdbcExecutionOptions RMQSink"),
+    ("connectors", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions RMQSink"),
     ("formats.avro", "JsonRowDeserializationSchema", "AvroRowDeserializationSchema"),
     ("formats.avro", "JsonRowSerializationSchema", "AvroRowSerializationSchema"),
     (

@@ -24,6 +24,10 @@ _ELSEWHERE = {
     "RollingPolicy": "file_system",
     "StreamFormat": "file_system",
     "StreamingFileSink": "file_system",
+    "FlinkKafkaConsumer": "kafka",
+    "FlinkKafkaProducer": "kafka",
+    "KafkaSource": "kafka",
+    "Semantic": "kafka",
 }
 _not_yet = module_getattr(__name__)
 

@@ -1,0 +1,89 @@
+"""What the driver asks the brokers: topics, partitions, offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from millrace.connectors.kafka.library import client_log, confluent_kafka
+from millrace.connectors.kafka.offsets import KafkaTopicPartition
+from millrace.connectors.kafka.properties import client_settings
+
+ANSWER_SECONDS = 30.0
+_CONSUMER_ONLY = ("group.id", "isolation.level", "auto.offset.reset", "fetch.", "max.partition", "queued.", "session.",
+                  "heartbeat.", "max.poll", "check.crcs", "group.", "enable.auto", "enable.partition")  # fmt: skip
+
+
+class Cluster:
+    """Answers about the topics of one cluster. Waits for them ``ANSWER_SECONDS`` at most.
+
+    :param properties: as the user gives them to a source.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._servers = properties.get("bootstrap.servers", "")
+        self._group = properties.get("group.id")
+        self._committed_only = properties.get("isolation.level", "").lower() == "read_committed"
+        settings = client_settings(properties)
+        self._problems: list[str] = []
+        own = {name: value for name, value in settings.items() if not name.startswith(_CONSUMER_ONLY)}
+        library = confluent_kafka()
+        from confluent_kafka import admin
+
+        self._library, self._admin_module = library, admin
+        self._admin = admin.AdminClient({**own, "error_cb": self._note}, logger=client_log)
+
+    def _note(self, error: Any) -> None:
+        self._problems = [*self._problems[-4:], error.str()]
+
+    def partitions(self) -> dict[str, int]:
+        """Every topic with its number of partitions.
+
+        :raises ConnectionError: no broker answers.
+        """
+        try:
+            found = self._admin.list_topics(timeout=ANSWER_SECONDS)
+        except self._library.KafkaException as error:
+            raise self._failed("topics", error) from error
+        return {name: len(topic.partitions) for name, topic in found.topics.items() if topic.error is None}
+
+    def earliest(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
+        return self._ask(partitions, self._admin_module.OffsetSpec.earliest())
+
+    def latest(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
+        return self._ask(partitions, self._admin_module.OffsetSpec.latest())
+
+    def at_time(self, partitions: Sequence[KafkaTopicPartition], ms: int) -> dict[KafkaTopicPartition, int]:
+        found = self._ask(partitions, self._admin_module.OffsetSpec.for_timestamp(ms))
+        without = [each for each, offset in found.items() if offset < 0]
+        return found | (self.latest(without) if without else {})
+
+    def _ask(self, partitions: Sequence[KafkaTopicPartition], spec: Any) -> dict[KafkaTopicPartition, int]:
+        if not partitions:
+            return {}
+        level = self._library.IsolationLevel
+        level = level.READ_COMMITTED if self._committed_only else level.READ_UNCOMMITTED
+        wanted = {self._library.TopicPartition(each.topic, each.partition): spec for each in partitions}
+        asked = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=ANSWER_SECONDS)
+        try:
+            return {KafkaTopicPartition(at.topic, at.partition): each.result().offset for at, each in asked.items()}
+        except self._library.KafkaException as error:
+            raise self._failed("offsets", error) from error
+
+    def committed(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
+        if not partitions or not self._group:
+            return {}
+        wanted = [self._library.TopicPartition(each.topic, each.partition) for each in partitions]
+        group = self._library.ConsumerGroupTopicPartitions(self._group, wanted)
+        asked = self._admin.list_consumer_group_offsets([group], request_timeout=ANSWER_SECONDS)
+        try:
+            answers = asked[self._group].result().topic_partitions
+        except self._library.KafkaException as error:
+            raise self._failed(f"committed offsets of group {self._group!r}", error) from error
+        return {KafkaTopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
+
+    def _failed(self, what: str, error: Exception) -> Exception:
+        causes = "; ".join(dict.fromkeys(self._problems))
+        return ConnectionError(
+            f"Kafka at {self._servers} does not tell its {what}: {error}{f' ({causes})' if causes else ''}"
+        )

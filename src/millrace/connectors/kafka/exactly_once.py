@@ -1,0 +1,140 @@
+"""The writer of transactions: one for each epoch that has records."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from millrace.common.sink import SinkWriter, SinkWriterContext
+from millrace.connectors.kafka.producing import Sending
+from millrace.connectors.kafka.serializing import RecordSerializer
+from millrace.connectors.kafka.transactions import COMMITTED, ONGOING, Transactions
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class KafkaCommittable:
+    """A transaction whose records are all on the brokers, and that waits for its end.
+
+    :ivar begun: when it began, by the coordinator's clock (ms): it tells it from later ones of the same id.
+    :ivar records: how many it has.
+    """
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    begun: int
+    partitions: tuple[tuple[str, int], ...]
+    records: int
+
+
+@dataclass
+class _Open:
+    transactional_id: str
+    sending: Sending
+    records: int = 0
+
+
+class TransactionalWriter(SinkWriter[T], Generic[T]):
+    """Every epoch's records are a transaction with a producer of its own: what is prepared is committed by the driver,
+    and a producer can't go on after that.
+
+    Its transactional ids are no other writer's, so that nothing that still runs of an earlier one can get in the way.
+    An id is used again when its transaction is committed, so there are as many as transactions wait.
+
+    :param prefix: what its transactional ids begin with.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        serializer: RecordSerializer[T],
+        place: tuple[int, int],
+        deadline: float,
+        transactions: Transactions,
+        prefix: str,
+    ) -> None:
+        self._settings, self._deadline = dict(settings), deadline
+        self._serializer = serializer
+        self._transactions = transactions
+        self._prefix = f"{prefix}{place[0]}-{uuid.uuid4().hex[:8]}"
+        self._ids = 0
+        self._waiting: list[KafkaCommittable] = []
+        """what the driver commits, as far as is known here"""
+        self._thread = ThreadPoolExecutor(1, "millrace-kafka-transactions")
+        self._next: Future[_Open] = self._thread.submit(self._make)
+        self._open: _Open | None = None
+        serializer.open(*place, lambda topic: self._begun().sending.partitions(topic))
+
+    def _make(self) -> _Open:
+        """A producer that may begin: it takes some round trips, which nothing waits for as a rule."""
+        name = self._free_id()
+        sending = Sending({**self._settings, "transactional.id": name}, self._deadline)
+        sending.producer.init_transactions(self._deadline)
+        return _Open(name, sending)
+
+    def _free_id(self) -> str:
+        known = self._transactions.describe(each.transactional_id for each in self._waiting)
+        for waiting in list(self._waiting):
+            found = known.get(waiting.transactional_id)
+            if found is not None and (found.state, found.begun) == (COMMITTED, waiting.begun):
+                self._waiting.remove(waiting)
+                return waiting.transactional_id
+        self._ids += 1
+        return f"{self._prefix}-{self._ids}"
+
+    def _begun(self) -> _Open:
+        if self._open is None:
+            self._open = self._next.result()
+            self._next = Future()
+            self._open.sending.producer.begin_transaction()
+        return self._open
+
+    def write(self, element: T, context: SinkWriterContext) -> None:
+        opened = self._begun()
+        for record in self._serializer.records(element, context.timestamp()):
+            opened.sending.send(record)
+            opened.records += 1
+            if opened.records % 1_000 == 0:
+                opened.sending.serve()
+
+    def flush(self, end_of_input: bool) -> None:
+        if self._open is not None:
+            self._open.sending.flush()
+
+    def prepare_commit(self) -> list[KafkaCommittable]:
+        opened = self._open
+        if opened is None or not opened.records:
+            return []  # one without records goes on to the next epoch
+        found = self._transactions.describe([opened.transactional_id]).get(opened.transactional_id)
+        if found is None or found.state != ONGOING:
+            raise ConnectionError(
+                f"transaction {opened.transactional_id} is {'gone' if found is None else found.state} before its epoch "
+                "ended: its time ('transaction.timeout.ms') must be longer than an epoch with its checkpoint takes"
+            )
+        made = KafkaCommittable(
+            opened.transactional_id, found.producer_id, found.epoch, found.begun, found.partitions, opened.records
+        )
+        # Not closed: that would abort what is prepared.
+        self._open = None
+        self._waiting.append(made)
+        self._next = self._thread.submit(self._make)
+        return [made]
+
+    def close(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            opened.sending.producer.close()  # and aborts it
+        # The next one is closed when it is there, and nothing waits for that.
+        self._next.add_done_callback(_discard)
+        self._thread.shutdown(wait=False)
+        self._transactions.close()
+
+
+def _discard(made: Future[_Open]) -> None:
+    if not made.cancelled() and made.exception() is None:
+        made.result().sending.producer.close()

@@ -1,0 +1,143 @@
+"""Reads partitions with one consumer of librdkafka."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from millrace.connectors.kafka.library import client_log, confluent_kafka
+from millrace.connectors.kafka.record import RecordDecoder
+from millrace.connectors.kafka.split import KafkaSplit
+from millrace.connectors.split_reader import SplitBatch, SplitReader
+
+T = TypeVar("T")
+
+WAIT_SECONDS = 0.05
+"""How long a fetch waits for a first record: wake-ups and the end of the job wait as long."""
+MOST_RECORDS = 10_000
+
+logger = logging.getLogger(__name__)
+
+
+class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
+    """Fetches the records of any number of partitions.
+
+    :param settings: librdkafka's.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], decoder: RecordDecoder[T]) -> None:
+        self._library = confluent_kafka()
+        self._decoder = decoder
+        self._failure: Any = None
+        settings = {**settings, "error_cb": self._on_error, "enable.partition.eof": True}
+        self._consumer = self._library.Consumer(settings, logger=client_log)
+        self._splits: dict[tuple[str, int], KafkaSplit] = {}
+        self._empty: list[KafkaSplit] = []
+        """splits that end where they begin"""
+        self._told: set[str] = set()
+        self._committed: list[Any] = []
+
+    def _on_error(self, error: Any) -> None:
+        if error.fatal() or error.code() == self._library.KafkaError._AUTHENTICATION:
+            self._failure = error
+
+    def handle_splits_changes(self, added: Sequence[KafkaSplit]) -> None:
+        wanted = []
+        for split in added:
+            if split.stop is not None and split.offset >= split.stop:
+                self._empty.append(split)
+                continue
+            self._splits[split.topic, split.partition] = split
+            wanted.append(self._library.TopicPartition(split.topic, split.partition, split.offset))
+        if wanted:
+            self._consumer.incremental_assign(wanted)
+
+    def fetch(self) -> list[SplitBatch[T, KafkaSplit]]:
+        found = [SplitBatch[T, KafkaSplit](each.split_id, [], None) for each in self._empty]
+        self._empty = []
+        first = self._consumer.poll(WAIT_SECONDS)
+        if self._failure is not None:
+            raise self._library.KafkaException(self._failure)
+        if first is None:
+            return found
+        by_partition: defaultdict[tuple[str, int], list[Any]] = defaultdict(list)
+        ended: list[tuple[str, int]] = []
+        for message in (first, *self._consumer.consume(MOST_RECORDS, 0)):
+            at = (message.topic(), message.partition())
+            if message.error() is None:
+                by_partition[at].append(message)
+            elif self._ends(message):
+                ended.append(at)
+        found += [batch for at, messages in by_partition.items() if (batch := self._batch(at, messages)) is not None]
+        for at in ended:
+            # Behind the last record may lie the marks of transactions, which nobody gets to see.
+            split = self._splits.get(at)
+            if split is not None and split.stop is not None:
+                found.append(self._end(at))
+        return found
+
+    def _ends(self, message: Any) -> bool:
+        """Whether the end of a partition is reached; other news of it are errors, or told once."""
+        error, codes = message.error(), self._library.KafkaError
+        if error.code() == codes._PARTITION_EOF:
+            split = self._splits.get((message.topic(), message.partition()))
+            return split is not None and split.stop is not None and message.offset() >= split.stop
+        if error.code() in (codes.UNKNOWN_TOPIC_OR_PART, codes._UNKNOWN_PARTITION, codes._UNKNOWN_TOPIC):
+            text = f"topic {message.topic()!r}, partition {message.partition()}: {error.str()}"
+            if text not in self._told:
+                self._told.add(text)
+                logger.warning("%s; it is read again should it come back", text)
+            return False
+        if error.code() == codes._AUTO_OFFSET_RESET:
+            raise ValueError(
+                f"topic {message.topic()!r}, partition {message.partition()}: the offset to go on from is not there "
+                f"({error.str()}), and there is no strategy to reset it: give KafkaOffsetResetStrategy.EARLIEST or "
+                "LATEST, or 'auto.offset.reset'"
+            )
+        if error.retriable():
+            return False
+        raise self._library.KafkaException(error)
+
+    def _batch(self, at: tuple[str, int], messages: list[Any]) -> SplitBatch[T, KafkaSplit] | None:
+        split = self._splits.get(at)
+        if split is None:
+            return None  # it was read to its end before these came
+        last = messages[-1].offset()
+        if split.stop is not None and last >= split.stop:
+            messages = [each for each in messages if each.offset() < split.stop]
+        elements, times = self._decoder.decode(messages)
+        size = sum(map(len, messages))
+        if split.stop is not None and last + 1 >= split.stop:
+            self._end(at)
+            return SplitBatch(split.split_id, elements, None, times, size)
+        left = self._splits[at] = KafkaSplit(split.topic, split.partition, last + 1, split.stop)
+        return SplitBatch(split.split_id, elements, left, times, size)
+
+    def _end(self, at: tuple[str, int]) -> SplitBatch[T, KafkaSplit]:
+        self._consumer.incremental_unassign([self._library.TopicPartition(*at)])
+        return SplitBatch(self._splits.pop(at).split_id, [], None)
+
+    def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
+        for names, act in ((set(to_pause), self._consumer.pause), (set(to_resume), self._consumer.resume)):
+            chosen = [self._library.TopicPartition(*at) for at, each in self._splits.items() if each.split_id in names]
+            if chosen:
+                act(chosen)
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Tell the group how far its records are used."""
+        self._committed = [self._library.TopicPartition(*at, offset) for at, offset in offsets.items()]
+        self._commit(asynchronous=True)
+
+    def _commit(self, asynchronous: bool) -> None:
+        try:
+            self._consumer.commit(offsets=self._committed, asynchronous=asynchronous)
+        except self._library.KafkaException as error:
+            # The checkpoint is what counts: these offsets are for others to look at.
+            logger.warning("offsets of the consumer group were not committed: %s", error)
+
+    def close(self) -> None:
+        if self._committed:
+            self._commit(asynchronous=False)  # the last commit may be on its way
+        self._consumer.close()

@@ -1,0 +1,98 @@
+"""A producer of librdkafka: sends, waits, and says what went wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from millrace.connectors.kafka.library import client_log, confluent_kafka
+from millrace.connectors.kafka.record import ProducerRecord
+
+_ROOM_SECONDS = 0.1
+DEFAULTS: dict[str, Any] = {
+    # Java's choice of partitions, so that keys stay where they are.
+    "partitioner": "murmur2_random",
+    "linger.ms": 5,
+    "allow.auto.create.topics": False,
+    "delivery.report.only.error": True,
+}
+
+
+class Sending:
+    """Sends records. An error of one shows with the next call.
+
+    :param deadline: seconds after which records that are not acknowledged are an error.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], deadline: float) -> None:
+        self._library = confluent_kafka()
+        self._deadline = deadline
+        self._error: Any = None
+        self._topics: dict[str, int] = {}
+        self.producer = self._library.Producer(
+            {**DEFAULTS, **settings, "on_delivery": self._on_delivery, "error_cb": self._on_error}, logger=client_log
+        )
+
+    def _on_delivery(self, error: Any, message: Any) -> None:
+        if error is not None and self._error is None:
+            self._error = f"a record for topic {message.topic()!r} was not written: {error.str()}"
+
+    def _on_error(self, error: Any) -> None:
+        fatal = error.fatal() or error.code() == self._library.KafkaError._AUTHENTICATION
+        if fatal and self._error is None:
+            self._error = f"Kafka refuses the producer: {error.str()}"
+
+    def check(self) -> None:
+        """:raises ConnectionError: records were not written."""
+        if self._error is not None:
+            raise ConnectionError(self._error)
+
+    def send(self, record: ProducerRecord) -> None:
+        until = 0.0
+        while True:
+            try:
+                self.producer.produce(
+                    record.topic,
+                    record.value,
+                    record.key,
+                    -1 if record.partition is None else record.partition,
+                    timestamp=0 if record.timestamp is None else record.timestamp,
+                    headers=list(record.headers) or None,
+                )
+                return
+            except BufferError:
+                # The queue is full: its records must leave first.
+                until = until or time.monotonic() + self._deadline
+                self.producer.poll(_ROOM_SECONDS)
+                self.check()
+                if time.monotonic() > until:
+                    raise ConnectionError(f"no room in the producer's queue for {self._deadline:g} s") from None
+            except self._library.KafkaException as error:
+                self.check()
+                raise ConnectionError(f"topic {record.topic!r}: {error}") from error
+
+    def serve(self) -> None:
+        """Let callbacks run."""
+        self.producer.poll(0)
+        self.check()
+
+    def flush(self) -> None:
+        """Wait until all records are acknowledged.
+
+        :raises ConnectionError: they are not, within the deadline.
+        """
+        until = time.monotonic() + self._deadline
+        while (left := self.producer.flush(_ROOM_SECONDS)) and self._error is None:
+            if time.monotonic() > until:
+                raise ConnectionError(f"{left} records were not acknowledged by Kafka in {self._deadline:g} s")
+        self.check()
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions a topic has."""
+        if topic not in self._topics:
+            found = self.producer.list_topics(topic, timeout=self._deadline).topics[topic]
+            if found.error is not None or not found.partitions:
+                raise ValueError(f"there is no Kafka topic {topic!r}: create it before the job starts")
+            self._topics[topic] = len(found.partitions)
+        return self._topics[topic]

@@ -1,0 +1,135 @@
+"""Settings of Kafka's Java clients, as Flink's programs give them, for librdkafka.
+
+Each name that the Java clients know is mapped, accepted without effect, or refused. Names that only librdkafka knows go
+through as they are; what it does not know itself it refuses by name when a client is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from millrace.connectors.kafka.stores import key_store, trust_store
+
+Settings = dict[str, Any]
+
+_RENAMED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "sasl.kerberos.kinit.cmd": "sasl.kerberos.kinit.cmd",
+    "sasl.login.refresh.min.period.seconds": "sasl.kerberos.min.time.before.relogin",
+    "sasl.oauthbearer.token.endpoint.url": "sasl.oauthbearer.token.endpoint.url",
+    "compression.gzip.level": "compression.level",
+    "compression.lz4.level": "compression.level",
+    "compression.zstd.level": "compression.level",
+    "group.remote.assignor": "group.remote.assignor",
+}
+_WITHOUT_EFFECT = frozenset({
+    # what to do there is decided by the connector, as in Flink
+    "key.deserializer", "value.deserializer", "key.serializer", "value.serializer", "enable.auto.commit",
+    "auto.commit.interval.ms", "partition.assignment.strategy", "max.poll.records", "exclude.internal.topics",
+    "partition.discovery.interval.ms", "commit.offsets.on.checkpoint", "client.id.prefix",
+    "register.consumer.metrics", "register.producer.metrics", "default.api.timeout.ms", "max.block.ms",
+    # of the Java Virtual Machine
+    "metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms",
+    "auto.include.jmx.reporter", "security.providers", "ssl.provider", "ssl.protocol", "ssl.enabled.protocols",
+    "ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.secure.random.implementation",
+    "enable.metrics.push", "partitioner.ignore.keys", "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms", "metadata.max.idle.ms", "metadata.recovery.strategy",
+    "metadata.recovery.rebootstrap.trigger.ms", "sasl.login.class", "sasl.login.callback.handler.class",
+    "sasl.client.callback.handler.class", "throw.on.fetch.stable.offset.unsupported", "group.protocol",
+    "flink.partition-discovery.interval-millis", "flink.poll-timeout",
+    # read together with their stores
+    "ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password", "ssl.truststore.type",
+    "ssl.truststore.location", "ssl.truststore.password", "ssl.key.password",
+})  # fmt: skip
+_REFUSED = {
+    "interceptor.classes": "interceptors are Java classes: use a map() before the sink or after the source",
+    "partitioner.class": "partitioners are Java classes: give the sink a partitioner in Python",
+    "transactional.id": "transactional ids are the sink's own: set its prefix, set_transactional_id_prefix(...)",
+    "ssl.engine.factory.class": "it is a Java class: give PEM files or a PKCS12 store",
+    "config.providers": "they are Java classes: put the values into the properties",
+}
+_JAAS_MODULE = re.compile(r"^\s*([\w.]+)\s+\w+")
+_JAAS_OPTION = re.compile(r"([\w.]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;]+))")
+
+
+def client_settings(properties: Mapping[str, str]) -> Settings:
+    """librdkafka's settings.
+
+    :raises ValueError: a setting that cannot be had, by name, with what to do.
+    """
+    found: Settings = {}
+    for name, value in properties.items():
+        if name in _REFUSED and value not in ("", None):
+            raise ValueError(f"Kafka's setting {name!r} cannot be used: {_REFUSED[name]}")
+        if name in _WITHOUT_EFFECT or name in _REFUSED:
+            continue
+        special = _SPECIAL.get(name)
+        if special is not None:
+            found |= special(str(value))
+        else:
+            found[_RENAMED.get(name, name)] = value
+    found |= key_store(properties) | trust_store(properties)
+    _check_mechanism(found)
+    return found
+
+
+def _jaas(text: str) -> Settings:
+    """The user and password of a login module."""
+    module = _JAAS_MODULE.match(text)
+    if module is None:
+        raise ValueError("Kafka's setting 'sasl.jaas.config' is not 'class required option=\"value\" ...;'")
+    options = {name: a or b or c for name, a, b, c in _JAAS_OPTION.findall(text)}
+    kind = module.group(1).rpartition(".")[2]
+    if kind in ("PlainLoginModule", "ScramLoginModule"):
+        return {"sasl.username": options.get("username", ""), "sasl.password": options.get("password", "")}
+    if kind == "Krb5LoginModule":
+        known = {"principal": "sasl.kerberos.principal", "keyTab": "sasl.kerberos.keytab"}
+        return {known[name]: value for name, value in options.items() if name in known}
+    if kind == "OAuthBearerLoginModule":
+        known = {"clientId": "sasl.oauthbearer.client.id", "clientSecret": "sasl.oauthbearer.client.secret"}
+        known["scope"] = "sasl.oauthbearer.scope"
+        return {known[name]: value for name, value in options.items() if name in known}
+    raise ValueError(f"Kafka's setting 'sasl.jaas.config' names {kind}, which only Java has")
+
+
+def _memory(value: str) -> Settings:
+    return {"queue.buffering.max.kbytes": max(1, int(value) // 1024)}
+
+
+def _host_check(value: str) -> Settings:
+    return {"ssl.endpoint.identification.algorithm": value.lower() or "none"}
+
+
+_SPECIAL: dict[str, Callable[[str], Settings]] = {
+    "sasl.jaas.config": _jaas,
+    "buffer.memory": _memory,
+    "ssl.endpoint.identification.algorithm": _host_check,
+    "ssl.truststore.certificates": lambda value: {"ssl.ca.pem": value},
+    "ssl.keystore.certificate.chain": lambda value: {"ssl.certificate.pem": value},
+    "ssl.keystore.key": lambda value: {"ssl.key.pem": value},
+    "sasl.mechanism": lambda value: {"sasl.mechanisms": value},
+    "isolation.level": lambda value: {"isolation.level": value.lower()},
+    "acks": lambda value: {"acks": "all" if value == "-1" else value},
+}
+
+
+def _check_mechanism(settings: Settings) -> None:
+    if str(settings.get("sasl.mechanisms", "")).upper() != "GSSAPI":
+        return
+    from millrace.connectors.kafka.library import confluent_kafka
+
+    features = str(confluent_kafka().libversion())
+    producer = confluent_kafka().Producer
+    try:
+        producer({"sasl.mechanisms": "GSSAPI", "security.protocol": "SASL_PLAINTEXT"})
+    except Exception as error:
+        raise ValueError(
+            f"Kafka's setting 'sasl.mechanism' is GSSAPI, which this build of librdkafka {features} lacks: install "
+            "librdkafka with Kerberos (Debian: librdkafka-dev, libsasl2-modules-gssapi-mit) and "
+            "`pip install --no-binary confluent-kafka confluent-kafka`"
+        ) from error

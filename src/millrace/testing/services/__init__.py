@@ -1,0 +1,12 @@
+"""Real servers for tests, demos and benchmarks: started here, on loopback, in folders of their own, and stopped again.
+
+``python -m millrace.testing.services kafka`` starts one by hand. Needs the standard library, and Java where a server is
+in Java; its jars are fetched once, into ``~/.cache/millrace`` (or ``MILLRACE_SERVICES``).
+"""
+
+from __future__ import annotations
+
+from millrace.testing.services.kafka import Kafka
+from millrace.testing.services.problems import ServiceUnavailable
+
+__all__ = ["Kafka", "ServiceUnavailable"]

@@ -1,0 +1,88 @@
+"""Jars of servers, fetched from Maven Central by the Ivy inside PySpark, and kept."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from millrace.testing.services.problems import ServiceUnavailable
+
+FETCH_SECONDS = 600
+_MODULE = """<ivy-module version="2.0">
+  <info organisation="millrace" module="{name}"/><dependencies>{wanted}</dependencies>
+</ivy-module>"""
+_WANTED = '<dependency org={org} name={name} rev={rev} conf="default->default"/>'
+
+
+def cache_folder() -> Path:
+    """Where what was fetched is kept: MILLRACE_SERVICES, or ~/.cache/millrace."""
+    named = os.environ.get("MILLRACE_SERVICES")
+    return Path(named) if named else Path.home() / ".cache" / "millrace"
+
+
+def java() -> str:
+    """The program ``java``.
+
+    :raises ServiceUnavailable: there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin") if home else None
+    found = found or shutil.which("java")
+    if found is None:
+        raise ServiceUnavailable("there is no Java: install a JDK 17 (Debian/Ubuntu: `apt-get install default-jre`)")
+    return found
+
+
+def jars(name: str, *coordinates: str) -> Path:
+    """A folder with these artifacts (``group:name:version``) and all that they need.
+
+    :param name: of the server, for the folder and for messages.
+    :raises ServiceUnavailable: they cannot be fetched.
+    """
+    mark = hashlib.sha256(" ".join(coordinates).encode()).hexdigest()[:12]
+    folder = cache_folder() / "jars" / f"{name}-{mark}"
+    with _alone(folder):
+        if not folder.exists():
+            _fetch(name, coordinates, folder)
+    return folder
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time: several test processes begin together."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(name: str, coordinates: tuple[str, ...], folder: Path) -> None:
+    spec = find_spec("pyspark")
+    ivy = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar")) if spec is not None and spec.origin else []
+    if not ivy:
+        raise ServiceUnavailable(f"{name}: PySpark, whose Ivy fetches its jars, is not installed")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made, module = Path(temporary) / "jars", Path(temporary) / "ivy.xml"
+        parts = (each.split(":") for each in coordinates)
+        wanted = "".join(_WANTED.format(org=quoteattr(o), name=quoteattr(n), rev=quoteattr(v)) for o, n, v in parts)
+        module.write_text(_MODULE.format(name=name, wanted=wanted))
+        pattern = f"{made}/[artifact]-[revision](-[classifier]).[ext]"
+        command = [java(), "-jar", str(ivy[-1]), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module)]
+        command += ["-retrieve", pattern, "-types", "jar", "bundle"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise ServiceUnavailable(f"{name}: its jars did not come from Maven Central in {FETCH_SECONDS} s") from None
+        if done.returncode != 0 or "UNRESOLVED" in done.stdout or not made.is_dir():
+            said = (done.stdout + done.stderr)[-1_000:]
+            raise ServiceUnavailable(f"{name}: its jars cannot be fetched from Maven Central:\n{said}")
+        made.rename(folder)

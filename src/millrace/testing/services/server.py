@@ -1,0 +1,103 @@
+"""A server process: a process group of its own, with a log, a deadline to be ready, and an end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from millrace.testing.services.problems import ServiceUnavailable
+from millrace.testing.services.watcher import forget, watch
+
+POLL_SECONDS = 0.05
+STOP_SECONDS = 15.0
+LOG_SHOWN = 2_000
+
+
+class Server:
+    """Runs one command.
+
+    :param name: for messages.
+    :param log: where its output goes; it is added to.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._begin = 0
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} does not run"
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        self._begin = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as out:
+            try:
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                )
+            except OSError as error:
+                raise ServiceUnavailable(f"{self.name} cannot be started: {error}") from error
+        watch(self._process.pid)
+
+    def wait(self, ready: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait until it is ready.
+
+        :param what: that is waited for, for the error.
+        :raises ServiceUnavailable: it ended, or the time is over; with the end of its log.
+        """
+        until = time.monotonic() + seconds
+        while not ready():
+            if not self.running:
+                raise ServiceUnavailable(f"{self.name} ended while it started:\n{self.said()[-LOG_SHOWN:]}")
+            if time.monotonic() > until:
+                said = self.said()[-LOG_SHOWN:]
+                self.stop()
+                raise ServiceUnavailable(f"{self.name}: {what} took more than {seconds:g} s:\n{said}")
+            time.sleep(POLL_SECONDS)
+
+    def said(self) -> str:
+        """What it has written since it was started last."""
+        with self.log.open("rb") as file:
+            file.seek(self._begin)
+            return file.read().decode(errors="replace")
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the whole group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """kill -9, as a machine that fails."""
+        self.signal(signal.SIGKILL)
+        self._ended()
+
+    def stop(self) -> None:
+        """Ask it to end, then make it."""
+        if self._process is None:
+            return
+        if self.running:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass
+        self.kill()
+
+    def _ended(self) -> None:
+        assert self._process is not None
+        self._process.wait()
+        forget(self._process.pid)

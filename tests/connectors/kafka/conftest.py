@@ -1,0 +1,27 @@
+"""One broker for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.connectors.kafka.topics import Topics
+from tests.services import missing
+
+from millrace.testing.services import Kafka, ServiceUnavailable
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Kafka]:
+    server = Kafka()
+    try:
+        server.start()
+    except ServiceUnavailable as error:
+        missing(error)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def topics(broker: Kafka) -> Topics:
+    return Topics(broker.bootstrap)
