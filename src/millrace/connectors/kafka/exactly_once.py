@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from millrace.common.sink import SinkWriter, SinkWriterContext
+from millrace.connectors.kafka.library import confluent_kafka
 from millrace.connectors.kafka.producing import Sending
 from millrace.connectors.kafka.serializing import RecordSerializer
 from millrace.connectors.kafka.transactions import COMMITTED, ONGOING, Transactions
@@ -74,7 +75,16 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         """A producer that may begin: it takes some round trips, which nothing waits for as a rule."""
         name = self._free_id()
         sending = Sending({**self._settings, "transactional.id": name}, self._deadline)
-        sending.producer.init_transactions(self._deadline)
+        library = confluent_kafka()
+        try:
+            sending.producer.init_transactions(self._deadline)
+        except library.KafkaException as error:
+            if error.args[0].code() == library.KafkaError.INVALID_TRANSACTION_TIMEOUT:
+                raise ValueError(
+                    f"'transaction.timeout.ms' is {self._settings['transaction.timeout.ms']}, more than the brokers "
+                    "allow ('transaction.max.timeout.ms' there, 900000 unless it is set)"
+                ) from None
+            raise ConnectionError(f"no transaction can begin under the id {name}: {error}") from error
         return _Open(name, sending)
 
     def _free_id(self) -> str:

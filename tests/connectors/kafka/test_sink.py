@@ -1,0 +1,329 @@
+"""``KafkaSink`` on a real broker: what another client reads."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.connectors.kafka.topics import Topics
+
+from millrace.common.serialization import SimpleStringSchema
+from millrace.common.sink import SinkWriterContext, WriterInitContext
+from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.connectors.base import DeliveryGuarantee
+from millrace.connectors.kafka.committer import KafkaCommitter, LostTransactionError
+from millrace.connectors.kafka.exactly_once import KafkaCommittable
+from millrace.connectors.kafka.transactions import ABORTED, COMMITTED, ONGOING, Refused, Transactions
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.connectors.kafka import (
+    FlinkFixedPartitioner,
+    FlinkKafkaProducer,
+    KafkaOffsetsInitializer,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    KafkaSinkBuilder,
+    KafkaSource,
+    Semantic,
+)
+from millrace.runtime.failure import JobFailedError
+from millrace.testing.local import run_locally
+
+pytestmark = pytest.mark.services
+
+EXACTLY, AT_LEAST, NONE = DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.NONE
+
+
+def to(topic: str) -> Any:
+    schema = KafkaRecordSerializationSchema.builder().set_topic(topic)
+    return schema.set_value_serialization_schema(SimpleStringSchema()).build()
+
+
+def builder(topics: Topics, serializer: Any, guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
+    made = KafkaSink.builder().set_bootstrap_servers(topics.bootstrap).set_record_serializer(serializer)
+    return made.set_delivery_guarantee(guarantee).set_transactional_id_prefix("tests")
+
+
+def copy_topic(topics: Topics, source: str, sink: Any, **how: Any) -> Any:
+    environment = StreamExecutionEnvironment().set_parallelism(2)
+    reading = KafkaSource.builder().set_bootstrap_servers(topics.bootstrap).set_topics(source)
+    reading.set_value_only_deserializer(SimpleStringSchema()).set_bounded(KafkaOffsetsInitializer.latest())
+    stream = environment.from_source(reading.build(), WatermarkStrategy.no_watermarks(), "kafka")
+    (stream.add_sink if isinstance(sink, FlinkKafkaProducer) else stream.sink_to)(sink)
+    return run_locally(environment, **how)
+
+
+def filled(topics: Topics, count: int) -> tuple[str, list[str]]:
+    name = topics.create(3)
+    values = sorted(f"{name}-{number}" for number in range(count))
+    topics.write(name, values)
+    return name, values
+
+
+@pytest.mark.parametrize("guarantee", list(DeliveryGuarantee))
+def test_every_record_once(topics: Topics, guarantee: DeliveryGuarantee) -> None:
+    (source, values), target = filled(topics, 500), topics.create(2)
+    copy_topic(topics, source, builder(topics, to(target), guarantee).build())
+    assert topics.values(target) == values
+
+
+def test_exactly_once_over_epochs_and_tasks_that_move(topics: Topics) -> None:
+    (source, values), target = filled(topics, 900), topics.create(2)
+    sink = builder(topics, to(target), EXACTLY).build()
+    run = copy_topic(topics, source, sink, epoch_records=100, workers=3, seed=11)
+    assert len(run.epochs) > 2
+    assert topics.values(target) == values
+    assert Transactions({"bootstrap.servers": topics.bootstrap}).of_prefix("tests-") == []
+
+
+def test_keys_headers_topics_and_partitions(topics: Topics) -> None:
+    source, _ = filled(topics, 40)
+    names = topics.create(2), topics.create(2)
+    schema = KafkaRecordSerializationSchema.builder().set_topic_selector(lambda value: names[int(value[-1]) % 2])
+    schema.set_value_serialization_schema(SimpleStringSchema()).set_key_serialization_schema(LastDigit())
+    schema.set_header_provider(lambda value: [("digit", value[-1].encode())])
+    copy_topic(topics, source, builder(topics, schema.build(), AT_LEAST).build())
+    found = [message for name in names for message in topics.messages(name)]
+    assert len(found) == 40
+    for message in found:
+        digit = message.value()[-1:]
+        assert message.key() == digit
+        assert message.headers() == [("digit", digit)]
+        assert message.topic() == names[int(digit) % 2]
+    places = {(message.key(), message.partition()) for message in found}
+    assert len(places) == len({key for key, _ in places}), "a key has one partition"
+
+
+class LastDigit(SimpleStringSchema):
+    def serialize(self, value: Any) -> bytes:
+        return str(value)[-1].encode()
+
+
+def test_keys_lie_where_the_clients_of_java_put_them(topics: Topics) -> None:
+    """Kafka's documented murmur2, computed here from its definition."""
+    source, values = filled(topics, 60)
+    target = topics.create(7)
+    schema = KafkaRecordSerializationSchema.builder().set_topic(target)
+    schema.set_value_serialization_schema(SimpleStringSchema()).set_key_serialization_schema(SimpleStringSchema())
+    copy_topic(topics, source, builder(topics, schema.build(), NONE).build())
+    found = {message.key().decode(): message.partition() for message in topics.messages(target)}
+    assert found == {value: (murmur2(value.encode()) & 0x7FFFFFFF) % 7 for value in values}
+
+
+def murmur2(data: bytes) -> int:
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    h = 0x9747B28C ^ len(data)
+    whole = len(data) // 4 * 4
+    for place in range(0, whole, 4):
+        k = int.from_bytes(data[place : place + 4], "little") * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = (h * m & mask) ^ k
+    if len(data) > whole:
+        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return h ^ h >> 15
+
+
+def test_a_partition_for_each_subtask(topics: Topics) -> None:
+    source, values = filled(topics, 200)
+    target = topics.create(4)
+    schema = KafkaRecordSerializationSchema.builder().set_topic(target).set_partitioner(FlinkFixedPartitioner())
+    serializer = schema.set_value_serialization_schema(SimpleStringSchema()).build()
+    copy_topic(topics, source, builder(topics, serializer, EXACTLY).build())
+    assert topics.values(target) == values
+    assert {partition for partition, _, _, _ in topics.read(target)} == {0, 1}
+
+
+@pytest.mark.parametrize("semantic", list(Semantic))
+def test_the_producer_of_older_programs(topics: Topics, semantic: Semantic) -> None:
+    (source, values), target = filled(topics, 50), topics.create(2)
+    sink = FlinkKafkaProducer(target, SimpleStringSchema(), {"bootstrap.servers": topics.bootstrap}, semantic=semantic)
+    copy_topic(topics, source, sink)
+    assert topics.values(target) == values
+
+
+def test_a_topic_that_is_not_there(topics: Topics) -> None:
+    source, _ = filled(topics, 5)
+    sink = builder(topics, to("nowhere"), AT_LEAST).set_property("delivery.timeout.ms", "5000").build()
+    with pytest.raises(JobFailedError, match="'nowhere'"):
+        copy_topic(topics, source, sink)
+
+
+def test_a_time_out_that_the_broker_refuses(topics: Topics) -> None:
+    source, _ = filled(topics, 5)
+    sink = builder(topics, to(topics.create()), EXACTLY).set_property("transaction.timeout.ms", "3600000").build()
+    with pytest.raises(JobFailedError, match=r"transaction\.timeout\.ms.*transaction\.max\.timeout\.ms"):
+        copy_topic(topics, source, sink)
+
+
+# -- one writer, by hand ------------------------------------------------------------------------------------------
+
+
+class Init(WriterInitContext):
+    def __init__(self, subtask: int = 0, job: str = "job") -> None:
+        self._subtask, self._job = subtask, job
+
+    def get_index_of_subtask(self) -> int:
+        return self._subtask
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        return 2
+
+    def get_job_id(self) -> str:
+        return self._job
+
+    def get_checkpoint_id(self) -> int:
+        return 1
+
+    def current_processing_time(self) -> int:
+        return 0
+
+
+class Now(SinkWriterContext):
+    def timestamp(self) -> int | None:
+        return None
+
+    def current_watermark(self) -> int:
+        return 0
+
+
+def prepared(writer: Any, *values: str) -> list[KafkaCommittable]:
+    for value in values:
+        writer.write(value, Now())
+    writer.flush(False)
+    return writer.prepare_commit()  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def exactly(topics: Topics) -> Iterator[tuple[Any, str, KafkaCommitter, Transactions]]:
+    target = topics.create()
+    sink = builder(topics, to(target), EXACTLY).set_property("transaction.timeout.ms", "20000").build()
+    sink = sink.for_operator(target)
+    committer, transactions = sink.create_committer(), Transactions({"bootstrap.servers": topics.bootstrap})
+    yield sink, target, committer, transactions
+    committer.close()
+    transactions.close()
+
+
+def test_nothing_is_seen_before_its_commit_and_a_commit_may_be_repeated(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, _ = exactly
+    writer = sink.create_writer(Init())
+    first = prepared(writer, "a", "b")
+    assert topics.values(target) == []
+    assert topics.values(target, committed=False) == ["a", "b"]
+    second = prepared(writer, "c")
+    assert prepared(writer) == []
+    for _ in range(2):
+        committer.commit(first)
+    assert topics.values(target) == ["a", "b"]
+    committer.commit([*first, *second])
+    assert topics.values(target) == ["a", "b", "c"]
+    writer.close()
+    committer.commit([*first, *second])
+    assert topics.values(target) == ["a", "b", "c"]
+
+
+def test_ids_are_used_again_and_old_commits_may_still_be_repeated(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, _ = exactly
+    writer = sink.create_writer(Init())
+    committables = []
+    for number in range(8):
+        committables += prepared(writer, str(number))
+        if number:
+            committer.commit(committables[-2:-1])
+    assert len({each.transactional_id for each in committables}) <= 4
+    # The driver does not know any more which of them it has committed.
+    committer.commit(committables)
+    assert topics.values(target) == sorted(map(str, range(8)))
+    writer.close()
+
+
+def test_what_no_checkpoint_has_is_aborted_by_listing(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, transactions = exactly
+    writer, other = sink.create_writer(Init()), sink.create_writer(Init(1))
+    kept, lost = prepared(writer, "kept"), prepared(other, "lost")
+    another_job = prepared(sink.create_writer(Init(0, "another")), "another")
+    committer.recover("job", kept, [])
+    states = transactions.describe(each.transactional_id for each in (*kept, *lost, *another_job))
+    assert [each.state for each in states.values()] == [ONGOING, ABORTED, ONGOING]
+    committer.commit(kept)
+    committer.abort(another_job)
+    assert topics.values(target) == ["kept"]
+    writer.close()
+    other.close()
+
+
+def _write_and_die(sink: Any, pipe: Any) -> None:
+    pipe.send(prepared(sink.create_writer(Init()), "from the dead"))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_commit_of_a_writer_that_was_killed(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, _ = exactly
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_write_and_die, args=(sink, there))
+    process.start()
+    committables = here.recv()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert topics.values(target) == []
+    committer.commit(committables)
+    assert topics.values(target) == ["from the dead"]
+
+
+def test_a_zombie_does_no_harm(topics: Topics, exactly: Any) -> None:
+    """A run of the task that was given up goes on beside the one that has taken its place."""
+    sink, target, committer, _ = exactly
+    zombie, writer = sink.create_writer(Init()), sink.create_writer(Init())
+    prepared(zombie, "z1")
+    first = prepared(writer, "w1")
+    zombie.write("z2", Now())
+    committer.recover("job", first, [])
+    second = prepared(writer, "w2")
+    prepared_late = prepared(sink.create_writer(Init()), "z3")
+    assert prepared_late
+    committer.commit([*first, *second])
+    committer.recover("job", [], [])
+    assert topics.values(target) == ["w1", "w2"]
+    zombie.close()
+    writer.close()
+
+
+def test_a_transaction_that_timed_out_is_an_error(topics: Topics) -> None:
+    target = topics.create()
+    made = builder(topics, to(target), EXACTLY).set_property("transaction.timeout.ms", "1000")
+    sink = made.build().for_operator(target)
+    committer, transactions = sink.create_committer(), Transactions({"bootstrap.servers": topics.bootstrap})
+    writer = sink.create_writer(Init())
+    (committable,) = prepared(writer, "late")
+    until = time.monotonic() + 40
+    while transactions.describe([committable.transactional_id])[committable.transactional_id].state == ONGOING:
+        assert time.monotonic() < until, "the coordinator looks every ten seconds"
+        time.sleep(0.2)
+    text = rf"{committable.transactional_id} \(1 records in {target}-0\)"
+    for _ in range(2):
+        with pytest.raises(LostTransactionError, match=text):
+            committer.commit([committable])
+    assert topics.values(target) == []
+    writer.close()
+
+
+def test_states_and_refusals(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, transactions = exactly
+    assert transactions.describe(["unknown"]) == {}
+    writer = sink.create_writer(Init())
+    (made,) = prepared(writer, "a")
+    found = transactions.describe([made.transactional_id])[made.transactional_id]
+    assert (found.producer_id, found.epoch, found.begun) == (made.producer_id, made.epoch, made.begun)
+    assert found.partitions == made.partitions == ((target, 0),)
+    assert transactions.of_prefix(made.transactional_id) == [made.transactional_id]
+    committer.commit([made])
+    settled = transactions.settled(made.transactional_id)
+    assert settled is not None and (settled.state, settled.begun) == (COMMITTED, made.begun)
+    with pytest.raises(Refused, match="InvalidTxnState"):
+        transactions.end(made.transactional_id, made.producer_id, made.epoch, False)
+    writer.close()
