@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from millrace.common.serialization import DeserializationSchema
 from millrace.common.typeinfo import TypeInformation
@@ -38,12 +38,11 @@ class ConsumerRecord:
     leader_epoch: int = -1
 
 
-@dataclass(frozen=True)
-class ProducerRecord:
+class ProducerRecord(NamedTuple):
     """A record to be written.
 
     :ivar partition: None: found by the key, or any.
-    :ivar timestamp: ms; None: the time when it is sent.
+    :ivar timestamp: ms; None or 0: the time when it is sent.
     """
 
     topic: str
@@ -51,7 +50,7 @@ class ProducerRecord:
     key: bytes | None = None
     partition: int | None = None
     timestamp: int | None = None
-    headers: tuple[tuple[str, bytes | None], ...] = field(default=())
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class RecordError(ValueError):

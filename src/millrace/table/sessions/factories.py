@@ -15,9 +15,11 @@ _BUILT_IN = {
     "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
     "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",
+    "kafka": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
     "socket": "millrace.connectors.tables.socket:SocketFactory",
     "spark": "millrace.spark.tables.passthrough:SparkFactory",
+    "upsert-kafka": "millrace.connectors.tables.kafka.factory:UpsertKafkaFactory",
     "values": "millrace.connectors.tables.values:ValuesFactory",
 }
 _NOT_TABLES = frozenset({"connector", "property-version", "comment"})

@@ -1,4 +1,4 @@
-"""One broker for all tests of this folder."""
+"""One broker for all tests of connectors."""
 
 from __future__ import annotations
 

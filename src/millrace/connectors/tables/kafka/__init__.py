@@ -1,0 +1,1 @@
+"""Topics of Kafka as tables: connectors ``kafka`` and ``upsert-kafka``."""

@@ -1,0 +1,168 @@
+"""The connectors ``kafka`` and ``upsert-kafka``."""
+
+from __future__ import annotations
+
+import uuid
+
+from millrace.common.types import RowKind
+from millrace.connectors.kafka.properties import client_settings
+from millrace.connectors.kafka.sink import KafkaSink
+from millrace.connectors.tables.kafka.encoding import RowsSerializer
+from millrace.connectors.tables.kafka.layout import Format, Layout, layout_of
+from millrace.connectors.tables.kafka.metadata import WRITABLE
+from millrace.connectors.tables.kafka.options import BOOTSTRAP, FIELDS, PROPERTIES, SCAN, SINK, STARTUP, KafkaOptions
+from millrace.connectors.tables.kafka.sink import KafkaTableSink
+from millrace.connectors.tables.kafka.source import KafkaTableSource, Topic
+from millrace.formats.tables.registry import format_names
+from millrace.relational.sources import UPSERT, TableContext, TableFactory, TableSink, TableSource
+from millrace.util.exceptions import TableException
+
+_INCLUDE = ("all", "except_key")
+
+
+def _prefixes(*before: str) -> tuple[str, ...]:
+    """Options of formats, with what stands before them."""
+    return tuple(f"{prefix}{name}." for prefix in before for name in format_names())
+
+
+class KafkaFactory(TableFactory):
+    """Every record is a row, or a change of a changelog format. Options are Flink's."""
+
+    identifier = "kafka"
+    required = (BOOTSTRAP,)
+
+    @property
+    def optional(self) -> tuple[str, ...]:  # type: ignore[override]
+        own = ("topic", "topic-pattern", "format", "sink.partitioner", *STARTUP, *SCAN, *SINK, *FIELDS, PROPERTIES)
+        return (*own, *_prefixes("", "key.", "value."))
+
+    def source(self, table: TableContext) -> TableSource:
+        options = KafkaOptions(table)
+        key, value, layout = self._parts(table)
+        topic = Topic(options.subscriber, _properties(options, table), options.start(), options.stop())
+        return KafkaTableSource(topic, layout, key, value)
+
+    def sink(self, table: TableContext) -> TableSink:
+        options = KafkaOptions(table)
+        key, value, layout = self._parts(table)
+        encoding = value.encoding(layout.value_columns(), table)
+        if table.primary_key and encoding.kinds == frozenset({RowKind.INSERT}):
+            raise TableException(
+                f"table {table.summary}: a PRIMARY KEY needs a format with changes, such as debezium-json; or use "
+                "connector 'upsert-kafka'"
+            )
+        partitioner = options.partitioner(key is not None)
+        serializer = RowsSerializer(
+            _target(options, table),
+            None if key is None else key.encoding(layout.key_columns(), table),
+            encoding,
+            layout.key,
+            layout.value,
+            _written(table),
+            partitioner,
+        )
+        return KafkaTableSink(
+            _sink(serializer, options, table), encoding.kinds, (), options.parallelism("sink.parallelism")
+        )
+
+    def _parts(self, table: TableContext) -> tuple[Format | None, Format, Layout]:
+        """The formats of keys and values, and which columns they have."""
+        value = Format.named("format", table) or Format.named("value.format", table)
+        if value is None:
+            raise TableException(f"table {table.summary}: connector 'kafka' needs 'format' or 'value.format'")
+        if "format" in table.options and "value.format" in table.options:
+            raise TableException(f"table {table.summary}: 'format' and 'value.format' are one option: set one of them")
+        key, fields = Format.named("key.format", table), _names(table.options.get("key.fields", ""))
+        if (key is None) != (not fields):
+            raise TableException(f"table {table.summary}: 'key.format' and 'key.fields' are set both, or none of them")
+        options = KafkaOptions(table)
+        include = options.one_of("value.fields-include", "all", _INCLUDE)
+        return key, value, layout_of(table, fields, options.text("key.fields-prefix", ""), include)
+
+
+class UpsertKafkaFactory(TableFactory):
+    """A record is the newest content of the row that its key names; without value it deletes the row."""
+
+    identifier = "upsert-kafka"
+    required = (BOOTSTRAP, "topic", "key.format", "value.format")
+
+    @property
+    def optional(self) -> tuple[str, ...]:  # type: ignore[override]
+        own = ("key.fields-prefix", "value.fields-include", "sink.buffer-flush.max-rows", "sink.buffer-flush.interval")
+        return (*own, "sink.partitioner", *SCAN, *SINK, PROPERTIES, *_prefixes("key.", "value."))
+
+    def source(self, table: TableContext) -> TableSource:
+        from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer
+
+        options = KafkaOptions(table)
+        key, value, layout = self._parts(table)
+        stop, properties = options.stop(), _properties(options, table)
+        topic = Topic(options.subscriber, properties, KafkaOffsetsInitializer.earliest(), stop)
+        return KafkaTableSource(topic, layout, key, value, upserts=True)
+
+    def sink(self, table: TableContext) -> TableSink:
+        options = KafkaOptions(table)
+        key, value, layout = self._parts(table)
+        serializer = RowsSerializer(
+            _target(options, table),
+            key.encoding(layout.key_columns(), table),
+            value.encoding(layout.value_columns(), table),
+            layout.key,
+            layout.value,
+            _written(table),
+            options.partitioner(True),
+            upserts=True,
+        )
+        sink = _sink(serializer, options, table)
+        return KafkaTableSink(sink, UPSERT, table.primary_key, options.parallelism("sink.parallelism"))
+
+    def _parts(self, table: TableContext) -> tuple[Format, Format, Layout]:
+        key, value = Format.named("key.format", table), Format.named("value.format", table)
+        assert key is not None and value is not None, "they are required"
+        if not table.primary_key:
+            raise TableException(
+                f"table {table.summary}: connector 'upsert-kafka' needs a PRIMARY KEY: its columns are the keys of "
+                "the records"
+            )
+        options = KafkaOptions(table)
+        include = options.one_of("value.fields-include", "all", _INCLUDE)
+        layout = layout_of(table, table.primary_key, options.text("key.fields-prefix", ""), include)
+        for format, columns in ((key, layout.key_columns()), (value, layout.value_columns())):
+            if columns and format.decoding(columns, (), table).kinds != frozenset({RowKind.INSERT}):
+                raise TableException(
+                    f"table {table.summary}: connector 'upsert-kafka' takes formats without changes, such as json, not "
+                    f"'{format.factory.identifier}'"
+                )
+        return key, value, layout
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(";") if each.strip())
+
+
+def _properties(options: KafkaOptions, table: TableContext) -> dict[str, str]:
+    found = options.properties
+    try:
+        client_settings(found)
+    except ValueError as error:
+        raise TableException(f"table {table.summary}: {error}") from None
+    return found
+
+
+def _target(options: KafkaOptions, table: TableContext) -> str | None:
+    if len(options.topics) == 1:
+        return options.topics[0]
+    if any(key == "topic" for _, key, _ in table.metadata):
+        return None
+    raise TableException(f"table {table.summary}: it is written into one 'topic', or has a metadata column 'topic'")
+
+
+def _written(table: TableContext) -> dict[str, int]:
+    """The metadata columns of what is written, behind the physical ones."""
+    names = [key for _, key, _ in table.metadata if key in WRITABLE]
+    return {key: len(table.columns) + place for place, key in enumerate(names)}
+
+
+def _sink(serializer: RowsSerializer, options: KafkaOptions, table: TableContext) -> KafkaSink:  # type: ignore[type-arg]
+    prefix = options.text("sink.transactional-id-prefix", uuid.uuid4().hex[:8])
+    return KafkaSink(serializer, _properties(options, table), options.guarantee(), prefix)
