@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit crash cluster flink random versions soak bench compatibility tables clean
+.PHONY: help java venv demo test check lint unit services kafka crash cluster flink random versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -43,10 +43,12 @@ help: ## show this list
 demo: java venv $(ARCHIVE) ## run examples/demo.py on a local Spark
 	@$(BIN)/python examples/demo.py
 
-test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark
+test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and real servers
 	@# The tests without Java share the cores; those with it share one Spark, which uses them all.
-	$(BIN)/python -m pytest -m "not spark and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "spark and not slow" $(ARGS) $(NONE_IS_FINE)
+	@# Those with real servers come last: a server of a kind then runs once.
+	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
+	$(BIN)/python -m pytest -m "spark and not services and not slow" $(ARGS) $(NONE_IS_FINE)
+	$(BIN)/python -m pytest -m "services and not slow" $(ARGS) $(NONE_IS_FINE)
 
 check: lint unit ## lint, types and the tests that need no Java: in less than a minute
 
@@ -55,7 +57,14 @@ lint: venv ## ruff and mypy --strict
 	$(BIN)/mypy --strict
 
 unit: venv ## the tests that need no Java
-	$(BIN)/python -m pytest -m "not spark and not slow" -n auto $(ARGS)
+	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS)
+
+services: java venv ## install the servers of tests that Debian packages (as root) and fetch the others
+	@sh scripts/services.sh
+	@$(BIN)/python -m millrace.testing.services fetch
+
+kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-C stops it
+	@$(BIN)/python -m millrace.testing.services kafka
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)

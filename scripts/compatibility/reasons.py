@@ -80,6 +80,22 @@ REASONS = (
         "it is a Sink; add_sink() and sink_to() take it",
     ),
     Reason(
+        "datastream.connectors.kafka.FlinkKafka*",
+        "is no subclass of `pyflink.datastream.functions.*Function`",
+        "a Source or a Sink; add_source() and add_sink() take it, too",
+    ),
+    Reason(
+        "datastream.connectors.kafka.FlinkKafkaProducer*",
+        REFUSED,
+        "would lose records in silence; nearest: Semantic.NONE, or a longer transaction.timeout.ms",
+    ),
+    Reason(
+        "datastream.connectors.kafka.KafkaSink datastream.connectors.kafka.KafkaSink.get_transformer "
+        "datastream.connectors.kafka.KafkaRecordSerializationSchema",
+        "*",
+        _MADE_ELSEWHERE + "; topics by element need no transformer in front",
+    ),
+    Reason(
         "datastream.connectors.file_system.StreamingFileSink.BaseBuilder.with_rolling_policy",
         "`rolling_policy` instead of `policy`",
         "the base of FileSink's builders, too, where it has this name",

@@ -20,9 +20,6 @@ PYFLINK = {
         Elasticsearch7SinkBuilder ElasticsearchSink""",
     "connectors.hybrid_source": "HybridSource HybridSourceBuilder",
     "connectors.jdbc": "JdbcSink JdbcConnectionOptions JdbcExecutionOptions",
-    "connectors.kafka": """FlinkKafkaConsumer FlinkKafkaProducer KafkaSource KafkaSourceBuilder KafkaSink
-        KafkaSinkBuilder Semantic KafkaTopicPartition KafkaOffsetsInitializer KafkaOffsetResetStrategy
-        KafkaRecordSerializationSchema KafkaRecordSerializationSchemaBuilder KafkaTopicSelector""",
     "connectors.kinesis": """KinesisShardAssigner KinesisDeserializationSchema WatermarkTracker PartitionKeyGenerator
         FlinkKinesisConsumer KinesisStreamsSink KinesisStreamsSinkBuilder KinesisFirehoseSink
         KinesisFirehoseSinkBuilder""",

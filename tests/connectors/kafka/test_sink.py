@@ -68,7 +68,7 @@ def filled(topics: Topics, count: int) -> tuple[str, list[str]]:
 def test_every_record_once(topics: Topics, guarantee: DeliveryGuarantee) -> None:
     (source, values), target = filled(topics, 500), topics.create(2)
     copy_topic(topics, source, builder(topics, to(target), guarantee).build())
-    assert topics.values(target) == values
+    topics.expect(target, values)
 
 
 def test_exactly_once_over_epochs_and_tasks_that_move(topics: Topics) -> None:
@@ -76,7 +76,7 @@ def test_exactly_once_over_epochs_and_tasks_that_move(topics: Topics) -> None:
     sink = builder(topics, to(target), EXACTLY).build()
     run = copy_topic(topics, source, sink, epoch_records=100, workers=3, seed=11)
     assert len(run.epochs) > 2
-    assert topics.values(target) == values
+    topics.expect(target, values)
     assert Transactions({"bootstrap.servers": topics.bootstrap}).of_prefix("tests-") == []
 
 
@@ -134,7 +134,7 @@ def test_a_partition_for_each_subtask(topics: Topics) -> None:
     schema = KafkaRecordSerializationSchema.builder().set_topic(target).set_partitioner(FlinkFixedPartitioner())
     serializer = schema.set_value_serialization_schema(SimpleStringSchema()).build()
     copy_topic(topics, source, builder(topics, serializer, EXACTLY).build())
-    assert topics.values(target) == values
+    topics.expect(target, values)
     assert {partition for partition, _, _, _ in topics.read(target)} == {0, 1}
 
 
@@ -143,7 +143,7 @@ def test_the_producer_of_older_programs(topics: Topics, semantic: Semantic) -> N
     (source, values), target = filled(topics, 50), topics.create(2)
     sink = FlinkKafkaProducer(target, SimpleStringSchema(), {"bootstrap.servers": topics.bootstrap}, semantic=semantic)
     copy_topic(topics, source, sink)
-    assert topics.values(target) == values
+    topics.expect(target, values)
 
 
 def test_a_topic_that_is_not_there(topics: Topics) -> None:
@@ -219,12 +219,12 @@ def test_nothing_is_seen_before_its_commit_and_a_commit_may_be_repeated(topics: 
     assert prepared(writer) == []
     for _ in range(2):
         committer.commit(first)
-    assert topics.values(target) == ["a", "b"]
+    topics.expect(target, ["a", "b"])
     committer.commit([*first, *second])
-    assert topics.values(target) == ["a", "b", "c"]
+    topics.expect(target, ["a", "b", "c"])
     writer.close()
     committer.commit([*first, *second])
-    assert topics.values(target) == ["a", "b", "c"]
+    topics.expect(target, ["a", "b", "c"])
 
 
 def test_ids_are_used_again_and_old_commits_may_still_be_repeated(topics: Topics, exactly: Any) -> None:
@@ -238,7 +238,7 @@ def test_ids_are_used_again_and_old_commits_may_still_be_repeated(topics: Topics
     assert len({each.transactional_id for each in committables}) <= 4
     # The driver does not know any more which of them it has committed.
     committer.commit(committables)
-    assert topics.values(target) == sorted(map(str, range(8)))
+    topics.expect(target, sorted(map(str, range(8))))
     writer.close()
 
 
@@ -252,7 +252,7 @@ def test_what_no_checkpoint_has_is_aborted_by_listing(topics: Topics, exactly: A
     assert [each.state for each in states.values()] == [ONGOING, ABORTED, ONGOING]
     committer.commit(kept)
     committer.abort(another_job)
-    assert topics.values(target) == ["kept"]
+    topics.expect(target, ["kept"])
     writer.close()
     other.close()
 
@@ -272,7 +272,7 @@ def test_commit_of_a_writer_that_was_killed(topics: Topics, exactly: Any) -> Non
     assert process.exitcode == -signal.SIGKILL
     assert topics.values(target) == []
     committer.commit(committables)
-    assert topics.values(target) == ["from the dead"]
+    topics.expect(target, ["from the dead"])
 
 
 def test_a_zombie_does_no_harm(topics: Topics, exactly: Any) -> None:
@@ -288,7 +288,7 @@ def test_a_zombie_does_no_harm(topics: Topics, exactly: Any) -> None:
     assert prepared_late
     committer.commit([*first, *second])
     committer.recover("job", [], [])
-    assert topics.values(target) == ["w1", "w2"]
+    topics.expect(target, ["w1", "w2"])
     zombie.close()
     writer.close()
 

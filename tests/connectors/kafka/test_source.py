@@ -121,9 +121,10 @@ def test_without_a_committed_offset_and_a_strategy(topics: Topics) -> None:
 
 def test_offsets_are_committed_with_checkpoints(topics: Topics) -> None:
     name, group = topics.create(2), "group-commits"
-    topics.write(name, numbered(400))
-    made = builder(topics, name).set_group_id(group).build()
-    assert len(read(made, 1, epoch_records=50)) == 400
+    for partition in (0, 1):
+        topics.write(name, numbered(200), partition)
+    made = builder(topics, name).set_group_id(group).set_property("fetch.max.bytes", "2000").build()
+    assert len(read(made, 1, epoch_records=20)) == 400
     wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(name, each) for each in (0, 1)])
     answer = topics.admin.list_consumer_group_offsets([wanted])[group].result()
     # Of the last epoch no reader hears, since none comes after it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from collections.abc import Iterable
 from typing import Any
@@ -52,6 +53,13 @@ class Topics:
     def values(self, name: str, committed: bool = True) -> list[str]:
         """What is there, sorted."""
         return sorted((value or b"").decode() for _, _, _, value in self.read(name, committed))
+
+    def expect(self, name: str, values: list[str]) -> None:
+        """These values are there, or will be soon: a commit is answered before its marks are in the partitions."""
+        until = time.monotonic() + 20
+        while (found := self.values(name)) != values and time.monotonic() < until:
+            time.sleep(0.1)
+        assert found == values
 
     def messages(self, name: str, committed: bool = True) -> list[Any]:
         settings: dict[str, Any] = {

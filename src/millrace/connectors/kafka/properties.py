@@ -105,6 +105,10 @@ def _host_check(value: str) -> Settings:
     return {"ssl.endpoint.identification.algorithm": value.lower() or "none"}
 
 
+def _largest_record(fetch: int) -> Settings:
+    return {"message.max.bytes": max(1_000, fetch)} if fetch < 1_000_000 else {}
+
+
 _SPECIAL: dict[str, Callable[[str], Settings]] = {
     "sasl.jaas.config": _jaas,
     "buffer.memory": _memory,
@@ -115,6 +119,8 @@ _SPECIAL: dict[str, Callable[[str], Settings]] = {
     "sasl.mechanism": lambda value: {"sasl.mechanisms": value},
     "isolation.level": lambda value: {"isolation.level": value.lower()},
     "acks": lambda value: {"acks": "all" if value == "-1" else value},
+    # A record larger than a fetch comes alone with Java's clients; librdkafka wants to know of none.
+    "fetch.max.bytes": lambda value: {"fetch.max.bytes": value, **_largest_record(int(value))},
 }
 
 

@@ -55,7 +55,8 @@ class Tables:
     def _run(self, plans: Any, parallelism: int, **how: Any) -> Any:
         session = self.environment._session
         streams = StreamExecutionEnvironment().set_parallelism(parallelism)
-        add_to_program([optimise(plan, surroundings_of(session)) for plan in plans], streams._program, options_of(session))
+        optimised = [optimise(plan, surroundings_of(session)) for plan in plans]
+        add_to_program(optimised, streams._program, options_of(session))
         return run_locally(streams, **how)
 
 
@@ -104,7 +105,8 @@ def test_metadata_is_read(tables: Tables) -> None:
 def test_metadata_and_keys_are_written(tables: Tables) -> None:
     topic = tables.topics.create(3)
     columns = "id INT, name STRING, ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', headers MAP<STRING, BYTES> METADATA"
-    options = "'key.format' = 'raw', 'key.fields' = 'id', 'value.format' = 'json', 'value.fields-include' = 'EXCEPT_KEY'"
+    options = "'key.format' = 'raw', 'key.fields' = 'id', 'value.format' = 'json'"
+    options += ", 'value.fields-include' = 'EXCEPT_KEY'"
     tables.create("t", columns, topic, options)
     tables.environment.get_config().set_local_timezone("UTC")
     tables.insert(
@@ -159,8 +161,7 @@ def test_upserts_and_tombstones_are_read(tables: Tables) -> None:
         else:
             table[key] = value
     assert table == {"a": 3, "c": 5}
-    total = tables.query("SELECT SUM(v) FROM t")[-1]
-    assert total == (2, (8,))
+    assert tables.query("SELECT SUM(v) FROM t")[-1][1] == (8,)
 
 
 def test_upserts_are_written(tables: Tables) -> None:
@@ -181,10 +182,12 @@ def test_upserts_are_written(tables: Tables) -> None:
     tables.create("kept", columns, kept, options, "upsert-kafka")
     tables.topics.write(target, [(b'{"n": 3}', None, 0)])
     tables.insert("INSERT INTO kept SELECT * FROM gone WHERE n > 2", parallelism=1)
-    found = {key: value for _, _, key, value in tables.topics.read(kept)}
-    assert {key: None if value is None else json.loads(value) for key, value in found.items()}.items() >= {
-        (b'{"n":4}', None)
-    } - {(b'{"n":4}', None)}
+    found: dict[bytes | None, bytes | None] = {}
+    for _, _, key, value in tables.topics.read(kept):
+        found[key] = value
+    # Of the row with n = 3 there is nothing, or what was there and then its end: as the fetches come.
+    assert found.get(b'{"n":3}') is None
+    assert found.keys() <= {b'{"n":3}', b'{"n":4}'}
     assert json.loads(found[b'{"n":4}'] or b"") == {"n": 4, "c": 20}
 
 
@@ -196,7 +199,8 @@ def test_changes_of_a_database(tables: Tables) -> None:
         {"before": {"id": 1, "v": "b"}, "after": None, "op": "d", "source": {"table": "things"}},
     ]
     tables.topics.write(topic, [None, *map(json.dumps, changes)])
-    columns = "id INT, v STRING, origin STRING METADATA FROM 'value.source.table' VIRTUAL, o BIGINT METADATA FROM 'offset'"
+    columns = "id INT, v STRING, o BIGINT METADATA FROM 'offset'"
+    columns += ", origin STRING METADATA FROM 'value.source.table' VIRTUAL"
     tables.create("t", columns, topic, f"'format' = 'debezium-json', {BOUNDED}")
     assert tables.query("SELECT id, v, origin, o FROM t") == [
         (0, (1, "a", "things", 1)),
@@ -231,7 +235,8 @@ def test_a_record_that_cannot_be_read(tables: Tables) -> None:
     topic = tables.topics.create(1)
     tables.topics.write(topic, ['{"n": 1}', "no json", '{"n": 3}'])
     tables.create("t", "n INT", topic, f"'format' = 'json', {BOUNDED}")
-    with pytest.raises(JobFailedError, match=f"topic '{topic}', partition 0, offset 1 cannot be read: .*record: b'no json'"):
+    place = f"topic '{topic}', partition 0, offset 1"
+    with pytest.raises(JobFailedError, match=f"{place} cannot be read: .*record: b'no json'"):
         tables.query("SELECT * FROM t")
     tables.create("lenient", "n INT", topic, f"'format' = 'json', 'json.ignore-parse-errors' = 'true', {BOUNDED}")
     assert tables.rows("SELECT * FROM lenient") == [(1,), (3,)]

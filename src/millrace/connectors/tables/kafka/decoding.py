@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class RowsDecoder(RecordDecoder[Rows]):
-    """Decodes keys and values by their formats, and adds metadata. Formats see only columns that somebody wants.
+    """Decodes keys and values by their formats, and adds metadata. Formats see only the columns that a query wants.
 
     :ivar key: None: nothing of the keys is wanted.
     :ivar value: None: nothing of the values is wanted.
