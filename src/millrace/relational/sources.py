@@ -11,6 +11,7 @@ from typing import Any
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.common.types import RowKind
+from millrace.common.watermark_strategy import WatermarkAlignment
 from millrace.relational.fields import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -44,6 +45,15 @@ class TableContext:
         return ".".join(self.path)
 
 
+@dataclass(frozen=True)
+class SourceWatermarks:
+    """How the watermark of a table is made inside its source, of every split for itself."""
+
+    idle_timeout: int | None = None
+    """ms without rows until a split counts as idle; None: as the session says"""
+    alignment: WatermarkAlignment | None = None
+
+
 class TableSource(ABC):
     """Reads a table. A source of streaming plans gives ``Rows`` with the columns that were asked for."""
 
@@ -56,6 +66,8 @@ class TableSource(ABC):
     """the table that is read, filled in likewise: one reading serves all who read equal tables in one job"""
     uses_filters = False
     """whether it reads less for the filters of ``stream``"""
+    watermarks: SourceWatermarks | None = None
+    """None: the watermark follows from the rows of a subtask as they come, whichever splits they are of"""
 
     @abstractmethod
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:

@@ -48,6 +48,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     :ivar stop: where partitions end; None: nowhere.
     :ivar bounded: whether the source ends when all partitions are read to their ends.
     :ivar properties: of the client, in the names of Java's.
+    :ivar parallelism: of a table that says it; None: as the job's.
     """
 
     subscriber: Subscriber
@@ -56,6 +57,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     start: KafkaOffsetsInitializer
     stop: KafkaOffsetsInitializer | None = None
     bounded: bool = False
+    parallelism: int | None = None
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:

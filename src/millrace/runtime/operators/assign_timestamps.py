@@ -156,16 +156,20 @@ class EventTime:
             self._output.mark(Status.IDLE if idle else Status.ACTIVE)
 
     def snapshot(self) -> Any:
-        return (self._generator, self.watermark, self._idle, self._last_active)
+        # What a generator without state does is said by the program, which may change.
+        generator = None if getattr(self._generator, "stateless", False) else self._generator
+        return (generator, self.watermark, self._idle, self._last_active)
 
     def restore(self, snapshot: Any) -> None:
-        self._generator, self.watermark, self._idle, self._last_active = snapshot
+        generator, self.watermark, self._idle, self._last_active = snapshot
+        self._generator = generator if generator is not None else self._generator
 
     def take_over(self, snapshots: Sequence[Any], subtask: int, parallelism: int) -> None:
         """Go on with the generator of this subtask. Those of another number of subtasks can't be put together: then
         a new one begins."""
         if len(snapshots) == parallelism and snapshots[subtask][1] != MAX_WATERMARK:
-            self._generator, self.watermark = snapshots[subtask][:2]
+            generator, self.watermark = snapshots[subtask][:2]
+            self._generator = generator if generator is not None else self._generator
 
 
 class ExtractionError(Exception):

@@ -1,7 +1,8 @@
 """WATERMARK FOR a column: event time begins here.
 
 As for a ``DataStream`` there is one watermark a batch, after its rows: the largest value of the expression so far. A
-row is late if its time is at or before the watermark.
+row is late if its time is at or before the watermark. It is made by an operator of its own, or inside the source by a
+generator for each split.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.relational.rex import Rex
+from millrace.common.watermark import WatermarkGenerator, WatermarkOutput
+from millrace.relational.functions.evaluate import Evaluator
+from millrace.relational.functions.registry import Surroundings
+from millrace.relational.rex import Ref, Rex
 from millrace.relational.rows import Rows
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Status
-from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +47,14 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
 
     def receive(self, rows: Rows, input: int) -> None:
         if rows.batch.column(self.config.column).null_count:
-            raise ValueError(
-                f"column {self.config.column} is the time attribute and must not be NULL: leave such rows out in the "
-                f"source, or give it a value in a computed column"
-            )
+            raise _no_time(self.config.column)
         self._last_active = self.context.clock()
         self._set_idle(False)
         self.emit_rows(rows)
-        found = self.evaluator(rows.columns, len(rows)).column(self.config.expression)
-        largest = pc.max(found.view(pa.int64())).as_py()
-        if largest is not None and largest // 1000 > self._largest:
-            self._largest = largest // 1000
-            self.output.mark(self._largest)
+        largest = _largest(self.evaluator(rows.columns, len(rows)).column(self.config.expression))
+        if largest is not None and largest > self._largest:
+            self._largest = largest
+            self.output.mark(largest)
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark
@@ -91,3 +91,48 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
         if len(smalls) == runtime.get_number_of_parallel_subtasks():
             largest = smalls[runtime.get_index_of_this_subtask()][0]
             self._largest = MIN_TIMESTAMP if largest == MAX_WATERMARK else largest
+
+
+@dataclass(frozen=True)
+class RowsWatermarks(WatermarkGenerator):
+    """Makes the watermarks of a split.
+
+    :ivar time: the time attribute, an expression over the columns of the source; ``expression`` the watermark.
+    """
+
+    time: Rex
+    expression: Rex
+    environment: Environment
+    stateless = True
+
+    def __call__(self) -> RowsWatermarks:
+        """A generator for one more split."""
+        return self
+
+    def on_event(self, event: Rows, timestamp: int, output: WatermarkOutput) -> None:
+        if not len(event):
+            return
+        around = self.environment
+        surroundings = Surroundings(len(event), around.zone, 0, around.database, None, around.configuration)
+        evaluator = Evaluator(event.columns, surroundings)
+        if evaluator.column(self.time).null_count:
+            raise _no_time(self.time.index if isinstance(self.time, Ref) else None)
+        largest = _largest(evaluator.column(self.expression))
+        if largest is not None:
+            output.emit_watermark(largest)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        """All is said by then."""
+
+
+def _no_time(column: int | None) -> ValueError:
+    which = "the time attribute" if column is None else f"column {column} is the time attribute and"
+    return ValueError(
+        f"{which} must not be NULL: leave such rows out in the source, or give it a value in a computed column"
+    )
+
+
+def _largest(watermarks: pa.Array) -> int | None:
+    """in ms"""
+    largest = pc.max(watermarks.view(pa.int64())).as_py()
+    return None if largest is None else int(largest // 1000)

@@ -66,6 +66,8 @@ class Plan:
         self._used_twice = used_twice(plans)
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
+        self.strategies: dict[int, WatermarkStrategy] = {}
+        """of scans, by their id: a watermark above them is made in their source"""
 
     def add(self, node: n.Rel, before: bool = True) -> Planned:
         """The operators of a node and all below it.
@@ -102,9 +104,14 @@ class Plan:
             known = self._changes[id(node)] = node, changes_of(node, list(map(self.changes, node.inputs)))
         return known[1]
 
+    def is_shared(self, node: n.Rel) -> bool:
+        """Whether several read a node's result."""
+        return id(node) in self._used_twice
+
     def source(self, name: str, source: Any, node: n.Rel) -> Planned:
         """A source that gives the rows of a leaf."""
-        spec = specs.Source(source, WatermarkStrategy.no_watermarks())
+        strategy = self.strategies.get(id(node), WatermarkStrategy.no_watermarks())
+        spec = specs.Source(source, strategy)
         added = self.program.add(name, spec, parallelism=getattr(source, "parallelism", None))
         return Planned((added.id,), node.schema, self.changes(node))
 

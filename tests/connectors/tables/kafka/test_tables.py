@@ -7,63 +7,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from tests.connectors.kafka.topics import Topics
-from tests.table.programs.running import changes_in
+from tests.connectors.tables.kafka.topic_tables import BOUNDED, Tables
 
-from millrace.datastream import StreamExecutionEnvironment
-from millrace.relational.rules.streaming import optimise
 from millrace.runtime.failure import JobFailedError
-from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.planner.run import options_of, surroundings_of
-from millrace.table.planner.streaming import add_to_program
-from millrace.table.sessions.statements import insert_plans
-from millrace.testing.local import run_locally
-from millrace.util.exceptions import TableException
 
 pytestmark = pytest.mark.services
-
-BOUNDED = "'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset'"
-
-
-class Tables:
-    """Tables of topics, and jobs without Spark that read and write them."""
-
-    def __init__(self, topics: Topics) -> None:
-        self.topics = topics
-        self.environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-
-    def create(self, name: str, columns: str, topic: str, options: str, connector: str = "kafka") -> None:
-        self.environment.execute_sql(
-            f"CREATE TABLE {name} ({columns}) WITH ('connector' = '{connector}', 'topic' = '{topic}', "
-            f"'properties.bootstrap.servers' = '{self.topics.bootstrap}', {options})"
-        )
-
-    def query(self, sql: str, parallelism: int = 2, **how: Any) -> list[tuple[int, tuple[Any, ...]]]:
-        """(kind, row) of all changes."""
-        plan = self.environment.sql_query(sql)._plan
-        run = self._run([plan], parallelism, **how)
-        return [(int(kind), tuple(row)) for kind, row in changes_in(run.collected, plan.schema)]
-
-    def rows(self, sql: str, **how: Any) -> list[tuple[Any, ...]]:
-        found = self.query(sql, **how)
-        assert all(kind == 0 for kind, _ in found)
-        return sorted(row for _, row in found)
-
-    def insert(self, sql: str, parallelism: int = 2, **how: Any) -> None:
-        self._run(insert_plans(sql, self.environment._session), parallelism, **how)
-
-    def _run(self, plans: Any, parallelism: int, **how: Any) -> Any:
-        session = self.environment._session
-        streams = StreamExecutionEnvironment().set_parallelism(parallelism)
-        optimised = [optimise(plan, surroundings_of(session)) for plan in plans]
-        add_to_program(optimised, streams._program, options_of(session))
-        return run_locally(streams, **how)
-
-
-@pytest.fixture
-def tables(topics: Topics) -> Tables:
-    return Tables(topics)
-
 
 def numbers(count: int) -> list[str]:
     return [json.dumps({"n": each, "name": f"n{each}", "even": each % 2 == 0}) for each in range(count)]
@@ -240,41 +188,3 @@ def test_a_record_that_cannot_be_read(tables: Tables) -> None:
         tables.query("SELECT * FROM t")
     tables.create("lenient", "n INT", topic, f"'format' = 'json', 'json.ignore-parse-errors' = 'true', {BOUNDED}")
     assert tables.rows("SELECT * FROM lenient") == [(1,), (3,)]
-
-
-WRONG = [
-    ("kafka", "'format' = 'json', 'topic-pattern' = 'a'", "'topic' or 'topic-pattern' is set, one of them"),
-    ("kafka", "'scan.startup.mode' = 'earliest-offset'", "needs 'format' or 'value.format'"),
-    ("kafka", "'format' = 'json'", "'scan.startup.mode' = 'group-offsets' needs 'properties.group.id'"),
-    ("kafka", "'format' = 'json', 'scan.startup.mode' = 'earliest'", "is one of earliest-offset, latest-offset"),
-    ("kafka", "'format' = 'json', 'key.format' = 'raw'", "'key.format' and 'key.fields' are set both, or none"),
-    ("kafka", "'value.format' = 'json', 'key.format' = 'raw', 'key.fields' = 'x'", "'key.fields' has 'x', no column"),
-    ("kafka", "'format' = 'json', 'scan.startup.mode' = 'timestamp'", "needs 'scan.startup.timestamp-millis'"),
-    ("kafka", "'format' = 'json', 'propertie.x' = 'y'", "has no option 'propertie.x'"),
-    ("kafka", "'format' = 'json', 'properties.interceptor.classes' = 'x', " + BOUNDED, "interceptors are Java classes"),
-    ("upsert-kafka", "'key.format' = 'raw', 'value.format' = 'json'", "needs a PRIMARY KEY"),
-    ("upsert-kafka", "'key.format' = 'raw'", "needs value.format"),
-]
-
-
-@pytest.mark.parametrize(("connector", "options", "message"), WRONG)
-def test_wrong_options(connector: str, options: str, message: str) -> None:
-    tables = Tables(Topics("127.0.0.1:1"))
-    tables.create("t", "a INT", "x", options, connector)
-    with pytest.raises(TableException, match=message):
-        tables.environment.sql_query("SELECT * FROM t")
-
-
-SINKS = [
-    ("'sink.delivery-guarantee' = 'exactly-once'", "needs 'sink.transactional-id-prefix'"),
-    ("'sink.delivery-guarantee' = 'twice'", "is one of exactly-once, at-least-once, none"),
-    ("'sink.partitioner' = 'mine'", "'mine' names no class"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), SINKS)
-def test_wrong_options_of_sinks(options: str, message: str) -> None:
-    tables = Tables(Topics("127.0.0.1:1"))
-    tables.create("t", "a INT", "x", f"'format' = 'json', {options}")
-    with pytest.raises(TableException, match=message):
-        tables.environment.explain_sql("INSERT INTO t SELECT 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from millrace.common.types import RowKind
+from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer
 from millrace.connectors.kafka.properties import client_settings
 from millrace.connectors.kafka.sink import KafkaSink
 from millrace.connectors.tables.kafka.encoding import RowsSerializer
@@ -39,7 +40,8 @@ class KafkaFactory(TableFactory):
     def source(self, table: TableContext) -> TableSource:
         options = KafkaOptions(table)
         key, value, layout = self._parts(table)
-        topic = Topic(options.subscriber, _properties(options, table), options.start(), options.stop())
+        parallelism = options.parallelism("scan.parallelism")
+        topic = Topic(options.subscriber, _properties(options, table), options.start(), options.stop(), parallelism)
         return KafkaTableSource(topic, layout, key, value)
 
     def sink(self, table: TableContext) -> TableSink:
@@ -92,12 +94,11 @@ class UpsertKafkaFactory(TableFactory):
         return (*own, "sink.partitioner", *SCAN, *SINK, PROPERTIES, *_prefixes("key.", "value."))
 
     def source(self, table: TableContext) -> TableSource:
-        from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer
-
         options = KafkaOptions(table)
         key, value, layout = self._parts(table)
         stop, properties = options.stop(), _properties(options, table)
-        topic = Topic(options.subscriber, properties, KafkaOffsetsInitializer.earliest(), stop)
+        parallelism = options.parallelism("scan.parallelism")
+        topic = Topic(options.subscriber, properties, KafkaOffsetsInitializer.earliest(), stop, parallelism)
         return KafkaTableSource(topic, layout, key, value, upserts=True)
 
     def sink(self, table: TableContext) -> TableSink:

@@ -10,6 +10,7 @@ from millrace.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOff
 from millrace.connectors.kafka.serializing import FlinkFixedPartitioner, KafkaPartitioner, RoundRobinPartitioner
 from millrace.connectors.kafka.subscriber import Subscriber, TopicPattern, Topics
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
+from millrace.connectors.tables.watermark_options import WATERMARK_OPTIONS
 from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
 from millrace.util.plugin_class import load_class
@@ -22,6 +23,7 @@ SCAN = (
     "scan.bounded.timestamp-millis",
     "scan.topic-partition-discovery.interval",
     "scan.parallelism",
+    *WATERMARK_OPTIONS,
 )
 STARTUP = ("scan.startup.mode", "scan.startup.specific-offsets", "scan.startup.timestamp-millis")
 SINK = (

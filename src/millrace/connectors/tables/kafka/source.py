@@ -12,6 +12,7 @@ from millrace.connectors.kafka.source import KafkaSource
 from millrace.connectors.kafka.subscriber import Subscriber
 from millrace.connectors.tables.kafka.decoding import RowsDecoder, UpsertDecoder, Wanted
 from millrace.connectors.tables.kafka.layout import Format, Layout
+from millrace.connectors.tables.watermark_options import source_watermarks
 from millrace.relational.fields import Field
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -26,6 +27,7 @@ class Topic:
     properties: dict[str, str]
     start: KafkaOffsetsInitializer
     stop: KafkaOffsetsInitializer | None
+    parallelism: int | None = None
 
 
 class KafkaTableSource(TableSource):
@@ -36,6 +38,7 @@ class KafkaTableSource(TableSource):
 
     def __init__(self, topic: Topic, layout: Layout, key: Format | None, value: Format, upserts: bool = False) -> None:
         self._topic, self._layout, self._key, self._value, self._upserts = topic, layout, key, value, upserts
+        self.watermarks = source_watermarks(layout.table)
         self.bounded = topic.stop is not None
         whole = value.decoding(layout.value_columns(), tuple(name for _, name in layout.of_value), layout.table)
         self.kinds = UPSERT if upserts else whole.kinds
@@ -76,8 +79,9 @@ class KafkaTableSource(TableSource):
         if self._upserts:
             types = [*table.columns, *(Field(name, kind) for name, _, kind in table.metadata)]
             decoder = UpsertDecoder(decoder, tuple(types[place] for place in columns))
+        bounded = topic.stop is not None
         return KafkaSource(
-            topic.subscriber, decoder, topic.properties, topic.start, topic.stop, bounded=topic.stop is not None
+            topic.subscriber, decoder, topic.properties, topic.start, topic.stop, bounded, topic.parallelism
         )
 
     @staticmethod

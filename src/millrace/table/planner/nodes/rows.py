@@ -17,6 +17,7 @@ from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.table.planner.changes import Changes, moved, same, without_keys
 from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.plan import Plan, Planned
+from millrace.table.planner.pushed_watermarks import watermark_of_scan
 
 
 def _changes_of_project(node: Any, inputs: list[Changes]) -> Changes:
@@ -60,6 +61,11 @@ def hinted(plan: Plan, node: n.Hinted, before: bool) -> Planned:
 
 @streaming_form(n.Watermark, changes=same)
 def watermark(plan: Plan, node: n.Watermark, before: bool) -> Planned:
+    pushed = watermark_of_scan(plan, node)
+    if pushed is not None:
+        scan, strategy = pushed
+        plan.strategies[id(scan)] = strategy
+        return plan.add(node.input, before)
     config = WatermarkAssigner(
         column=node.column, expression=node.expression, idle_timeout=plan.options.idle_timeout, **plan.options.common
     )
