@@ -13,7 +13,8 @@ from millrace.testing.services import Kafka, ServiceUnavailable
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Kafka]:
-    server = Kafka()
+    # It looks every ten seconds for transactions whose time is over, otherwise.
+    server = Kafka(settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"})
     try:
         server.start()
     except ServiceUnavailable as error:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
+from millrace.common import SuppressRestartsException
 from millrace.common.jobs.job_status import JobStatus
+from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.datastream import KeyedProcessFunction
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
@@ -97,3 +100,45 @@ def test_what_cannot_be_sent_is_found_before_spark_starts_a_job(environment: Mak
     with pytest.raises(GraphError, match="lock"):
         env.execute()
     assert watch.ends == []
+
+
+class Hopeless(Sink[int]):
+    """What it has prepared is gone when it is to be committed, or while it is written."""
+
+    def __init__(self, at_commit: bool) -> None:
+        self.at_commit = at_commit
+
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[int]:
+        return HopelessWriter(self.at_commit)
+
+    def create_committer(self) -> Committer[int]:
+        return HopelessCommitter()
+
+
+class HopelessWriter(SinkWriter[int]):
+    def __init__(self, at_commit: bool) -> None:
+        self.at_commit = at_commit
+
+    def write(self, element: int, context: SinkWriterContext) -> None:
+        if not self.at_commit:
+            raise SuppressRestartsException("no disk will ever be large enough")
+
+    def flush(self, end_of_input: bool) -> None: ...
+
+    def prepare_commit(self) -> list[int]:
+        return [1]
+
+
+class HopelessCommitter(Committer[int]):
+    def commit(self, committables: Sequence[int]) -> None:
+        raise SuppressRestartsException("record 1 is gone")
+
+
+@pytest.mark.parametrize(("at_commit", "cause"), [(True, "record 1 is gone"), (False, "no disk will ever be large")])
+def test_what_no_restart_can_mend(environment: MakeEnvironment, watch: Watch, at_commit: bool, cause: str) -> None:
+    settings = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "5"}
+    env = environment(1, **settings)
+    env.from_sequence(0, 9).sink_to(Hopeless(at_commit))
+    with pytest.raises(JobFailedError, match=f"cause:   SuppressRestartsException: {cause}"):
+        env.execute()
+    assert (watch.restarts, watch.ends) == ([], [JobStatus.FAILED])

@@ -15,7 +15,11 @@ from millrace.common.jobs.job_client import JobClient
 from millrace.common.jobs.job_execution_result import JobExecutionResult
 from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_status import JobStatus
-from millrace.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
+from millrace.common.restart_strategy import (
+    RestartStrategies,
+    RestartStrategyConfiguration,
+    SuppressRestartsException,
+)
 from millrace.common.serialization import (
     ByteArraySchema,
     DeserializationSchema,
@@ -55,6 +59,7 @@ __all__ = [
     "JobID",
     "JobStatus",
     "RestartStrategies",
+    "SuppressRestartsException",
     "RestartStrategyConfiguration",
     "Row",
     "RowKind",

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from millrace.common.time import Duration, Time, TimeSpan, to_millis
 
-__all__ = ["RestartStrategies", "RestartStrategyConfiguration"]
+__all__ = ["RestartStrategies", "RestartStrategyConfiguration", "SuppressRestartsException"]
+
+
+class SuppressRestartsException(Exception):
+    """Fails a job for good, whatever its restart strategy says: another try cannot mend what went wrong."""
 
 
 class RestartStrategyConfiguration(ABC):

@@ -9,6 +9,8 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from millrace.common.restart_strategy import SuppressRestartsException
+
 if TYPE_CHECKING:
     from millrace.runtime.jobs.job import OperatorInfo
 
@@ -39,6 +41,8 @@ class Failure:
     """what the operator did, if it was not handling an element"""
     step: str = ""
     """what failed behind the operator, with the user's file:line: ``key_by() at job.py:12``"""
+    final: bool = False
+    """whether no restart strategy may try again"""
 
     def render(self) -> str:
         """The text that a user sees first."""
@@ -90,8 +94,18 @@ def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFa
             location=user_location(cause),
             detail=full_traceback(cause),
             during=during,
+            final=is_final(cause),
         )
     )
+
+
+def is_final(error: BaseException | None) -> bool:
+    """Whether an error, or what caused it, rules restarts out."""
+    while error is not None:
+        if isinstance(error, SuppressRestartsException):
+            return True
+        error = error.__cause__
+    return False
 
 
 def shorten(value: Any, limit: int = ELEMENT_LIMIT) -> str:

@@ -16,8 +16,9 @@ from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import SinkWriterContext, WriterInitContext
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.base import DeliveryGuarantee
-from millrace.connectors.kafka.committer import KafkaCommitter, LostTransactionError
+from millrace.connectors.kafka.committer import KafkaCommitter
 from millrace.connectors.kafka.exactly_once import KafkaCommittable
+from millrace.connectors.kafka.lost import LostTransactionError
 from millrace.connectors.kafka.transactions import ABORTED, COMMITTED, ONGOING, Refused, Transactions
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.connectors.kafka import (
@@ -304,12 +305,39 @@ def test_a_transaction_that_timed_out_is_an_error(topics: Topics) -> None:
     while transactions.describe([committable.transactional_id])[committable.transactional_id].state == ONGOING:
         assert time.monotonic() < until, "the coordinator looks every ten seconds"
         time.sleep(0.2)
-    text = rf"{committable.transactional_id} \(1 records in {target}-0\)"
+    text = rf"{committable.transactional_id} \(1 records in {target}-0 offsets 0 to 0\)"
     for _ in range(2):
         with pytest.raises(LostTransactionError, match=text):
             committer.commit([committable])
     assert topics.values(target) == []
     writer.close()
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+def test_lost_records_are_written_again_where_that_is_asked_for(topics: Topics, compression: str) -> None:
+    target = topics.create(2)
+    schema = KafkaRecordSerializationSchema.builder().set_topic(target).set_key_serialization_schema(LastDigit())
+    schema.set_value_serialization_schema(SimpleStringSchema()).set_header_provider(lambda value: [("h", b"1")])
+    made = builder(topics, schema.build(), EXACTLY).set_property("compression.type", compression)
+    sink = made.set_property("millrace.kafka.on-lost-transaction", "replay").build().for_operator(target)
+    committer, transactions = sink.create_committer(), Transactions({"bootstrap.servers": topics.bootstrap})
+    assert committer is not None
+    writers = [sink.create_writer(Init()) for _ in range(3)]
+    for number in range(60):  # batches of three transactions, mixed
+        writers[number % 3].write(f"{number % 3}-{number}", Now())
+        if number % 7 == 0:
+            for writer in writers:
+                writer.flush(False)
+    committables = [each for writer in writers for each in prepared(writer)]
+    lost = committables[1]
+    transactions.end(lost.transactional_id, lost.producer_id, lost.epoch, False)
+    committer.commit(committables)
+    topics.expect(target, sorted(f"{number % 3}-{number}" for number in range(60)))
+    places = {(message.key(), message.partition()) for message in topics.messages(target)}
+    assert len(places) == 10
+    assert all(message.headers() == [("h", b"1")] for message in topics.messages(target))
+    for writer in writers:
+        writer.close()
 
 
 def test_states_and_refusals(topics: Topics, exactly: Any) -> None:
@@ -319,7 +347,7 @@ def test_states_and_refusals(topics: Topics, exactly: Any) -> None:
     (made,) = prepared(writer, "a")
     found = transactions.describe([made.transactional_id])[made.transactional_id]
     assert (found.producer_id, found.epoch, found.begun) == (made.producer_id, made.epoch, made.begun)
-    assert found.partitions == made.partitions == ((target, 0),)
+    assert (found.partitions, made.partitions) == (((target, 0),), ((target, 0, 0),))
     assert transactions.of_prefix(made.transactional_id) == [made.transactional_id]
     committer.commit([made])
     settled = transactions.settled(made.transactional_id)

@@ -8,32 +8,37 @@ from typing import Any
 
 from millrace.common.sink import Committer
 from millrace.connectors.kafka.exactly_once import KafkaCommittable
+from millrace.connectors.kafka.lost import lost_error, parts_of, write_again
 from millrace.connectors.kafka.transactions import COMMITTED, Refused, Transactions
 
+ON_LOST = "millrace.kafka.on-lost-transaction"
+"""``fail`` or ``replay``: what happens to records that Kafka has aborted although they count as written"""
+
 logger = logging.getLogger(__name__)
-
-
-class LostTransactionError(Exception):
-    """Kafka has aborted what a checkpoint has recorded as written, since it waited longer than its time-out."""
 
 
 class KafkaCommitter(Committer[KafkaCommittable]):
     """Commits what is recorded, and aborts what is not.
 
     :param prefix: what the transactional ids of all jobs with this sink begin with.
+    :param deadline: seconds that records may take which are written again.
     """
 
-    def __init__(self, properties: Mapping[str, str], prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self, properties: Mapping[str, str], prefix: str, deadline: float) -> None:
+        self._properties, self._prefix, self._deadline = properties, prefix, deadline
         self._transactions = Transactions(properties)
 
     def commit(self, committables: Sequence[KafkaCommittable]) -> None:
-        lost = [each for each in committables if not self._committed(each)]
-        if lost:
-            raise LostTransactionError(
-                "Kafka aborted transactions whose records count as written: they waited for their commit longer than "
-                "'transaction.timeout.ms'. Their records are lost: " + "; ".join(map(_shown, lost))
-            )
+        lost = {
+            each: parts_of(self._transactions, each) for each in committables if not self._committed(each)
+        }
+        if not lost:
+            return
+        error = lost_error(lost)
+        if self._properties.get(ON_LOST, "fail").lower() != "replay":
+            raise error
+        logger.error("%s", error)
+        write_again(self._properties, [part for parts in lost.values() for part in parts], self._deadline)
 
     def _committed(self, each: KafkaCommittable) -> bool:
         try:
@@ -66,7 +71,3 @@ class KafkaCommitter(Committer[KafkaCommittable]):
     def close(self) -> None:
         self._transactions.close()
 
-
-def _shown(each: KafkaCommittable) -> str:
-    partitions = ", ".join(f"{topic}-{number}" for topic, number in each.partitions)
-    return f"{each.transactional_id} ({each.records} records in {partitions})"

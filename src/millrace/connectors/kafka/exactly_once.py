@@ -22,6 +22,7 @@ class KafkaCommittable:
     """A transaction whose records are all on the brokers, and that waits for its end.
 
     :ivar begun: when it began, by the coordinator's clock (ms): it tells it from later ones of the same id.
+    :ivar partitions: topic, partition, and its first offset there, -1 if that is not known.
     :ivar records: how many it has.
     """
 
@@ -29,7 +30,7 @@ class KafkaCommittable:
     producer_id: int
     epoch: int
     begun: int
-    partitions: tuple[tuple[str, int], ...]
+    partitions: tuple[tuple[str, int, int], ...]
     records: int
 
 
@@ -126,8 +127,10 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
                 f"transaction {opened.transactional_id} is {'gone' if found is None else found.state} before its epoch "
                 "ended: its time ('transaction.timeout.ms') must be longer than an epoch with its checkpoint takes"
             )
+        first = self._transactions.began_at(found.producer_id, found.partitions)
+        partitions = tuple((*at, offset) for at, offset in first.items())
         made = KafkaCommittable(
-            opened.transactional_id, found.producer_id, found.epoch, found.begun, found.partitions, opened.records
+            opened.transactional_id, found.producer_id, found.epoch, found.begun, partitions, opened.records
         )
         # Not closed: that would abort what is prepared.
         self._open = None

@@ -42,6 +42,7 @@ _WITHOUT_EFFECT = frozenset({
     "metadata.recovery.rebootstrap.trigger.ms", "sasl.login.class", "sasl.login.callback.handler.class",
     "sasl.client.callback.handler.class", "throw.on.fetch.stable.offset.unsupported", "group.protocol",
     "flink.partition-discovery.interval-millis", "flink.poll-timeout",
+    "millrace.kafka.on-lost-transaction",
     # read together with their stores
     "ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password", "ssl.truststore.type",
     "ssl.truststore.location", "ssl.truststore.password", "ssl.key.password",

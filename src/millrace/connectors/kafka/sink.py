@@ -48,12 +48,17 @@ class KafkaSink(Sink[T], Generic[T]):
         return replace(self, uid=uid)
 
     @property
+    def _deadline(self) -> float:
+        """seconds"""
+        return int(self.properties.get("delivery.timeout.ms", DEFAULT_DELIVERY_MS)) / 1000
+
+    @property
     def _ids(self) -> str:
         return f"{self.prefix}-{zlib.crc32(self.uid.encode()):08x}-"
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
         settings = client_settings(self.properties)
-        deadline = int(self.properties.get("delivery.timeout.ms", DEFAULT_DELIVERY_MS)) / 1000
+        deadline = self._deadline
         place = context.get_index_of_subtask(), context.get_number_of_parallel_subtasks()
         serializer = copy.copy(self.serializer)
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
@@ -67,7 +72,7 @@ class KafkaSink(Sink[T], Generic[T]):
     def create_committer(self) -> KafkaCommitter | None:
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
             return None
-        return KafkaCommitter(self.properties, self._ids)
+        return KafkaCommitter(self.properties, self._ids, self._deadline)
 
     def __repr__(self) -> str:
         return f"KafkaSink({self.properties.get('bootstrap.servers')}, {self.guarantee.name})"

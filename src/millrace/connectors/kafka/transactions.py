@@ -16,6 +16,9 @@ T = TypeVar("T")
 ANSWER_SECONDS = 60.0
 """How long one request is tried again, while coordinators move and brokers start."""
 _PAUSE_SECONDS = 0.2
+_FETCH_BYTES = 4 << 20
+_LAST_WITH_NAMES = 12
+"""From this version of Fetch on topics are named by ids."""
 _FIRST_OWN_EPOCH = 5
 """From this version of EndTxn on the broker raises the epoch with each end, which would be another protocol."""
 
@@ -84,6 +87,25 @@ class Transactions:
             for name, each in self._tried("its transactions", ask).items()
         }
 
+    def began_at(self, producer_id: int, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """The first offset of a producer's open transaction in each of its partitions; -1 where that is not told."""
+        wanted = list(partitions)
+        library = kafka_python()
+        found = dict.fromkeys(wanted, -1)
+
+        def ask() -> Any:
+            return self._client().describe_producers([library.TopicPartition(*each) for each in wanted])
+
+        try:
+            told = self._tried("the producers of partitions", ask)
+        except library.errors.KafkaError:
+            return found  # it may be forbidden, and is for messages only
+        for at, state in told.items():
+            for producer in state.active_producers:
+                if producer.producer_id == producer_id:
+                    found[at.topic, at.partition] = producer.current_transaction_start_offset
+        return found
+
     def of_prefix(self, prefix: str, state: str = ONGOING) -> list[str]:
         """The transactional ids that begin so and are in a state, on all brokers."""
         found = self._tried("a list of transactions", lambda: self._client().list_transactions(state_filters=[state]))
@@ -136,6 +158,42 @@ class Transactions:
                 return found
             time.sleep(_PAUSE_SECONDS)
 
+    def fetch(self, topic: str, partition: int, offset: int) -> bytes:
+        """Batches of records as they lie in a partition, from the one with this offset on; nothing at its end."""
+        from kafka.protocol.consumer import FetchRequest
+
+        library = kafka_python()
+        wanted = FetchRequest.FetchTopic.FetchPartition(
+            partition=partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES, current_leader_epoch=-1
+        )
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=_FETCH_BYTES,
+            isolation_level=0,
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchRequest.FetchTopic(topic=topic, partitions=[wanted])],
+            forgotten_topics_data=[],
+            rack_id="",
+            max_version=_LAST_WITH_NAMES,
+        )
+
+        async def ask() -> Any:
+            admin = self._client()
+            leaders = await admin._async_get_leader_for_partitions([library.TopicPartition(topic, partition)])
+            (leader,) = leaders
+            return await admin._manager.send(request, node_id=leader)
+
+        def send() -> bytes:
+            ((found,),) = (each.partitions for each in self._client()._manager.run(ask).responses)
+            kind = library.errors.for_code(found.error_code)
+            if kind is not library.errors.NoError:
+                raise kind(f"{topic}-{partition}")
+            return bytes(found.records or b"")
+
+        return self._tried(f"records of {topic}-{partition}", send)
+
     def close(self) -> None:
         if self._admin is not None:
             self._admin.close()
@@ -153,6 +211,9 @@ class Transactions:
             errors.UnsupportedVersionError,
             errors.SaslAuthenticationFailedError,
             errors.ProducerFencedError,
+            errors.OffsetOutOfRangeError,
+            errors.UnknownTopicOrPartitionError,
+            errors.TopicAuthorizationFailedError,
         )
         until = time.monotonic() + ANSWER_SECONDS
         while True:

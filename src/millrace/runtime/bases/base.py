@@ -10,7 +10,7 @@ from millrace.common.coercion import TypeMismatchError, coercer
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
-from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, shorten, user_location
+from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, is_final, shorten, user_location
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.saved import EarlierState, KeyedPieces
 
@@ -65,6 +65,7 @@ class OperatorContext:
                 detail=full_traceback(cause),
                 during=during,
                 step=step,
+                final=is_final(cause),
             )
         )
 

@@ -201,6 +201,8 @@ class JobRunner:
             ) from error
         if isinstance(error, (NotSharedError, ResultsLostError)) or _NOT_SHARED in str(error):
             return None
+        if isinstance(error, JobFailedError) and error.failure.final:
+            return None
         if not began and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
             return None  # another try would find the same state that does not fit
         now = int(time.monotonic() * 1000)
