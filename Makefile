@@ -35,10 +35,10 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit services kafka crash cluster flink random versions soak bench compatibility tables clean
+.PHONY: help java venv demo test check lint unit services kafka crash crash-kafka cluster flink random versions soak bench compatibility tables clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 demo: java venv $(ARCHIVE) ## run examples/demo.py on a local Spark
 	@$(BIN)/python examples/demo.py
@@ -68,6 +68,9 @@ kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
+
+crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 rounds of 8 kinds: two hours
+	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
 	$(BIN)/python -m pytest tests/cluster $(ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import tempfile
 import time
@@ -116,6 +117,16 @@ class Transactions:
             if each.transactional_id.startswith(prefix)
         )
 
+    def coordinator(self, transactional_id: str) -> int:
+        """The broker that knows a transactional id."""
+        from kafka.protocol.metadata import CoordinatorType
+
+        async def ask() -> int:
+            found = await self._client()._find_coordinator_ids([transactional_id], key_type=CoordinatorType.TRANSACTION)
+            return int(found[transactional_id])
+
+        return int(self._tried(f"the coordinator of {transactional_id}", lambda: self._client()._manager.run(ask)))
+
     def end(self, transactional_id: str, producer_id: int, epoch: int, commit: bool) -> None:
         """Commit or abort the open transaction of an id; twice is as good as once.
 
@@ -227,6 +238,10 @@ class Transactions:
                     raise ConnectionError(
                         f"Kafka at {servers} did not answer for {what} in {ANSWER_SECONDS:g} s: {error!r}"
                     ) from error
+                # The next client asks anew who coordinates what: this one would go on asking who did.
+                with contextlib.suppress(Exception):
+                    self.close()
+                self._admin = None
                 time.sleep(_PAUSE_SECONDS)
 
     def _client(self) -> Any:
