@@ -165,8 +165,8 @@ def test_a_time_out_that_the_broker_refuses(topics: Topics) -> None:
 
 
 class Init(WriterInitContext):
-    def __init__(self, subtask: int = 0, job: str = "job") -> None:
-        self._subtask, self._job = subtask, job
+    def __init__(self, subtask: int = 0, job: str = "job", epoch: int = 1) -> None:
+        self._subtask, self._job, self._epoch = subtask, job, epoch
 
     def get_index_of_subtask(self) -> int:
         return self._subtask
@@ -178,7 +178,7 @@ class Init(WriterInitContext):
         return self._job
 
     def get_checkpoint_id(self) -> int:
-        return 1
+        return self._epoch
 
     def current_processing_time(self) -> int:
         return 0
@@ -292,6 +292,43 @@ def test_a_zombie_does_no_harm(topics: Topics, exactly: Any) -> None:
     topics.expect(target, ["w1", "w2"])
     zombie.close()
     writer.close()
+
+
+def test_a_later_transaction_of_a_committed_id_is_taken_back(topics: Topics, exactly: Any) -> None:
+    """A driver goes on from a checkpoint whose transaction was committed before it died, and its id in use again."""
+    sink, _, committer, transactions = exactly
+    writer = sink.create_writer(Init())
+    committables = []
+    while len({each.transactional_id for each in committables}) == len(committables):
+        committables += prepared(writer, f"{len(committables)}")
+        committer.commit(committables[-1:])
+    again = committables[-1].transactional_id
+    recorded = next(each for each in committables if each.transactional_id == again)
+    lost = prepared(writer, "never recorded")
+    while lost[0].transactional_id != again:
+        committer.commit(lost)
+        committables += lost
+        lost = prepared(writer, "never recorded")
+    committer.recover("job", [recorded], [])
+    committer.commit([recorded])
+    assert transactions.of_prefix(again) == []
+    assert transactions.settled(again).state == ABORTED
+    writer.close()
+
+
+def test_a_sweep_takes_back_what_is_of_no_writer(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, transactions = exactly
+    dead, later, living = (sink.create_writer(Init(epoch=epoch)) for epoch in (3, 9, 4))
+    waiting = prepared(sink.create_writer(Init(epoch=2)), "waits")
+    for writer, value in ((dead, "dead"), (later, "of a later driver"), (living, "lives")):
+        writer.write(value, Now())
+        writer.flush(False)
+    committer.sweep("job", 5, waiting, living.snapshot_state(5))
+    assert [each.split("-")[-3] for each in transactions.of_prefix(f"{sink._ids}job-")] == ["2", "4", "9"]
+    committer.commit([*waiting, *living.prepare_commit(), *later.prepare_commit()])
+    topics.expect(target, ["lives", "of a later driver", "waits"])
+    for writer in (dead, later, living):
+        writer.close()
 
 
 def test_a_transaction_that_timed_out_is_an_error(topics: Topics) -> None:

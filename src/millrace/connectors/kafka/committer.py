@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from millrace.common.sink import Committer
-from millrace.connectors.kafka.exactly_once import KafkaCommittable
+from millrace.connectors.kafka.exactly_once import KafkaCommittable, WriterIds, epoch_of
 from millrace.connectors.kafka.lost import lost_error, parts_of, write_again
 from millrace.connectors.kafka.transactions import COMMITTED, Refused, Transactions
 
@@ -57,10 +57,28 @@ class KafkaCommitter(Committer[KafkaCommittable]):
             self._take_back(each.transactional_id, each.producer_id, each.epoch)
 
     def recover(self, job_id: str, committables: Sequence[KafkaCommittable], states: Sequence[Any]) -> None:
-        kept = {each.transactional_id for each in committables}
-        lingering = [each for each in self._transactions.of_prefix(f"{self._prefix}{job_id}-") if each not in kept]
-        for name, found in self._transactions.describe(lingering).items():
-            self._take_back(name, found.producer_id, found.epoch)
+        self._abort_others(f"{self._prefix}{job_id}-", committables, lambda name: True)
+
+    def sweep(
+        self, job_id: str, epoch: int, committables: Sequence[KafkaCommittable], states: Sequence[WriterIds]
+    ) -> None:
+        living = tuple(each.prefix for each in states)
+
+        def is_left(name: str) -> bool:
+            """Whether it is of a writer that is known to be none of the job's."""
+            return not name.startswith(living) and epoch_of(name) <= epoch
+
+        self._abort_others(f"{self._prefix}{job_id}-", committables, is_left)
+
+    def _abort_others(
+        self, prefix: str, committables: Sequence[KafkaCommittable], is_left: Callable[[str], bool]
+    ) -> None:
+        # An id alone says nothing: it is used again for the transactions of later epochs.
+        kept = {(each.transactional_id, each.begun) for each in committables}
+        open_ = [name for name in self._transactions.of_prefix(prefix) if is_left(name)]
+        for name, found in self._transactions.describe(open_).items():
+            if (name, found.begun) not in kept:
+                self._take_back(name, found.producer_id, found.epoch)
 
     def _take_back(self, name: str, producer_id: int, epoch: int) -> None:
         try:

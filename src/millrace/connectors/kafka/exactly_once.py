@@ -34,6 +34,18 @@ class KafkaCommittable:
     records: int
 
 
+@dataclass(frozen=True)
+class WriterIds:
+    """What the transactional ids of a writer that lives begin with."""
+
+    prefix: str
+
+
+def epoch_of(transactional_id: str) -> int:
+    """The epoch in which the writer of an id was made."""
+    return int(transactional_id.rsplit("-", 3)[1])
+
+
 @dataclass
 class _Open:
     transactional_id: str
@@ -48,7 +60,8 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
     Its transactional ids are no other writer's, so that nothing that still runs of an earlier one can get in the way.
     An id is used again when its transaction is committed, so there are as many as transactions wait.
 
-    :param prefix: what its transactional ids begin with.
+    :param prefix: what its transactional ids begin with; subtask, epoch, a random part and a number follow.
+    :param epoch: in which it is made.
     """
 
     def __init__(
@@ -59,11 +72,12 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         deadline: float,
         transactions: Transactions,
         prefix: str,
+        epoch: int,
     ) -> None:
         self._settings, self._deadline = dict(settings), deadline
         self._serializer = serializer
         self._transactions = transactions
-        self._prefix = f"{prefix}{place[0]}-{uuid.uuid4().hex[:8]}"
+        self._prefix = f"{prefix}{place[0]}-{epoch}-{uuid.uuid4().hex[:8]}"
         self._ids = 0
         self._waiting: list[KafkaCommittable] = []
         """what the driver commits, as far as is known here"""
@@ -137,6 +151,9 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         self._waiting.append(made)
         self._next = self._thread.submit(self._make)
         return [made]
+
+    def snapshot_state(self, checkpoint_id: int) -> list[WriterIds]:
+        return [WriterIds(f"{self._prefix}-")]
 
     def close(self) -> None:
         opened, self._open = self._open, None

@@ -67,7 +67,8 @@ class KafkaSink(Sink[T], Generic[T]):
         settings.setdefault(TRANSACTION_TIMEOUT, DEFAULT_TRANSACTION_MS)
         settings.pop("enable.idempotence", None)
         prefix = f"{self._ids}{context.get_job_id()}-"
-        return TransactionalWriter(settings, serializer, place, deadline, Transactions(self.properties), prefix)
+        transactions, epoch = Transactions(self.properties), context.get_checkpoint_id()
+        return TransactionalWriter(settings, serializer, place, deadline, transactions, prefix, epoch)
 
     def create_committer(self) -> KafkaCommitter | None:
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:

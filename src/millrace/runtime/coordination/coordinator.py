@@ -43,6 +43,8 @@ _NOTHING: dict[int, SourceOrder] = {}
 
 SWEEP_MS = 60_000
 """How often sinks look for what was prepared by runs of tasks that was never acknowledged."""
+SWEEP_AFTER_FAILURE_MS = 5_000
+"""The first time after a failure, then twice as long each time: tasks of before may have lived on for a while."""
 
 
 class ProtocolError(Exception):
@@ -101,6 +103,7 @@ class Coordinator:
         self._aggregates = GlobalAggregates()
         self._moves = Moves()
         self._commit_owed = False
+        self._sweep_pause = SWEEP_MS
         self._next_sweep = clock() + SWEEP_MS
         self._chains = Chains(
             (stage, partition) for stage, partitions in enumerate(job.partitions) for partition in range(partitions)
@@ -330,7 +333,8 @@ class Coordinator:
     def _sweep(self, epoch: int) -> None:
         now = self._clock()
         if now >= self._next_sweep:
-            self._next_sweep = now + SWEEP_MS
+            self._sweep_pause = min(2 * self._sweep_pause, SWEEP_MS)
+            self._next_sweep = now + self._sweep_pause
             self._commits.sweep(self.job.job_id, epoch)
 
     def _discard(self) -> None:
@@ -398,9 +402,14 @@ class Coordinator:
             aggregates=self._aggregates.known,
         )
 
+    def _begin_attempt(self) -> None:
+        self.attempt += 1
+        self._sweep_pause = min(SWEEP_AFTER_FAILURE_MS, SWEEP_MS)
+        self._next_sweep = self._clock() + self._sweep_pause
+
     def restart(self) -> None:
         """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""
-        self.attempt += 1
+        self._begin_attempt()
         self._number_from(self._next_epoch)
         self._commits.recover(self.job.job_id)
         if self._commit_owed:
@@ -412,7 +421,7 @@ class Coordinator:
 
         :param next_epoch: a number that no epoch of an earlier driver can have.
         """
-        self.attempt += 1
+        self._begin_attempt()
         self._number_from(next_epoch)
         self._chains.restore(snapshot.tasks)
         # The driver before may have died after a checkpoint and before it deleted what that had made superfluous.
@@ -432,7 +441,7 @@ class Coordinator:
 
         :param next_epoch: a number that none of its epochs can have.
         """
-        self.attempt += 1
+        self._begin_attempt()
         self._number_from(next_epoch)
         self._commits.recover(self.job.job_id)
 
