@@ -35,13 +35,16 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo test check lint unit services kafka crash crash-kafka cluster flink random versions soak bench compatibility tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka crash crash-kafka cluster flink random versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 demo: java venv $(ARCHIVE) ## run examples/demo.py on a local Spark
 	@$(BIN)/python examples/demo.py
+
+demo-kafka: java venv $(ARCHIVE) ## a job from topic to topic, exactly once, on a Kafka broker that is started for it
+	@$(BIN)/python examples/kafka_exactly_once.py
 
 test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and real servers
 	@# The tests without Java share the cores; those with it share one Spark, which uses them all.

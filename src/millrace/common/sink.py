@@ -108,6 +108,14 @@ class Committer(ABC, Generic[CommT]):
     is.
     """
 
+    def before_recorded(self, committables: Sequence[CommT]) -> Sequence[CommT]:
+        """A checkpoint will record all that waits. From then on it counts as written: what can't be relied on for long
+        enough may be replaced by something new.
+
+        :returns: what is recorded, and given to ``commit``, in place of ``committables``.
+        """
+        return committables
+
     @abstractmethod
     def commit(self, committables: Sequence[CommT]) -> Sequence[CommT] | None:
         """Make them visible.

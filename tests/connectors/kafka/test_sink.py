@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -368,11 +369,39 @@ def test_lost_records_are_written_again_where_that_is_asked_for(topics: Topics, 
     committables = [each for writer in writers for each in prepared(writer)]
     lost = committables[1]
     transactions.end(lost.transactional_id, lost.producer_id, lost.epoch, False)
-    committer.commit(committables)
+    for _ in range(2):
+        committer.commit(committables)
     topics.expect(target, sorted(f"{number % 3}-{number}" for number in range(60)))
     places = {(message.key(), message.partition()) for message in topics.messages(target)}
     assert len(places) == 10
     assert all(message.headers() == [("h", b"1")] for message in topics.messages(target))
+    for writer in writers:
+        writer.close()
+
+
+def test_what_nothing_has_recorded_yet_is_written_again(topics: Topics) -> None:
+    """A transaction that waited too long for its checkpoint, one that is over already, and a young one."""
+    target = topics.create(2)
+    made = builder(topics, to(target), EXACTLY).set_property("transaction.timeout.ms", "9000")
+    sink = made.build().for_operator(target)
+    committer, transactions = sink.create_committer(), Transactions({"bootstrap.servers": topics.bootstrap})
+    assert committer is not None
+    writers = [sink.create_writer(Init(subtask)) for subtask in range(3)]
+    (gone,) = prepared(writers[0], *(f"gone {number}" for number in range(30)))
+    transactions.end(gone.transactional_id, gone.producer_id, gone.epoch, False)
+    (old,) = prepared(writers[1], "old")
+    old = replace(old, begun=old.begun - 7_000)
+    (young,) = prepared(writers[2], "young")
+    recorded = committer.before_recorded([gone, old, young])
+    assert [each.transactional_id for each in recorded][:2] == [f"{gone.transactional_id}", f"{old.transactional_id}a"]
+    gone = replace(gone, begun=gone.begun - 4_000)
+    recorded = committer.before_recorded([gone, *recorded[1:]])
+    assert recorded[0].transactional_id == f"{gone.transactional_id}a"
+    assert recorded[2] == young
+    committer.recover("job", recorded, [])
+    for _ in range(2):
+        committer.commit(recorded)
+    topics.expect(target, sorted(["old", "young", *(f"gone {number}" for number in range(30))]))
     for writer in writers:
         writer.close()
 

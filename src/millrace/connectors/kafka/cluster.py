@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from millrace.connectors.kafka.library import client_log, confluent_kafka
 from millrace.connectors.kafka.offsets import KafkaTopicPartition
 from millrace.connectors.kafka.properties import client_settings
 
+T = TypeVar("T")
+
 ANSWER_SECONDS = 30.0
+_PAUSE_SECONDS = 0.2
+_MOVING = (
+    "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION",
+    "BROKER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "_TRANSPORT",
+)  # fmt: skip
+"""What passes when a broker is away."""
 _CONSUMER_ONLY = ("group.id", "isolation.level", "auto.offset.reset", "fetch.", "max.partition", "queued.", "session.",
                   "heartbeat.", "max.poll", "check.crcs", "group.", "enable.auto", "enable.partition")  # fmt: skip
 
@@ -41,10 +51,7 @@ class Cluster:
 
         :raises ConnectionError: no broker answers.
         """
-        try:
-            found = self._admin.list_topics(timeout=ANSWER_SECONDS)
-        except self._library.KafkaException as error:
-            raise self._failed("topics", error) from error
+        found = self._tried("topics", lambda: self._admin.list_topics(timeout=ANSWER_SECONDS))
         return {name: len(topic.partitions) for name, topic in found.topics.items() if topic.error is None}
 
     def earliest(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
@@ -64,23 +71,37 @@ class Cluster:
         level = self._library.IsolationLevel
         level = level.READ_COMMITTED if self._committed_only else level.READ_UNCOMMITTED
         wanted = {self._library.TopicPartition(each.topic, each.partition): spec for each in partitions}
-        asked = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=ANSWER_SECONDS)
-        try:
+        def ask() -> dict[KafkaTopicPartition, int]:
+            asked = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=ANSWER_SECONDS)
             return {KafkaTopicPartition(at.topic, at.partition): each.result().offset for at, each in asked.items()}
-        except self._library.KafkaException as error:
-            raise self._failed("offsets", error) from error
+
+        return self._tried("offsets", ask)
 
     def committed(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
         if not partitions or not self._group:
             return {}
         wanted = [self._library.TopicPartition(each.topic, each.partition) for each in partitions]
         group = self._library.ConsumerGroupTopicPartitions(self._group, wanted)
-        asked = self._admin.list_consumer_group_offsets([group], request_timeout=ANSWER_SECONDS)
-        try:
-            answers = asked[self._group].result().topic_partitions
-        except self._library.KafkaException as error:
-            raise self._failed(f"committed offsets of group {self._group!r}", error) from error
+        def ask() -> Any:
+            asked = self._admin.list_consumer_group_offsets([group], request_timeout=ANSWER_SECONDS)
+            return asked[self._group].result().topic_partitions
+
+        answers = self._tried(f"committed offsets of group {self._group!r}", ask)
         return {KafkaTopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
+
+    def _tried(self, what: str, ask: Callable[[], T]) -> T:
+        """Ask again while leaders and coordinators move."""
+        errors = self._library.KafkaError
+        moving = {getattr(errors, name) for name in _MOVING}
+        until = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return ask()
+            except self._library.KafkaException as error:
+                code = error.args[0].code() if error.args else None
+                if code not in moving or time.monotonic() > until:
+                    raise self._failed(what, error) from error
+                time.sleep(_PAUSE_SECONDS)
 
     def _failed(self, what: str, error: Exception) -> Exception:
         causes = "; ".join(dict.fromkeys(self._problems))

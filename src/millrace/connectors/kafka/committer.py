@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from millrace.common.sink import Committer
 from millrace.connectors.kafka.exactly_once import KafkaCommittable, WriterIds, epoch_of
-from millrace.connectors.kafka.lost import lost_error, parts_of, write_again
-from millrace.connectors.kafka.transactions import COMMITTED, Refused, Transactions
+from millrace.connectors.kafka.lost import LostPart, again, lost_error, parts_of
+from millrace.connectors.kafka.transactions import COMMITTED, ONGOING, Refused, Transactions
 
 ON_LOST = "millrace.kafka.on-lost-transaction"
 """``fail`` or ``replay``: what happens to records that Kafka has aborted although they count as written"""
@@ -21,24 +22,57 @@ class KafkaCommitter(Committer[KafkaCommittable]):
     """Commits what is recorded, and aborts what is not.
 
     :param prefix: what the transactional ids of all jobs with this sink begin with.
+    :param timeout: of transactions, in ms.
     :param deadline: seconds that records may take which are written again.
     """
 
-    def __init__(self, properties: Mapping[str, str], prefix: str, deadline: float) -> None:
-        self._properties, self._prefix, self._deadline = properties, prefix, deadline
+    def __init__(self, properties: Mapping[str, str], prefix: str, timeout: int, deadline: float) -> None:
+        self._properties, self._prefix = dict(properties), prefix
+        self._properties.setdefault("transaction.timeout.ms", str(timeout))
+        self._timeout, self._deadline = timeout, deadline
         self._transactions = Transactions(properties)
 
+    def before_recorded(self, committables: Sequence[KafkaCommittable]) -> Sequence[KafkaCommittable]:
+        """Transactions that waited for long are over, or will be soon. Nothing says yet that they are written, so
+        their records are written once more, in others that take their place."""
+        now = time.time() * 1000
+        return [self._young(each) if now - each.begun > self._timeout / 3 else each for each in committables]
+
+    def _young(self, each: KafkaCommittable) -> KafkaCommittable:
+        found = self._transactions.settled(each.transactional_id)
+        is_open = found is not None and (found.state, found.begun) == (ONGOING, each.begun)
+        if is_open and time.time() * 1000 - each.begun < self._timeout * 2 / 3:
+            return each
+        if found is not None and (found.state, found.begun) == (COMMITTED, each.begun):
+            return each  # an earlier try of this checkpoint came that far
+        self._take_back(each.transactional_id, each.producer_id, each.epoch)
+        logger.warning("transaction %s came too near to its time-out: its records are written again", each)
+        parts = parts_of(self._transactions, each)
+        name = f"{each.transactional_id}a"
+        again(self._properties, each, parts, name, self._deadline)  # not closed: that would abort it
+        made = self._transactions.describe([name])[name]
+        first = self._transactions.began_at(made.producer_id, made.partitions)
+        partitions = tuple((*at, offset) for at, offset in first.items())
+        return KafkaCommittable(name, made.producer_id, made.epoch, made.begun, partitions, each.records)
+
     def commit(self, committables: Sequence[KafkaCommittable]) -> None:
-        lost = {
-            each: parts_of(self._transactions, each) for each in committables if not self._committed(each)
-        }
+        lost = {each: parts_of(self._transactions, each) for each in committables if not self._committed(each)}
         if not lost:
             return
-        error = lost_error(lost)
         if self._properties.get(ON_LOST, "fail").lower() != "replay":
-            raise error
-        logger.error("%s", error)
-        write_again(self._properties, [part for parts in lost.values() for part in parts], self._deadline)
+            raise lost_error(lost)
+        for each, parts in lost.items():
+            self._replay(each, parts)
+
+    def _replay(self, each: KafkaCommittable, parts: Sequence[LostPart]) -> None:
+        name = f"{each.transactional_id}r"
+        found = self._transactions.settled(name)
+        if found is not None and found.state == COMMITTED:
+            return  # a driver that died after that
+        logger.error("%s", lost_error({each: parts}))
+        sending = again(self._properties, each, parts, name, self._deadline)
+        sending.producer.commit_transaction(self._deadline)
+        sending.producer.close()
 
     def _committed(self, each: KafkaCommittable) -> bool:
         try:

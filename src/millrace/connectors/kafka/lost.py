@@ -90,25 +90,31 @@ def _ranges(
             return
 
 
-def write_again(properties: Mapping[str, str], parts: Sequence[LostPart], deadline: float) -> None:
-    """Write the records of aborted transactions to the same partitions once more, outside of a transaction.
+def again(
+    properties: Mapping[str, str], lost: KafkaCommittable, parts: Sequence[LostPart], name: str, deadline: float
+) -> Sending:
+    """Write the records of an aborted transaction to the same partitions once more, in a transaction that stays open.
 
-    :param deadline: seconds until all of them are acknowledged.
+    :param name: of the transaction; one of that name that is open is aborted.
+    :param deadline: seconds until all records are acknowledged.
     :raises LostTransactionError: some are not there any more.
     """
     gone = [each for each in parts if not each.ranges]
     if gone:
         shown = ", ".join(map(str, gone))
-        raise LostTransactionError(f"records of aborted transactions cannot be written again: {shown}")
+        raise LostTransactionError(f"records of {lost.transactional_id} cannot be written again: {shown}")
     settings = client_settings(properties)
-    sending = Sending({**settings, "enable.idempotence": True}, deadline)
-    try:
-        for part in parts:
-            for record in _records(settings, part):
-                sending.send(record)
-        sending.flush()
-    finally:
-        sending.producer.close()
+    settings.pop("enable.idempotence", None)
+    sending = Sending({**settings, "transactional.id": name}, deadline)
+    sending.producer.init_transactions(deadline)
+    sending.producer.begin_transaction()
+    for part in parts:
+        for number, record in enumerate(_records(settings, part)):
+            sending.send(record)
+            if number % 1_000 == 0:
+                sending.serve()
+    sending.flush()
+    return sending
 
 
 def _records(settings: Mapping[str, Any], part: LostPart) -> Iterator[ProducerRecord]:

@@ -73,7 +73,8 @@ class KafkaSink(Sink[T], Generic[T]):
     def create_committer(self) -> KafkaCommitter | None:
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
             return None
-        return KafkaCommitter(self.properties, self._ids, self._deadline)
+        timeout = int(self.properties.get(TRANSACTION_TIMEOUT, DEFAULT_TRANSACTION_MS))
+        return KafkaCommitter(self.properties, self._ids, timeout, self._deadline)
 
     def __repr__(self) -> str:
         return f"KafkaSink({self.properties.get('bootstrap.servers')}, {self.guarantee.name})"

@@ -46,6 +46,15 @@ class Commits:
                 self._writers[id].pop(_RESTORED, None)
                 self._writers[id][report.subtask] = report.writer_states
 
+    def before_recorded(self) -> None:
+        """A checkpoint, or a savepoint, is about to name what waits."""
+        for id, (info, committer) in self._committers.items():
+            if self._pending[id]:
+                try:
+                    self._pending[id] = list(committer.before_recorded(tuple(self._pending[id])))
+                except Exception as error:
+                    raise failed_on_driver(info, error, " to prepare a checkpoint") from error
+
     def commit(self) -> None:
         """Commit what waits. After an error it still waits."""
         for id, (info, committer) in self._committers.items():

@@ -310,11 +310,13 @@ class Coordinator:
 
     def _conclude(self, order: EpochOrder) -> str | None:
         """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
-        checkpoints, path = self.checkpoints, None
+        path = None
         last = self._suspended or self._at_end
-        if checkpoints is not None and order.keep_state:
-            if not (last or order.savepoint is not None or checkpoints.due()):
-                return None
+        checkpoints = self.checkpoints if order.keep_state else None
+        if checkpoints is not None and not (last or order.savepoint is not None or checkpoints.due()):
+            return None
+        self._commits.before_recorded()
+        if checkpoints is not None:
             path = checkpoints.take(self.snapshot(order.epoch), must=last)
             if path is None:
                 return None

@@ -113,7 +113,7 @@ class Kafka:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Kafka:
-        return self.start()
+        return self if self.brokers else self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
