@@ -41,7 +41,11 @@ class Cluster:
         from confluent_kafka import admin
 
         self._library, self._admin_module = library, admin
-        self._admin = admin.AdminClient({**own, "error_cb": self._note}, logger=client_log)
+        self._settings = {**own, "error_cb": self._note}
+        self._admin = self._client()
+
+    def _client(self) -> Any:
+        return self._admin_module.AdminClient(self._settings, logger=client_log)
 
     def _note(self, error: Any) -> None:
         self._problems = [*self._problems[-4:], error.str()]
@@ -102,6 +106,7 @@ class Cluster:
                 if code not in moving or time.monotonic() > until:
                     raise self._failed(what, error) from error
                 time.sleep(_PAUSE_SECONDS)
+                self._admin = self._client()  # the old one goes on asking the leaders that it knows
 
     def _failed(self, what: str, error: Exception) -> Exception:
         causes = "; ".join(dict.fromkeys(self._problems))
