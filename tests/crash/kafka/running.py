@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from confluent_kafka import Consumer, IsolationLevel, Producer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 from tests.crash.points import _owners, _workers
 
@@ -213,8 +213,17 @@ class CrashJob:
         now = len(self._admin.list_topics(self.source).topics[self.source].partitions)
         made: Any = NewPartitions(self.source, now + 1)
         self._admin.create_partitions([made])[self.source].result()
-        self._producer.produce(self.source, f"{self._sent % KEYS}:{self._sent}", partition=now)
-        self._sent += 1
+        until = time.monotonic() + ROUND_SECONDS
+        while True:
+            try:
+                self._producer.produce(self.source, f"{self._sent % KEYS}:{self._sent}", partition=now)
+            except KafkaException:
+                assert time.monotonic() < until, "the producer does not hear of the partition"
+                self._producer.list_topics(self.source)
+                time.sleep(0.1)
+            else:
+                self._sent += 1
+                return
 
     def coordinator(self) -> None:
         """The broker that knows the transaction dies when it is about to be committed."""

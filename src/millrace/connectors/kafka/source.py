@@ -38,6 +38,8 @@ _DEFAULTS: dict[str, Any] = {
     "queued.max.messages.kbytes": 16_384,
     "queued.min.messages": 20_000,
     "fetch.wait.max.ms": 100,
+    # A partition whose queue was full is asked again so soon, not after a second.
+    "fetch.queue.backoff.ms": 10,
 }
 
 
