@@ -46,8 +46,9 @@ def fill(bootstrap: str, rows: int) -> None:
         for number in range(count):
             second, milli = divmod(number * 2, 1000)  # 500 records a second of event time
             hour, rest = divmod(second, 3600)
+            user, price = draw.randrange(1000), draw.random() * 100
             record = (
-                f'{{"id": {number}, "user": {draw.randrange(1000)}, "kind": "view", "price": {draw.random() * 100:.2f}, '
+                f'{{"id": {number}, "user": {user}, "kind": "view", "price": {price:.2f}, '
                 f'"ts": "2024-05-{1 + hour // 24:02} {hour % 24:02}:{rest // 60:02}:{rest % 60:02}.{milli:03}", '
                 f'"note": "a note of some forty characters or so {number % 97:02}"}}'
             )

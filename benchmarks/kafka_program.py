@@ -1,6 +1,6 @@
 """The jobs that ``benchmarks.kafka`` measures, in PyFlink's words: they run on PyFlink and on Millrace.
 
-    python kafka_program.py KIND '{"bootstrap": ..., "small": TOPIC, "large": TOPIC, "out": TOPIC, "rows": N, "jar": ..}'
+    python kafka_program.py KIND '{"bootstrap": .., "small": TOPIC, "large": TOPIC, "out": TOPIC, "rows": N, "jar": ""}'
 
 Each is run twice on little input, then on all of it as often as ``turns`` says; what is printed are the seconds of the
 large runs beyond those of the small one, so that no side pays for its start.

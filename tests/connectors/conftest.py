@@ -8,7 +8,7 @@ import pytest
 from tests.connectors.kafka.topics import Topics
 from tests.services import missing
 
-from millrace.testing.services import Kafka, ServiceUnavailable
+from millrace.testing.services import Kafka, SchemaRegistry, ServiceUnavailable
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +26,14 @@ def broker() -> Iterator[Kafka]:
 @pytest.fixture
 def topics(broker: Kafka) -> Topics:
     return Topics(broker.bootstrap)
+
+
+@pytest.fixture(scope="session")
+def registry() -> Iterator[SchemaRegistry]:
+    server = SchemaRegistry()
+    try:
+        server.start()
+    except ServiceUnavailable as error:
+        missing(error)
+    yield server
+    server.stop()

@@ -31,6 +31,8 @@ class FormatContext:
     """keys of ``DecodingFormat.readable_metadata`` that are wanted, as columns after the physical ones"""
     configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
     """of the session"""
+    subject: str = ""
+    """what a schema registry calls messages of this place, if the connector can say it"""
 
 
 @dataclass(frozen=True)

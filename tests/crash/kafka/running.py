@@ -75,6 +75,7 @@ class CrashJob:
             made: Any = NewTopic(name, partitions)
             self._admin.create_topics([made])[name].result()
         self._sent = 0
+        self._numbering = threading.Lock()
         self._seen: Counter[str] = Counter()
         self._reader = Consumer({
             "bootstrap.servers": brokers.bootstrap, "group.id": "oracle", "isolation.level": "read_committed",
@@ -161,11 +162,17 @@ class CrashJob:
 
     def _send(self, count: int, pause: float) -> None:
         for _ in range(count):
-            self._producer.produce(self.source, f"{self._sent % KEYS}:{self._sent}")
+            self._produce(-1)
             self._producer.poll(0)
-            self._sent += 1
             time.sleep(pause)
-        assert self._producer.flush(120) == 0
+        until = time.monotonic() + ROUND_SECONDS
+        while left := self._producer.flush(1):
+            assert time.monotonic() < until, f"{left} records are not taken by the brokers"
+
+    def _produce(self, partition: int) -> None:
+        with self._numbering:
+            self._producer.produce(self.source, f"{self._sent % KEYS}:{self._sent}", partition=partition)
+            self._sent += 1
 
     def _read(self, seconds: float) -> None:
         for message in self._reader.consume(1_000, seconds):
@@ -216,13 +223,12 @@ class CrashJob:
         until = time.monotonic() + ROUND_SECONDS
         while True:
             try:
-                self._producer.produce(self.source, f"{self._sent % KEYS}:{self._sent}", partition=now)
+                self._produce(now)
             except KafkaException:
                 assert time.monotonic() < until, "the producer does not hear of the partition"
                 self._producer.list_topics(self.source)
                 time.sleep(0.1)
             else:
-                self._sent += 1
                 return
 
     def coordinator(self) -> None:

@@ -14,8 +14,10 @@ from millrace.util.similar import did_you_mean
 ENTRY_POINTS = "millrace.formats"
 _BUILT_IN = {
     "avro": "millrace.formats.tables.avro:AvroFormatFactory",
+    "avro-confluent": "millrace.formats.tables.confluent.format:AvroConfluentFormatFactory",
     "canal-json": "millrace.formats.tables.changes.canal:CanalJsonFormatFactory",
     "csv": "millrace.formats.tables.csv.format:CsvFormatFactory",
+    "debezium-avro-confluent": "millrace.formats.tables.confluent.debezium:DebeziumAvroFormatFactory",
     "debezium-json": "millrace.formats.tables.changes.debezium:DebeziumJsonFormatFactory",
     "json": "millrace.formats.tables.json.format:JsonFormatFactory",
     "maxwell-json": "millrace.formats.tables.changes.maxwell:MaxwellJsonFormatFactory",

@@ -6,7 +6,8 @@ in Java; its jars are fetched once, into ``~/.cache/millrace`` (or ``MILLRACE_SE
 
 from __future__ import annotations
 
+from millrace.testing.services.apicurio import SchemaRegistry
 from millrace.testing.services.kafka import Kafka
 from millrace.testing.services.problems import ServiceUnavailable
 
-__all__ = ["Kafka", "ServiceUnavailable"]
+__all__ = ["Kafka", "SchemaRegistry", "ServiceUnavailable"]

@@ -7,21 +7,31 @@ import signal
 import sys
 import threading
 
-from millrace.testing.services.kafka import VERSION, Kafka
+from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
+from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.problems import ServiceUnavailable
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m millrace.testing.services", description=__doc__)
     kinds = parser.add_subparsers(dest="service", required=True)
+    kinds.add_parser("fetch", help="fetch what comes from Maven Central, and start nothing")
+    kinds.add_parser("registry", help="Apicurio Registry, a schema registry like Confluent's")
     kafka = kinds.add_parser("kafka", help=f"Apache Kafka {VERSION}")
     kafka.add_argument("--brokers", type=int, default=1)
     kafka.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every broker")
     given = parser.parse_args(arguments)
+    if given.service == "fetch":
+        return _fetch()
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     try:
+        if given.service == "registry":
+            with SchemaRegistry() as registry:
+                print(f"url={registry.url}", flush=True)
+                ended.wait()
+            return 0
         with Kafka(given.brokers, dict(each.split("=", 1) for each in given.set)) as started:
             print(f"bootstrap.servers={started.bootstrap}", flush=True)
             ended.wait()
@@ -29,6 +39,17 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _fetch() -> int:
+    code = 0
+    for fetch in (fetch_kafka, fetch_registry):
+        try:
+            print(fetch())
+        except ServiceUnavailable as error:
+            print(error, file=sys.stderr)
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

@@ -50,14 +50,14 @@ def jars(name: str, *coordinates: str) -> Path:
     """
     mark = hashlib.sha256(" ".join(coordinates).encode()).hexdigest()[:12]
     folder = cache_folder() / "jars" / f"{name}-{mark}"
-    with _alone(folder):
+    with alone(folder):
         if not folder.exists():
             _fetch(name, coordinates, folder)
     return folder
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """One process at a time: several test processes begin together."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:

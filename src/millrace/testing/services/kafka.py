@@ -34,6 +34,11 @@ def _started(broker: Server) -> bool:
     return "Kafka Server started" in broker.said()
 
 
+def fetch_kafka() -> Path:
+    """The folder with its jars. :raises ServiceUnavailable: they cannot be fetched."""
+    return jars("kafka", *_JARS)
+
+
 class Kafka:
     """Brokers on loopback; started by ``start`` or ``with``, gone with ``stop`` or the process.
 
@@ -78,7 +83,7 @@ class Kafka:
 
     def start(self) -> Kafka:
         """:raises ServiceUnavailable: it cannot be had here."""
-        program, libraries = java(), jars("kafka", *_JARS)
+        program, libraries = java(), fetch_kafka()
         self._folder = Path(tempfile.mkdtemp(prefix="millrace-kafka-"))
         logging = self._folder / "log4j2.yaml"
         logging.write_text(_LOGGING)

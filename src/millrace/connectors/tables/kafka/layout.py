@@ -112,4 +112,7 @@ class Format:
 
     def _context(self, columns: Schema, metadata: tuple[str, ...], table: TableContext) -> FormatContext:
         own = format_options(self.factory, self.name, table.options, table.summary)
-        return FormatContext(table.summary, columns, own, metadata, dict(table.configuration))
+        topic = table.options.get("topic", "")
+        part = "key" if self.name.startswith("key.") else "value"
+        subject = f"{topic}-{part}" if topic and ";" not in topic else ""
+        return FormatContext(table.summary, columns, own, metadata, dict(table.configuration), subject)

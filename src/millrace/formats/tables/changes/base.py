@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.formats.tables.json.reader import JsonReader
-from millrace.formats.tables.pieces import Numbers
+from millrace.formats.tables.pieces import Numbers, Piece
 from millrace.formats.tables.problems import malformed
 from millrace.relational import types as t
 from millrace.relational.formats import Decoded, DecodingFormat
@@ -66,12 +65,18 @@ class Metadata:
         return column if self.convert is None else self.convert(column)
 
 
+class Reader(Protocol):
+    """Reads messages into the columns that an interpreter knows."""
+
+    def read(self, messages: pa.Array) -> Piece: ...
+
+
 class ChangeDecoding(DecodingFormat):
     """:param lenient: messages that are malformed are left out and counted."""
 
     kinds = ALL_KINDS
 
-    def __init__(self, table: str, reader: JsonReader, interpreter: Interpreter, lenient: bool) -> None:
+    def __init__(self, table: str, reader: Reader, interpreter: Interpreter, lenient: bool) -> None:
         self._table = table
         self._reader = reader
         self._interpreter = interpreter

@@ -38,7 +38,7 @@ _OF_SOURCE = {
     "source.schema": ("schema",),
     "source.table": ("table", "collection"),
 }
-_MEMBERS = Members(
+MEMBERS = Members(
     "op",
     {"c": CREATED, "r": CREATED, "u": UPDATED, "d": DELETED},
     'the "before" field of a {} message is null. If it comes from the Postgres connector of Debezium, see that the '
@@ -109,7 +109,7 @@ class _Debezium:
 
     def changes(self, columns: Sequence[pa.Array]) -> Changes:
         members = self._payload(columns)
-        return _MEMBERS.changes(members["op"], members["before"], members["after"])
+        return MEMBERS.changes(members["op"], members["before"], members["after"])
 
     def metadata(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         members = self._payload(columns)

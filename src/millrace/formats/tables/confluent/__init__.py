@@ -1,0 +1,1 @@
+"""Avro records whose schema is in a registry with Confluent's interface."""
