@@ -16,6 +16,7 @@ from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.kafka.enumerator import reader_of
 from millrace.connectors.kafka.record import ConsumerRecord
 from millrace.connectors.kafka.split import KafkaSplit
+from millrace.connectors.rate import RateLimiterStrategy
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.kafka import (
     FlinkKafkaConsumer,
@@ -266,3 +267,15 @@ def test_the_consumer_of_older_programs(topics: Topics) -> None:
     enumerator.start()
     context.ask(enumerator)
     assert [split for _, split in context.given] == [KafkaSplit(name, 0, 0)]
+
+
+def test_a_limit_per_second(topics: Topics) -> None:
+    """So many in a time that no machine can make longer than it is: what matters is that it is not shorter."""
+    name = topics.create(2)
+    topics.write(name, numbered(60))
+    made = builder(topics, name).set_rate_limiter_strategy(RateLimiterStrategy.per_second(40)).build()
+    began = time.monotonic()
+    assert read(made) == sorted(numbered(60))
+    assert time.monotonic() - began > 1
+    with pytest.raises(ValueError, match="none per checkpoint"):
+        builder(topics, name).set_rate_limiter_strategy(RateLimiterStrategy.per_checkpoint(5))

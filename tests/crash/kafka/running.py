@@ -25,6 +25,7 @@ from tests.crash.points import _owners, _workers
 from millrace.connectors.kafka.transactions import ONGOING, Transactions
 from millrace.testing.services import Kafka
 from millrace.testing.services.proxy import Proxy
+from millrace.testing.services.watcher import watch
 
 ROOT = Path(__file__).parents[3]
 JOB = Path(__file__).with_name("job.py")
@@ -99,7 +100,11 @@ class CrashJob:
         ]
         around = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
         with self._out.open("ab") as out:
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=around)
+            made = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=around, start_new_session=True
+            )
+        watch(made.pid)  # nothing of it outlives a test run that is killed
+        return made
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 

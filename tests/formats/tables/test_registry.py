@@ -18,6 +18,7 @@ from millrace.util.exceptions import TableException
 
 OF_ROWS = ["avro", "csv", "json", "raw"]
 OF_CHANGES = ["canal-json", "debezium-json", "maxwell-json", "ogg-json"]
+WITH_A_SERVER = ["avro-confluent", "debezium-avro-confluent"]
 
 
 @pytest.mark.parametrize("name", OF_ROWS + OF_CHANGES)
@@ -31,10 +32,9 @@ def test_every_format_is_there_and_can_be_sent_to_tasks(name: str) -> None:
 
 
 def test_names() -> None:
-    assert registry.format_names() == sorted(OF_ROWS + OF_CHANGES)
-    with pytest.raises(
-        TableException, match=r"table t: there is no format 'jsn', did you mean 'json'.*avro, canal-json"
-    ):
+    assert registry.format_names() == sorted(OF_ROWS + OF_CHANGES + WITH_A_SERVER)
+    names = "avro, avro-confluent, canal-json"
+    with pytest.raises(TableException, match=rf"table t: there is no format 'jsn', did you mean 'json'.*{names}"):
         registry.format_factory("jsn", "t")
 
 

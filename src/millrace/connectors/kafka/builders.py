@@ -18,6 +18,7 @@ from millrace.connectors.kafka.serializing import (
     SchemaSerializer,
 )
 from millrace.connectors.kafka.subscriber import Partitions, Subscriber, TopicPattern, Topics
+from millrace.connectors.rate import RateLimiterStrategy
 
 if TYPE_CHECKING:
     from millrace.connectors.kafka.sink import KafkaSink
@@ -36,6 +37,7 @@ class KafkaSourceBuilder:
         self._start: KafkaOffsetsInitializer = KafkaOffsetsInitializer.earliest()
         self._stop: KafkaOffsetsInitializer | None = None
         self._bounded = False
+        self._per_second: float | None = None
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
         """``host:port``, several with commas."""
@@ -90,6 +92,18 @@ class KafkaSourceBuilder:
         self._decoder = WholeRecords(deserializer)
         return self
 
+    def set_rate_limiter_strategy(self, strategy: RateLimiterStrategy) -> KafkaSourceBuilder:
+        """Read no faster than so many records a second, over all subtasks (our addition).
+
+        :raises ValueError: a limit by checkpoint, which this source does not have.
+        """
+        if strategy.events_per_checkpoint is not None:
+            raise ValueError(
+                "KafkaSource has limits per second, none per checkpoint: use RateLimiterStrategy.per_second"
+            )
+        self._per_second = strategy.events_per_second
+        return self
+
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
         """What the ids of clients begin with, which brokers show."""
         return self.set_property("client.id.prefix", prefix)
@@ -126,7 +140,13 @@ class KafkaSourceBuilder:
         assert self._subscriber is not None and self._decoder is not None
         client_settings(self._properties)
         return KafkaSource(
-            self._subscriber, self._decoder, dict(self._properties), self._start, self._stop, self._bounded
+            self._subscriber,
+            self._decoder,
+            dict(self._properties),
+            self._start,
+            self._stop,
+            self._bounded,
+            per_second=self._per_second,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from millrace.connectors.kafka.library import client_log, confluent_kafka
 from millrace.connectors.kafka.record import RecordDecoder
 from millrace.connectors.kafka.split import KafkaSplit
+from millrace.connectors.rate import Pace
 from millrace.connectors.split_reader import SplitBatch, SplitReader
 
 T = TypeVar("T")
@@ -25,9 +27,11 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
     """Fetches the records of any number of partitions.
 
     :param settings: librdkafka's.
+    :param pace: None: as fast as possible.
     """
 
-    def __init__(self, settings: Mapping[str, Any], decoder: RecordDecoder[T]) -> None:
+    def __init__(self, settings: Mapping[str, Any], decoder: RecordDecoder[T], pace: Pace | None = None) -> None:
+        self._pace = pace
         self._library = confluent_kafka()
         self._decoder = decoder
         self._failure: Any = None
@@ -57,6 +61,10 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
     def fetch(self) -> list[SplitBatch[T, KafkaSplit]]:
         found = [SplitBatch[T, KafkaSplit](each.split_id, [], None) for each in self._empty]
         self._empty = []
+        most = MOST_RECORDS if self._pace is None else self._pace.allowed(MOST_RECORDS)
+        if most == 0:
+            time.sleep(WAIT_SECONDS / 5)
+            return found
         first = self._consumer.poll(WAIT_SECONDS)
         if self._failure is not None:
             raise self._library.KafkaException(self._failure)
@@ -64,13 +72,16 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
             return found
         by_partition: defaultdict[tuple[str, int], list[Any]] = defaultdict(list)
         ended: list[tuple[str, int]] = []
-        for message in (first, *self._consumer.consume(MOST_RECORDS, 0)):
+        messages = [first, *(self._consumer.consume(most - 1, 0) if most > 1 else ())]
+        if self._pace is not None:
+            self._pace.take(len(messages))
+        for message in messages:
             at = (message.topic(), message.partition())
             if message.error() is None:
                 by_partition[at].append(message)
             elif self._ends(message):
                 ended.append(at)
-        found += [batch for at, messages in by_partition.items() if (batch := self._batch(at, messages)) is not None]
+        found += [batch for at, some in by_partition.items() if (batch := self._batch(at, some)) is not None]
         for at in ended:
             # Behind the last record may lie the marks of transactions, which nobody gets to see.
             split = self._splits.get(at)

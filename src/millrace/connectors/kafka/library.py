@@ -7,7 +7,7 @@ from typing import Any
 
 client_log = logging.getLogger("millrace.kafka.client")
 """what librdkafka says"""
-_MISSING = "{} is not installed, which the Kafka connector needs: pip install 'millrace[kafka]'"
+_MISSING = "{} can't be imported, which the Kafka connector needs: pip install 'millrace[kafka]' ({})"
 
 
 def confluent_kafka() -> Any:
@@ -18,7 +18,7 @@ def confluent_kafka() -> Any:
     try:
         import confluent_kafka as found
     except ImportError as error:
-        raise ImportError(_MISSING.format("confluent-kafka")) from error
+        raise ImportError(_MISSING.format("confluent-kafka", error)) from error
     return found
 
 
@@ -31,5 +31,5 @@ def kafka_python() -> Any:
         import kafka as found
         import kafka.admin
     except ImportError as error:
-        raise ImportError(_MISSING.format("kafka-python")) from error
+        raise ImportError(_MISSING.format("kafka-python", error)) from error
     return found

@@ -18,6 +18,7 @@ from millrace.connectors.kafka.properties import client_settings
 from millrace.connectors.kafka.record import RecordDecoder
 from millrace.connectors.kafka.split import KafkaSplit
 from millrace.connectors.kafka.subscriber import Subscriber
+from millrace.connectors.rate import Pace
 from millrace.connectors.split_reader import SourceReaderBase
 
 T = TypeVar("T")
@@ -51,6 +52,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     :ivar bounded: whether the source ends when all partitions are read to their ends.
     :ivar properties: of the client, in the names of Java's.
     :ivar parallelism: of a table that says it; None: as the job's.
+    :ivar per_second: how many records all readers together take in a second; None: all that there are.
     """
 
     subscriber: Subscriber
@@ -60,6 +62,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     stop: KafkaOffsetsInitializer | None = None
     bounded: bool = False
     parallelism: int | None = None
+    per_second: float | None = None
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
@@ -89,7 +92,8 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
         if prefix is not None:
             settings["client.id"] = f"{prefix}-{context.get_index_of_subtask()}"
         commits = "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
-        return KafkaReader(settings, self.decoder, commits)
+        share = None if self.per_second is None else self.per_second / context.current_parallelism()
+        return KafkaReader(settings, self.decoder, commits, share)
 
     def get_produced_type(self) -> Any:
         return self.decoder.produced_type()
@@ -101,8 +105,11 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 class KafkaReader(SourceReaderBase[T, KafkaSplit], Generic[T]):
     """Commits offsets to the consumer group, once the checkpoint that has them is recorded."""
 
-    def __init__(self, settings: Mapping[str, Any], decoder: RecordDecoder[T], commits: bool) -> None:
-        super().__init__(lambda: KafkaSplitReader(settings, decoder))
+    def __init__(
+        self, settings: Mapping[str, Any], decoder: RecordDecoder[T], commits: bool, per_second: float | None
+    ) -> None:
+        pace = None if per_second is None else Pace(per_second)
+        super().__init__(lambda: KafkaSplitReader(settings, decoder, pace))
         self._commits = commits
         self._snapshots: deque[tuple[int, dict[tuple[str, int], int]]] = deque()
         self._before: dict[tuple[str, int], KafkaSplit] = {}

@@ -40,8 +40,7 @@ class KafkaFactory(TableFactory):
     def source(self, table: TableContext) -> TableSource:
         options = KafkaOptions(table)
         key, value, layout = self._parts(table)
-        parallelism = options.parallelism("scan.parallelism")
-        topic = Topic(options.subscriber, _properties(options, table), options.start(), options.stop(), parallelism)
+        topic = _topic(options, table, options.start())
         return KafkaTableSource(topic, layout, key, value)
 
     def sink(self, table: TableContext) -> TableSink:
@@ -96,9 +95,7 @@ class UpsertKafkaFactory(TableFactory):
     def source(self, table: TableContext) -> TableSource:
         options = KafkaOptions(table)
         key, value, layout = self._parts(table)
-        stop, properties = options.stop(), _properties(options, table)
-        parallelism = options.parallelism("scan.parallelism")
-        topic = Topic(options.subscriber, properties, KafkaOffsetsInitializer.earliest(), stop, parallelism)
+        topic = _topic(options, table, KafkaOffsetsInitializer.earliest())
         return KafkaTableSource(topic, layout, key, value, upserts=True)
 
     def sink(self, table: TableContext) -> TableSink:
@@ -139,6 +136,12 @@ class UpsertKafkaFactory(TableFactory):
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(each.strip() for each in text.split(";") if each.strip())
+
+
+def _topic(options: KafkaOptions, table: TableContext, start: KafkaOffsetsInitializer) -> Topic:
+    parallelism = options.parallelism("scan.parallelism")
+    properties = _properties(options, table)
+    return Topic(options.subscriber, properties, start, options.stop(), parallelism, options.per_second)
 
 
 def _properties(options: KafkaOptions, table: TableContext) -> dict[str, str]:

@@ -17,12 +17,14 @@ from millrace.util.plugin_class import load_class
 
 PROPERTIES = "properties."
 BOOTSTRAP, GROUP = "properties.bootstrap.servers", "properties.group.id"
+RATE = "scan.records-per-second.limit"
 SCAN = (
     "scan.bounded.mode",
     "scan.bounded.specific-offsets",
     "scan.bounded.timestamp-millis",
     "scan.topic-partition-discovery.interval",
     "scan.parallelism",
+    RATE,
     *WATERMARK_OPTIONS,
 )
 STARTUP = ("scan.startup.mode", "scan.startup.specific-offsets", "scan.startup.timestamp-millis")
@@ -137,6 +139,20 @@ class KafkaOptions:
             return load_class(name, KafkaPartitioner, "'sink.partitioner'")()  # type: ignore[type-abstract]
         except (ValueError, TypeError) as error:
             raise self._problem(str(error)) from None
+
+    @property
+    def per_second(self) -> float | None:
+        """The most records that all readers together take in a second."""
+        text = self._given.get(RATE)
+        if text is None:
+            return None
+        try:
+            found = float(text)
+        except ValueError:
+            found = 0.0
+        if not found > 0:
+            raise self._problem(f"'{RATE}' is a positive number, not '{text}'")
+        return found
 
     def parallelism(self, name: str) -> int | None:
         return self._read.number(name)

@@ -28,6 +28,7 @@ class Topic:
     start: KafkaOffsetsInitializer
     stop: KafkaOffsetsInitializer | None
     parallelism: int | None = None
+    per_second: float | None = None
 
 
 class KafkaTableSource(TableSource):
@@ -79,9 +80,15 @@ class KafkaTableSource(TableSource):
         if self._upserts:
             types = [*table.columns, *(Field(name, kind) for name, _, kind in table.metadata)]
             decoder = UpsertDecoder(decoder, tuple(types[place] for place in columns))
-        bounded = topic.stop is not None
         return KafkaSource(
-            topic.subscriber, decoder, topic.properties, topic.start, topic.stop, bounded, topic.parallelism
+            topic.subscriber,
+            decoder,
+            topic.properties,
+            topic.start,
+            topic.stop,
+            bounded=topic.stop is not None,
+            parallelism=topic.parallelism,
+            per_second=topic.per_second,
         )
 
     @staticmethod

@@ -1,6 +1,6 @@
 """Kafka: the same jobs on Millrace and on Flink, and a plain read beside bare consumers of librdkafka.
 
-    python -m benchmarks.kafka [--rows 2000000] [--turns 3] [--kinds window,mapped,plain] [--flink-python PYTHON]
+    python -m benchmarks.kafka_throughput [--rows 2000000] [--turns 3] [--kinds window,plain] [--flink-python PYTHON]
 
 Starts one broker. Records are JSON of about 150 bytes in four partitions. Each side has a process of its own, two
 subtasks, a checkpoint every 10 s, and reads to the end that is there; sides take turns. Without --flink-python (an
