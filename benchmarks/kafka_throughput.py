@@ -25,6 +25,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from millrace.connectors.kafka.source import DEFAULTS
 from millrace.testing.services import Kafka
 from millrace.testing.services.jars import jars
 
@@ -73,7 +74,10 @@ def run(python: str, kind: str, given: dict[str, object], turns: int, *more: str
 
 
 def consume(bootstrap: str, partitions: list[int], rows: int) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bare", "enable.auto.commit": False})
+    # As the source's: what librdkafka has by default waits a second when a partition's queue was full.
+    consumer = Consumer({
+        **DEFAULTS, "bootstrap.servers": bootstrap, "group.id": "bare", "enable.auto.commit": False,
+    })  # fmt: skip
     consumer.assign([TopicPartition("large", each, 0) for each in partitions])
     got = 0
     while got < rows:

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from tests.connectors.kafka.topics import Topics
 
+from millrace.common import Types
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.source import SplitEnumeratorContext
 from millrace.common.watermark_strategy import WatermarkStrategy
@@ -122,14 +123,14 @@ def test_without_a_committed_offset_and_a_strategy(topics: Topics) -> None:
 
 def test_offsets_are_committed_with_checkpoints(topics: Topics) -> None:
     name, group = topics.create(2), "group-commits"
-    for partition in (0, 1):
-        topics.write(name, numbered(200), partition)
-    made = builder(topics, name).set_group_id(group).set_property("fetch.max.bytes", "2000").build()
-    assert len(read(made, 1, epoch_records=20)) == 400
+    topics.write(name, numbered(60))
+    # Slow enough for several epochs.
+    made = builder(topics, name).set_group_id(group).set_rate_limiter_strategy(RateLimiterStrategy.per_second(60))
+    assert len(read(made.build(), 1, epoch_records=10)) == 60
     wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(name, each) for each in (0, 1)])
     answer = topics.admin.list_consumer_group_offsets([wanted])[group].result()
     # Of the last epoch no reader hears, since none comes after it.
-    assert 0 < sum(max(each.offset, 0) for each in answer.topic_partitions) < 400
+    assert 0 < sum(max(each.offset, 0) for each in answer.topic_partitions) < 60
 
 
 def test_aborted_records_and_marks_at_the_end(topics: Topics) -> None:
@@ -188,6 +189,9 @@ def test_whole_records(topics: Topics) -> None:
 class Numbers(SimpleStringSchema):
     def deserialize(self, message: bytes) -> Any:
         return int(message)
+
+    def get_produced_type(self) -> Any:
+        return Types.LONG()
 
 
 def test_a_record_that_cannot_be_read(topics: Topics) -> None:
@@ -279,3 +283,29 @@ def test_a_limit_per_second(topics: Topics) -> None:
     assert time.monotonic() - began > 1
     with pytest.raises(ValueError, match="none per checkpoint"):
         builder(topics, name).set_rate_limiter_strategy(RateLimiterStrategy.per_checkpoint(5))
+
+
+
+def test_records_that_cannot_be_read_go_elsewhere(topics: Topics) -> None:
+    name, failed = topics.create(2), topics.create(1)
+    values = [f"bad {each}" if each % 7 == 3 else str(each) for each in range(200)]
+    for partition in (0, 1):
+        topics.write(name, [(b"k", each, 0) for each in values[partition::2]], partition, headers=[("own", b"1")])
+    made = builder(topics, name).set_value_only_deserializer(Numbers()).set_dead_letter_topic(failed).build()
+    assert read(made) == [each for each in range(200) if each % 7 != 3]
+    found = topics.messages(failed)
+    assert sorted(each.value().decode() for each in found) == sorted(each for each in values if each.startswith("bad"))
+    for each in found:
+        headers = dict(each.headers())
+        number = int(each.value()[4:])
+        place = tuple(headers[f"__connect.errors.{each}"] for each in ("topic", "partition", "offset"))
+        assert place == (name.encode(), str(number % 2).encode(), str(number // 2).encode())
+        assert (each.key(), headers["own"]) == (b"k", b"1")
+        assert b"invalid literal for int()" in headers["__connect.errors.exception.message"]
+
+
+def test_without_a_place_for_bad_records_they_fail_the_job(topics: Topics) -> None:
+    name = topics.create(1)
+    topics.write(name, ["1", "bad"])
+    with pytest.raises(JobFailedError, match=f"topic '{name}', partition 0, offset 1 cannot be read"):
+        read(builder(topics, name).set_value_only_deserializer(Numbers()).build())

@@ -38,6 +38,7 @@ class KafkaSourceBuilder:
         self._stop: KafkaOffsetsInitializer | None = None
         self._bounded = False
         self._per_second: float | None = None
+        self._dead_letters: str | None = None
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
         """``host:port``, several with commas."""
@@ -104,6 +105,12 @@ class KafkaSourceBuilder:
         self._per_second = strategy.events_per_second
         return self
 
+    def set_dead_letter_topic(self, topic: str) -> KafkaSourceBuilder:
+        """Records that the deserializer raises an error for go to this topic, on the same brokers, with headers that
+        say where they were and what was wrong; reading goes on (our addition). Without it they fail the job."""
+        self._dead_letters = topic
+        return self
+
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
         """What the ids of clients begin with, which brokers show."""
         return self.set_property("client.id.prefix", prefix)
@@ -147,6 +154,7 @@ class KafkaSourceBuilder:
             self._stop,
             self._bounded,
             per_second=self._per_second,
+            dead_letters=self._dead_letters,
         )
 
 

@@ -13,11 +13,13 @@ from millrace.connectors.kafka.properties import client_settings
 T = TypeVar("T")
 
 ANSWER_SECONDS = 30.0
+_TRY_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
 _MOVING = (
     "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION",
     "BROKER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS",
     "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "_TRANSPORT",
+    "_TIMED_OUT",
 )  # fmt: skip
 """What passes when a broker is away."""
 _CONSUMER_ONLY = ("group.id", "isolation.level", "auto.offset.reset", "fetch.", "max.partition", "queued.", "session.",
@@ -36,6 +38,7 @@ class Cluster:
         self._committed_only = properties.get("isolation.level", "").lower() == "read_committed"
         settings = client_settings(properties)
         self._problems: list[str] = []
+        self._refused = False
         own = {name: value for name, value in settings.items() if not name.startswith(_CONSUMER_ONLY)}
         library = confluent_kafka()
         from confluent_kafka import admin
@@ -49,13 +52,15 @@ class Cluster:
 
     def _note(self, error: Any) -> None:
         self._problems = [*self._problems[-4:], error.str()]
+        # What no other try will mend.
+        self._refused |= error.code() in (self._library.KafkaError._AUTHENTICATION, self._library.KafkaError._SSL)
 
     def partitions(self) -> dict[str, int]:
         """Every topic with its number of partitions.
 
         :raises ConnectionError: no broker answers.
         """
-        found = self._tried("topics", lambda: self._admin.list_topics(timeout=ANSWER_SECONDS))
+        found = self._tried("topics", lambda: self._admin.list_topics(timeout=_TRY_SECONDS))
         return {name: len(topic.partitions) for name, topic in found.topics.items() if topic.error is None}
 
     def earliest(self, partitions: Sequence[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
@@ -102,8 +107,9 @@ class Cluster:
             try:
                 return ask()
             except self._library.KafkaException as error:
+                self._admin.poll(0)  # lets it say why
                 code = error.args[0].code() if error.args else None
-                if code not in moving or time.monotonic() > until:
+                if code not in moving or self._refused or time.monotonic() > until:
                     raise self._failed(what, error) from error
                 time.sleep(_PAUSE_SECONDS)
                 self._admin = self._client()  # the old one goes on asking the leaders that it knows

@@ -152,3 +152,4 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
         if self._committed:
             self._commit(asynchronous=False)  # the last commit may be on its way
         self._consumer.close()
+        self._decoder.close()

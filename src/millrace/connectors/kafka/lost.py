@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from millrace.common.restart_strategy import SuppressRestartsException
 from millrace.connectors.kafka.exactly_once import KafkaCommittable
 from millrace.connectors.kafka.library import confluent_kafka, kafka_python
 from millrace.connectors.kafka.producing import Sending
-from millrace.connectors.kafka.properties import client_settings
+from millrace.connectors.kafka.properties import client_settings, reaching
 from millrace.connectors.kafka.record import ProducerRecord
 from millrace.connectors.kafka.transactions import Transactions
 
@@ -109,7 +108,7 @@ def again(
     sending.producer.init_transactions(deadline)
     sending.producer.begin_transaction()
     for part in parts:
-        for number, record in enumerate(_records(settings, part)):
+        for number, record in enumerate(_records(properties, part)):
             sending.send(record)
             if number % 1_000 == 0:
                 sending.serve()
@@ -117,12 +116,10 @@ def again(
     return sending
 
 
-def _records(settings: Mapping[str, Any], part: LostPart) -> Iterator[ProducerRecord]:
+def _records(properties: Mapping[str, str], part: LostPart) -> Iterator[ProducerRecord]:
     library = confluent_kafka()
-    names = {"bootstrap.servers", "client.id"}
-    reaching = {k: v for k, v in settings.items() if k in names or k.startswith(("security.", "sasl.", "ssl."))}
     consumer = library.Consumer({
-        **reaching,
+        **reaching(properties),
         "group.id": "millrace-lost-records",
         "enable.auto.commit": False,
         "isolation.level": "read_uncommitted",

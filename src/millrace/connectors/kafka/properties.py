@@ -79,6 +79,15 @@ def client_settings(properties: Mapping[str, str]) -> Settings:
     return found
 
 
+def reaching(properties: Mapping[str, str]) -> Settings:
+    """Of the settings those that any client needs to reach the same brokers."""
+    return {
+        name: value
+        for name, value in client_settings(properties).items()
+        if name in ("bootstrap.servers", "client.id") or name.startswith(("security.", "sasl.", "ssl."))
+    }
+
+
 def _jaas(text: str) -> Settings:
     """The user and password of a login module."""
     module = _JAAS_MODULE.match(text)

@@ -57,6 +57,7 @@ class RecordError(ValueError):
     """A record cannot be read: says which one, and what it begins with."""
 
     def __init__(self, message: Any, cause: Exception) -> None:
+        self.record = record_of(message)
         self.at = (message.topic(), message.partition(), message.offset())
         content = message.value()
         shown = "no value" if content is None else repr(bytes(content[:EXCERPT])) + ("..." * (len(content) > EXCERPT))
@@ -81,6 +82,9 @@ class RecordDecoder(ABC, Generic[T]):
     def produced_type(self) -> TypeInformation | None:
         """The type of the elements, if it is known."""
         return None
+
+    def close(self) -> None:
+        """Nothing more is decoded."""
 
 
 class ValueOnly(RecordDecoder[T]):

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.kafka.builders import KafkaSourceBuilder
 from millrace.connectors.kafka.cluster import Cluster
+from millrace.connectors.kafka.dead_letters import DeadLetters
 from millrace.connectors.kafka.enumerator import Discovered, KafkaEnumerator
 from millrace.connectors.kafka.fetching import KafkaSplitReader
 from millrace.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
@@ -31,7 +32,7 @@ _RESETS = {
     KafkaOffsetResetStrategy.LATEST: "latest",
     KafkaOffsetResetStrategy.NONE: "error",
 }
-_DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     # Flink's, which librdkafka has otherwise.
     "isolation.level": "read_uncommitted",
     "allow.auto.create.topics": False,
@@ -53,6 +54,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     :ivar properties: of the client, in the names of Java's.
     :ivar parallelism: of a table that says it; None: as the job's.
     :ivar per_second: how many records all readers together take in a second; None: all that there are.
+    :ivar dead_letters: the topic that records go to which cannot be read; None: they fail the job.
     """
 
     subscriber: Subscriber
@@ -63,6 +65,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     bounded: bool = False
     parallelism: int | None = None
     per_second: float | None = None
+    dead_letters: str | None = None
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
@@ -84,7 +87,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
         return KafkaEnumerator(self, context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> KafkaReader[T]:
-        settings = {**_DEFAULTS, **client_settings(self.properties)}
+        settings = {**DEFAULTS, **client_settings(self.properties)}
         settings["auto.offset.reset"] = _RESETS[self.start.reset]
         settings["enable.auto.commit"] = False
         settings.setdefault("group.id", f"millrace-{self.properties.get(CLIENT_PREFIX, 'reader')}")
@@ -93,7 +96,10 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
             settings["client.id"] = f"{prefix}-{context.get_index_of_subtask()}"
         commits = "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
         share = None if self.per_second is None else self.per_second / context.current_parallelism()
-        return KafkaReader(settings, self.decoder, commits, share)
+        decoder = self.decoder
+        if self.dead_letters is not None:
+            decoder = DeadLetters(decoder, self.dead_letters, self.properties)
+        return KafkaReader(settings, decoder, commits, share)
 
     def get_produced_type(self) -> Any:
         return self.decoder.produced_type()

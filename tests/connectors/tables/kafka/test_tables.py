@@ -188,3 +188,7 @@ def test_a_record_that_cannot_be_read(tables: Tables) -> None:
         tables.query("SELECT * FROM t")
     tables.create("lenient", "n INT", topic, f"'format' = 'json', 'json.ignore-parse-errors' = 'true', {BOUNDED}")
     assert tables.rows("SELECT * FROM lenient") == [(1,), (3,)]
+    failed = tables.topics.create(1)
+    tables.create("others", "n INT", topic, f"'format' = 'json', 'scan.dead-letter.topic' = '{failed}', {BOUNDED}")
+    assert tables.rows("SELECT * FROM others") == [(1,), (3,)]
+    assert tables.topics.values(failed) == ["no json"]

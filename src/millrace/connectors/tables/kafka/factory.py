@@ -11,7 +11,16 @@ from millrace.connectors.kafka.sink import KafkaSink
 from millrace.connectors.tables.kafka.encoding import RowsSerializer
 from millrace.connectors.tables.kafka.layout import Format, Layout, layout_of
 from millrace.connectors.tables.kafka.metadata import WRITABLE
-from millrace.connectors.tables.kafka.options import BOOTSTRAP, FIELDS, PROPERTIES, SCAN, SINK, STARTUP, KafkaOptions
+from millrace.connectors.tables.kafka.options import (
+    BOOTSTRAP,
+    DEAD_LETTERS,
+    FIELDS,
+    PROPERTIES,
+    SCAN,
+    SINK,
+    STARTUP,
+    KafkaOptions,
+)
 from millrace.connectors.tables.kafka.sink import KafkaTableSink
 from millrace.connectors.tables.kafka.source import KafkaTableSource, Topic
 from millrace.formats.tables.registry import format_names
@@ -141,7 +150,15 @@ def _names(text: str) -> tuple[str, ...]:
 def _topic(options: KafkaOptions, table: TableContext, start: KafkaOffsetsInitializer) -> Topic:
     parallelism = options.parallelism("scan.parallelism")
     properties = _properties(options, table)
-    return Topic(options.subscriber, properties, start, options.stop(), parallelism, options.per_second)
+    return Topic(
+        options.subscriber,
+        properties,
+        start,
+        options.stop(),
+        parallelism,
+        options.per_second,
+        table.options.get(DEAD_LETTERS),
+    )
 
 
 def _properties(options: KafkaOptions, table: TableContext) -> dict[str, str]:

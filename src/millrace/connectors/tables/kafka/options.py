@@ -18,6 +18,7 @@ from millrace.util.plugin_class import load_class
 PROPERTIES = "properties."
 BOOTSTRAP, GROUP = "properties.bootstrap.servers", "properties.group.id"
 RATE = "scan.records-per-second.limit"
+DEAD_LETTERS = "scan.dead-letter.topic"
 SCAN = (
     "scan.bounded.mode",
     "scan.bounded.specific-offsets",
@@ -25,6 +26,7 @@ SCAN = (
     "scan.topic-partition-discovery.interval",
     "scan.parallelism",
     RATE,
+    DEAD_LETTERS,
     *WATERMARK_OPTIONS,
 )
 STARTUP = ("scan.startup.mode", "scan.startup.specific-offsets", "scan.startup.timestamp-millis")

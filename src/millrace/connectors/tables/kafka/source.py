@@ -29,6 +29,7 @@ class Topic:
     stop: KafkaOffsetsInitializer | None
     parallelism: int | None = None
     per_second: float | None = None
+    dead_letters: str | None = None
 
 
 class KafkaTableSource(TableSource):
@@ -89,6 +90,7 @@ class KafkaTableSource(TableSource):
             bounded=topic.stop is not None,
             parallelism=topic.parallelism,
             per_second=topic.per_second,
+            dead_letters=topic.dead_letters,
         )
 
     @staticmethod
