@@ -51,7 +51,7 @@ test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and 
 	@# Those with real servers come last: a server of a kind then runs once.
 	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
 	$(BIN)/python -m pytest -m "spark and not services and not slow" $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "services and not slow" $(ARGS) $(NONE_IS_FINE)
+	$(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 
 check: lint unit ## lint, types and the tests that need no Java: in less than a minute
 
