@@ -37,7 +37,13 @@ PYFLINK_NAMES = [
     "Time",
     "AssignerWithPeriodicWatermarksWrapper",
 ]
-OUR_NAMES = ["TimestampAssigner", "TypeMismatchError", "WatermarkGenerator", "WatermarkOutput"]
+OUR_NAMES = [
+    "SuppressRestartsException",
+    "TimestampAssigner",
+    "TypeMismatchError",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+]
 
 
 def test_exports() -> None:

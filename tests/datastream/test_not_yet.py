@@ -26,8 +26,7 @@ PYFLINK = {
     "connectors.pulsar": """PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator PulsarSink
         PulsarSinkBuilder MessageDelayer TopicRoutingMode""",
     "connectors.rabbitmq": "RMQConnectionConfig RMQSource RMQSink",
-    "formats.avro": """AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters
-        AvroRowDeserializationSchema AvroRowSerializationSchema""",
+    "formats.avro": """AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters""",
 }
 NAMES = [(module, name) for module, names in PYFLINK.items() for name in names.split()]
 

@@ -59,7 +59,6 @@ __all__ = [
     "JobID",
     "JobStatus",
     "RestartStrategies",
-    "SuppressRestartsException",
     "RestartStrategyConfiguration",
     "Row",
     "RowKind",
@@ -69,6 +68,7 @@ __all__ = [
     "Time",
     "AssignerWithPeriodicWatermarksWrapper",
     # not in PyFlink's list
+    "SuppressRestartsException",
     "TimestampAssigner",
     "TypeMismatchError",
     "WatermarkGenerator",

@@ -92,8 +92,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         """,
     ),
     ("connectors", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions RMQSink"),
-    ("formats.avro", "JsonRowDeserializationSchema", "AvroRowDeserializationSchema"),
-    ("formats.avro", "JsonRowSerializationSchema", "AvroRowSerializationSchema"),
     (
         "formats.avro",
         "the json and csv formats",

@@ -31,7 +31,7 @@ from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import options
 from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter
-from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing
+from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
 from millrace.datastream.settings.state_options import tell_about
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
@@ -250,8 +250,12 @@ class StreamExecutionEnvironment:
         self._dependencies = replace(self._dependencies, executable=python_exec)
 
     def add_jars(self, *jars_path: str) -> None:
-        """Jars for the Spark session that Millrace makes."""
-        self._jars.extend(existing(path, "add_jars()") for path in jars_path)
+        """Jars for the Spark session that Millrace makes.
+
+        One of Flink's (``flink-...jar``) that is not there is left out: its connector is part of Millrace, or refused
+        by name where it is used.
+        """
+        self._jars.extend(existing(path, "add_jars()") for path in jars_path if not is_flinks_and_missing(path))
 
     def add_classpaths(self, *classpaths: str) -> None:
         """The same as ``add_jars``: Spark ships jars to its executors itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millrace.connectors.base import DeliveryGuarantee as DeliveryGuarantee  # programs import it from here, too
 from millrace.connectors.kafka.builders import (
     KafkaRecordSerializationSchema,
     KafkaRecordSerializationSchemaBuilder,

@@ -120,6 +120,12 @@ def existing(path: str, where: str) -> str:
     return os.path.abspath(local)
 
 
+def is_flinks_and_missing(path: str) -> bool:
+    """Whether a jar is one of Flink's connectors or formats, which nothing here would run, and is not there."""
+    local = path.removeprefix("file://").removeprefix("file:")
+    return os.path.basename(local).startswith("flink-") and not os.path.exists(local)
+
+
 def _is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file:")
 

@@ -8,7 +8,7 @@ from tests.connectors.tables.kafka.topic_tables import BOUNDED, TopicTables
 from millrace.util.exceptions import TableException
 
 WRONG = [
-    ("kafka", "'format' = 'json', 'topic-pattern' = 'a'", "'topic' or 'topic-pattern' is set, one of them"),
+    ("kafka", "'format' = 'json', 'topic-pattern' = 'a', " + BOUNDED, "'topic' or 'topic-pattern' is set, one of them"),
     ("kafka", "'scan.startup.mode' = 'earliest-offset'", "needs 'format' or 'value.format'"),
     ("kafka", "'format' = 'json'", "'scan.startup.mode' = 'group-offsets' needs 'properties.group.id'"),
     ("kafka", "'format' = 'json', 'scan.startup.mode' = 'earliest'", "is one of earliest-offset, latest-offset"),
