@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka crash crash-kafka cluster flink random versions soak bench compatibility tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -68,6 +68,9 @@ services: java venv ## install the servers of tests that Debian packages (as roo
 
 kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-C stops it
 	@$(BIN)/python -m millrace.testing.services kafka
+
+conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
+	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.connectors.coordination import Driver, DriverDied, DriverPoint, Point, by_chance
-from tests.connectors.driving import Clock, ElementContext
 
 from millrace.common.sink import Committer, Sink
+from millrace.testing.connectors.driver import Driver, DriverDied, DriverPoint, Point, by_chance
+from millrace.testing.connectors.driving import Clock, ElementContext
 
 ELEMENTS = list(range(100_000))
 NEVER = 999_999_999_999

@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.connectors.coordination import Driver
-from tests.connectors.driving import SinkRun
 from tests.connectors.exactly_once import ELEMENTS, ExactlyOnce, test_case
 
 from millrace.common.sink import Sink
@@ -27,6 +25,8 @@ from millrace.connectors.dbapi.connection import bind, open_connection, placehol
 from millrace.connectors.dbapi.names import quoted
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
+from millrace.testing.connectors.driver import Driver
+from millrace.testing.connectors.driving import SinkRun
 
 INSERT = DbApiInsert[int]("INSERT INTO numbers VALUES (?)")
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
 
 from millrace.common.files.file_systems import locate
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, Encoder
@@ -30,6 +29,7 @@ from millrace.connectors.file_system import (
 from millrace.connectors.file_system import part as part_module
 from millrace.connectors.file_system.committer import FileCommitter
 from millrace.connectors.file_system.part import PendingFile
+from millrace.testing.connectors.driving import Clock, ElementContext, SinkRun, WriterContext
 
 LINES = Encoder.simple_string_encoder()
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.connectors.coordination import Driver, Point
-from tests.connectors.driving import Clock, ElementContext
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.files.file_systems import locate
@@ -24,6 +22,8 @@ from millrace.connectors.owner import owner_of
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.jobs import specs
 from millrace.testing import run_locally
+from millrace.testing.connectors.driver import Driver, Point
+from millrace.testing.connectors.driving import Clock, ElementContext
 
 LINES = Encoder.simple_string_encoder()
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Clock, SourceRun, read_all
 
 from millrace.common.files.file_systems import locate
 from millrace.common.source import Boundedness
@@ -25,6 +24,7 @@ from millrace.connectors.file_system import lines as lines_module
 from millrace.connectors.file_system.lines import LineBlocks
 from millrace.connectors.file_system.listing import list_files
 from millrace.datastream.connectors import FileSource as ReexportedFileSource
+from millrace.testing.connectors.driving import Clock, SourceRun, read_all
 
 
 def text_source(*paths: Path | str, split_size: int | None = None, charset: str = "UTF-8") -> FileSource[str]:
@@ -230,7 +230,7 @@ def test_what_was_seen_does_not_grow_for_ever(tmp_path: Path) -> None:
 
 
 def test_monitoring_lists_again_only_after_the_interval(tmp_path: Path) -> None:
-    from tests.connectors.driving import EnumeratorContext
+    from millrace.testing.connectors.driving import EnumeratorContext
 
     clock = Clock()
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
@@ -268,7 +268,7 @@ def test_large_files_are_split_by_default(tmp_path: Path) -> None:
 def test_a_subtask_reads_parts_of_different_files_only_where_there_are_more_files(
     tmp_path: Path, files: int, parallelism: int
 ) -> None:
-    from tests.connectors.driving import EnumeratorContext
+    from millrace.testing.connectors.driving import EnumeratorContext
 
     for number in range(files):
         with open(tmp_path / f"file-{number}", "wb") as file:

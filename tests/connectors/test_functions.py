@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Clock as DrivingClock
-from tests.connectors.driving import Collected, ReaderContext, SinkRun, SourceRun, read_all
 
 from millrace.common.source import Boundedness, InputStatus
 from millrace.common.typeinfo import Types
@@ -17,6 +15,8 @@ from millrace.connectors import function_reader
 from millrace.connectors.function import SinkFunctionSink, SourceFunctionSource
 from millrace.connectors.function_source import FunctionSplit
 from millrace.datastream.functions import SinkFunction, SourceFunction
+from millrace.testing.connectors.driving import Clock as DrivingClock
+from millrace.testing.connectors.driving import Collected, ReaderContext, SinkRun, SourceRun, read_all
 
 
 class Counting(SourceFunction[int]):

@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow.fs
 import pytest
-from tests.connectors.driving import SinkRun, SourceRun, read_all
 
 from millrace.common.files import file_systems as filesystem_module
 from millrace.common.files.file_systems import locate, open_file_system
 from millrace.common.serialization import Encoder
 from millrace.common.time import Duration
 from millrace.connectors.file_system import BucketAssigner, FileSink, FileSource, StreamFormat
+from millrace.testing.connectors.driving import SinkRun, SourceRun, read_all
 
 
 def names(uri: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Clock, SourceRun, read_all
 
 from millrace.common.source import Boundedness
 from millrace.common.typeinfo import Types
@@ -14,6 +13,7 @@ from millrace.connectors.collection import CollectionSource
 from millrace.connectors.datagen import DataGeneratorSource, GeneratorFunction, RateLimiterStrategy
 from millrace.connectors.number_seq import NumberSequenceSource
 from millrace.connectors.ranges import split_range
+from millrace.testing.connectors.driving import Clock, SourceRun, read_all
 
 budgets = st.lists(st.one_of(st.none(), st.integers(1, 50)), max_size=20)
 

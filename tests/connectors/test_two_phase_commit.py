@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.connectors.coordination import Driver, Point
-from tests.connectors.driving import SinkRun
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.sink import Sink
@@ -20,6 +18,8 @@ from millrace.connectors.two_phase_commit import TwoPhaseCommitSink
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import CheckpointedFunction, TwoPhaseCommitSinkFunction
 from millrace.testing import run_locally
+from millrace.testing.connectors.driver import Driver, Point
+from millrace.testing.connectors.driving import SinkRun
 
 
 @dataclass

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from pyarrow.fs import LocalFileSystem
-from tests.connectors.driving import Clock, ElementContext, WriterContext
 from tests.connectors.test_file_sink_recovery import LINES, LinesFactory
 
 from millrace.common.sink import Committer, Sink, SinkWriter
@@ -19,6 +18,7 @@ from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPol
 from millrace.connectors.file_system import writer as file_writer
 from millrace.connectors.file_system.part import PartState, RowPart
 from millrace.connectors.file_system.part_store import LocalPartStore
+from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
 
 RECORDS = 1_000
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import SinkRun
 
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row, RowKind
 from millrace.connectors.upsert import UpsertSink, UpsertTable
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
+from millrace.testing.connectors.driving import SinkRun
 
 
 @dataclass

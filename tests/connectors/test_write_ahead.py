@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs
-from tests.connectors.coordination import Driver, Point
-from tests.connectors.driving import SinkRun
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 
 from millrace.common.files.file_systems import locate
@@ -27,6 +25,8 @@ from millrace.connectors.write_ahead.folder import LogFolder
 from millrace.connectors.write_ahead.marks import Marks
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
+from millrace.testing.connectors.driver import Driver, Point
+from millrace.testing.connectors.driving import SinkRun
 
 
 @dataclass

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Collected, SinkRun, SourceRun, read_all
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
@@ -29,6 +28,7 @@ from millrace.datastream.formats.csv import (
     CsvSchema,
 )
 from millrace.formats import csv as csv_module
+from millrace.testing.connectors.driving import Collected, SinkRun, SourceRun, read_all
 
 
 def source(path: Path, format: CsvReaderFormat) -> FileSource[Row]:

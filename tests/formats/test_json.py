@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import SinkRun, SourceRun, read_all
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
@@ -25,6 +24,7 @@ from millrace.datastream.formats.json import (
     JsonRowDeserializationSchema,
     JsonRowSerializationSchema,
 )
+from millrace.testing.connectors.driving import SinkRun, SourceRun, read_all
 
 ALL = {
     "s": (Types.STRING(), 'ü"\n'),

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from pyarrow import orc
-from tests.connectors.driving import SinkRun
 
 from millrace.common import Configuration, Instant, Row, Types
 from millrace.connectors.file_system import BucketAssigner, FileSink
 from millrace.datastream.formats.orc import OrcBulkWriters
 from millrace.formats.types import arrow_schema
+from millrace.testing.connectors.driving import SinkRun
 
 TYPES = {
     "s": (Types.STRING(), "ü"),

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import SinkRun, SourceRun, read_all
 
 from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
@@ -27,6 +26,7 @@ from millrace.datastream.formats.parquet import (
 )
 from millrace.formats.types import arrow_schema, arrow_type, row_type_info
 from millrace.relational import types as t
+from millrace.testing.connectors.driving import SinkRun, SourceRun, read_all
 
 
 def source(path: Path, row_type: Any = None, split_size: int | None = None, **options: Any) -> FileSource[Row]:

@@ -16,13 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.connectors.coordination import Driver, Metadata, Point, by_chance
-
 from millrace.common.serialization import Encoder
 from millrace.common.sink import Sink
 from millrace.connectors.dbapi import DbApiExactlyOnceSink, DbApiInsert
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from millrace.testing import LedgerSink, read_ledger
+from millrace.testing.connectors.driver import Driver, Metadata, Point, by_chance
 
 RECORDS = 4_000
 PER_EPOCH = 20

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.connectors.coordination import Driver, Point
-from tests.connectors.driving import SinkRun
 from tests.connectors.exactly_once import ELEMENTS, ExactlyOnce, test_case
 
 from millrace.common.sink import Sink
 from millrace.common.typeinfo import Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import Ledger, LedgerEntry, LedgerSink, read_ledger, run_locally
+from millrace.testing.connectors.driver import Driver, Point
+from millrace.testing.connectors.driving import SinkRun
 
 ROOT = Path(__file__).parents[2]
 KILLS = 8

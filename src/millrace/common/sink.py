@@ -108,6 +108,10 @@ class Committer(ABC, Generic[CommT]):
     is.
     """
 
+    def begin(self) -> None:
+        """A job starts with nothing to go on from, and none of its tasks runs yet: what other jobs that are dead have
+        left where this sink writes can be taken back. By default nothing is."""
+
     def before_recorded(self, committables: Sequence[CommT]) -> Sequence[CommT]:
         """A checkpoint will record all that waits. From then on it counts as written: what can't be relied on for long
         enough may be replaced by something new.

@@ -259,6 +259,21 @@ def test_what_no_checkpoint_has_is_aborted_by_listing(topics: Topics, exactly: A
     other.close()
 
 
+def test_a_job_that_starts_afresh_aborts_what_dead_ones_have_left(topics: Topics, exactly: Any) -> None:
+    sink, target, committer, transactions = exactly
+    dead = [*prepared(sink.create_writer(Init(0, "yesterday's")), "lost")]
+    other = prepared(sink.for_operator("another").create_writer(Init()), "of another sink")
+    # Readers would not see what comes after it before its time is over.
+    committer.begin()
+    states = transactions.describe(each.transactional_id for each in (*dead, *other))
+    assert [each.state for each in states.values()] == [ABORTED, ONGOING]
+    writer = sink.create_writer(Init())
+    committer.commit(prepared(writer, "new"))
+    committer.abort(other)
+    topics.expect(target, ["new"])
+    writer.close()
+
+
 def _write_and_die(sink: Any, pipe: Any) -> None:
     pipe.send(prepared(sink.create_writer(Init()), "from the dead"))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.driving import Collected
 
 from millrace.common.source import InputStatus
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 from millrace.connectors.split_reader.fetcher import Fetcher
+from millrace.testing.connectors.driving import Collected
 from millrace.util import threads
 
 

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from millrace.common.sink import Committer, Sink, WriterInitContext
+from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.commits import Commits
+from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.jobs import specs
+from millrace.runtime.storage import MemoryStorage
 
 
 class Even(Committer[int]):
@@ -106,3 +109,26 @@ def test_savepoints_of_an_earlier_driver_may_name_what_is_gone_on_with() -> None
     made.restore({"sink": (1,)}, {"sink": ("a",)})
     made.give_up("job", [])
     assert sink.committer.recovered == [("job", [], ["a"])]
+
+
+class Begun(Even):
+    def begin(self) -> None:
+        self.recovered.append("begin")
+
+
+def test_sinks_hear_of_a_fresh_start_and_of_no_other() -> None:
+    sink = Numbers()
+    sink.committer = Begun()
+    environment = StreamExecutionEnvironment()
+    environment.from_collection([2, 4]).sink_to(sink)
+    job = environment.job_graph()
+    info = next(each for each in job.operators if isinstance(each.spec, specs.Sink))
+    committer = info.spec.sink.committer
+    fresh = Coordinator(job, lambda: 0, MemoryStorage())
+    fresh.plan()
+    fresh.plan()
+    assert committer.recovered == ["begin"]
+    again = Coordinator(job, lambda: 0, MemoryStorage())
+    again.begin_anew(7)
+    again.plan()
+    assert committer.recovered == ["begin", (job.job_id, [], [])]

@@ -32,6 +32,10 @@ class KafkaCommitter(Committer[KafkaCommittable]):
         self._timeout, self._deadline = timeout, deadline
         self._transactions = Transactions(properties)
 
+    def begin(self) -> None:
+        """Transactions that are open under the prefix are of jobs that died: readers would wait for their time-out."""
+        self._abort_others(self._prefix, (), lambda name: True)
+
     def before_recorded(self, committables: Sequence[KafkaCommittable]) -> Sequence[KafkaCommittable]:
         """Transactions that waited for long are over, or will be soon. Nothing says yet that they are written, so
         their records are written once more, in others that take their place."""

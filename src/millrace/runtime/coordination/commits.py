@@ -55,6 +55,14 @@ class Commits:
                 except Exception as error:
                     raise failed_on_driver(info, error, " to prepare a checkpoint") from error
 
+    def begin(self) -> None:
+        """The job starts with nothing to go on from."""
+        for info, committer in self._committers.values():
+            try:
+                committer.begin()
+            except Exception as error:
+                raise failed_on_driver(info, error, " to start") from error
+
     def commit(self) -> None:
         """Commit what waits. After an error it still waits."""
         for id, (info, committer) in self._committers.items():

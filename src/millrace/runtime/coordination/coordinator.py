@@ -116,6 +116,8 @@ class Coordinator:
         self._next_epoch = 1
         self._concluded: int | None = None
         """the last epoch whose end was recorded"""
+        self._begun = False
+        """whether sinks know that the job runs, or what it goes on from"""
         self._stopping = False
         self._suspended = False
         self._untold: list[OperatorReport] = []
@@ -177,6 +179,9 @@ class Coordinator:
         :param savepoint: the folder of a savepoint of the epoch's end.
         """
         self.metrics.begin_epoch()
+        if not self._begun:
+            self._begun = True
+            self._commits.begin()
         if not self._stopping:
             for source in self._sources:
                 source.ask_for_splits(everything=not keep_state)
@@ -423,6 +428,7 @@ class Coordinator:
 
         :param next_epoch: a number that no epoch of an earlier driver can have.
         """
+        self._begun = True
         self._begin_attempt()
         self._number_from(next_epoch)
         self._chains.restore(snapshot.tasks)
@@ -443,6 +449,7 @@ class Coordinator:
 
         :param next_epoch: a number that none of its epochs can have.
         """
+        self._begun = True
         self._begin_attempt()
         self._number_from(next_epoch)
         self._commits.recover(self.job.job_id)
@@ -454,6 +461,7 @@ class Coordinator:
         :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
         :param next_epoch: a number that no epoch of an earlier driver of this job can have.
         """
+        self._begun = True
         for source in self._sources:
             left = snapshot.sources.get(source.info.uid)
             if left is not None:

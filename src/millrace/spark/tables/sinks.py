@@ -70,6 +70,8 @@ class TaskWriting(Writing):
         self._rows = 0
 
     def prepare(self) -> None:
+        if self._committer is not None:
+            self._committer.begin()
         with none_left(self._frame.sparkSession.sparkContext, f"millrace-write-{uuid.uuid4().hex}"):
             acks = self._frame.collect()
         self._prepared = [each for ack in acks for each in pickle.loads(bytes(ack.committables))]

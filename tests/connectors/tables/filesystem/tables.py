@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.connectors.driving import SourceRun
-
 from millrace.common.types import Row
 from millrace.connectors.tables.filesystem.factory import FileSystemFactory
 from millrace.connectors.tables.filesystem.source import FileSystemSource
@@ -19,6 +17,7 @@ from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext
 from millrace.relational.values import to_python
 from millrace.table import DataTypes as D
+from millrace.testing.connectors.driving import SourceRun
 
 COLUMNS: Schema = (Field("id", D.INT()), Field("name", D.STRING()), Field("dt", D.STRING()))
 

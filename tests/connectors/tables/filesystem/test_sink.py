@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.coordination import Driver, DriverDied, JobWriterContext, Point
-from tests.connectors.driving import Clock, ElementContext
 from tests.connectors.exactly_once import ExactlyOnce, test_case
 from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, folders, hidden, plain, read, visible
 
@@ -31,6 +29,8 @@ from millrace.relational.nodes import Field
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext
 from millrace.table import DataTypes as D
+from millrace.testing.connectors.driver import Driver, DriverDied, JobWriterContext, Point
+from millrace.testing.connectors.driving import Clock, ElementContext
 
 TYPES = (
     Field("dt", D.DATE()),

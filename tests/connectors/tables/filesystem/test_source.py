@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.connectors.driving import Clock, SourceRun
 from tests.connectors.tables.filesystem.tables import COLUMNS, context, plain, read, source
 
 from millrace.common.source import Boundedness
@@ -24,6 +23,7 @@ from millrace.connectors.tables.filesystem.formats import orc as orc_module
 from millrace.relational.nodes import Field
 from millrace.relational.rex import Call, Literal, Ref, Rex
 from millrace.table import DataTypes as D
+from millrace.testing.connectors.driving import Clock, SourceRun
 
 WRITE = {"parquet": pq.write_table, "orc": orc.write_table}
 

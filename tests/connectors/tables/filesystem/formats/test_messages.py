@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.connectors.driving import SourceRun
 from tests.connectors.tables.filesystem.tables import COLUMNS, batch, context, plain, read, source
 from tests.connectors.tables.filesystem.test_sink import write
 
@@ -21,6 +20,7 @@ from millrace.connectors.tables.filesystem.factory import FileSystemFactory
 from millrace.connectors.tables.filesystem.formats import messages
 from millrace.relational.nodes import Field
 from millrace.table import DataTypes as D
+from millrace.testing.connectors.driving import SourceRun
 
 ROWS = [(1, 'a "quoted", text', "x"), (2, "two\nlines", None), (None, "", "y"), (4, None, "z")]
 

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.connectors.driving import Clock, ElementContext, WriterContext
-
 from millrace.common.sink import Committer, Sink, SinkWriter
+from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
 
 
 class Point(enum.Enum):
@@ -132,7 +131,9 @@ class Driver:
         self.checkpointed = checkpointed
         """the last checkpoint"""
         self.committer = self._new_committer()
-        if checkpointed is not None:
+        if checkpointed is None:
+            self.committer.begin()
+        else:
             self._restore(pickle.loads(checkpointed), other_goes_on)
 
     def _new_committer(self) -> Committer[Any]:
@@ -150,6 +151,10 @@ class Driver:
         self.to_commit = len(self.pending)
         self.committer.recover(self.job_id if other_goes_on else metadata.job_id, tuple(self.pending), states)
         self.commit()
+
+    def begin_anew(self) -> None:
+        """A driver of this job died before it had a checkpoint."""
+        self.committer.recover(self.job_id, (), ())
 
     def recover(self, fresh_committer: bool = False) -> None:
         """What follows a failed epoch. Epochs that are complete count, be they covered by a checkpoint or not."""

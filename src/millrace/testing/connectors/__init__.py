@@ -1,0 +1,11 @@
+"""Tests for connectors: what a source or a sink has to do so that no record is lost, and none is there twice.
+
+Docs: ``docs/guide/connectors.md`` builds a connector and checks it with these.
+"""
+
+from __future__ import annotations
+
+from millrace.testing.connectors.sinks import SinkUnderTest, check_sink, sink_checks
+from millrace.testing.connectors.sources import SourceUnderTest, check_source, source_checks
+
+__all__ = ["SinkUnderTest", "SourceUnderTest", "check_sink", "check_source", "sink_checks", "source_checks"]

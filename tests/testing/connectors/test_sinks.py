@@ -1,0 +1,110 @@
+"""The kit for sinks: right ones pass, and each of the broken ones is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.testing.connectors.memory_log import (
+    LOGS,
+    DirectPlace,
+    DirectSink,
+    DirectWriter,
+    LogCommitter,
+    LogSink,
+    LogWriter,
+    SinkPlace,
+)
+
+from millrace.common.sink import Committer, SinkWriter, WriterInitContext
+from millrace.testing import Check, ConformanceError
+from millrace.testing.connectors import check_sink, sink_checks, sinks
+
+
+@pytest.mark.parametrize("check", [*sink_checks(SinkPlace), *sink_checks(DirectPlace)], ids=str)
+def test_one_by_one(check: Check) -> None:
+    check()
+    assert not LOGS
+
+
+class CommitsAgain(LogCommitter):
+    """A commit that is repeated writes again."""
+
+    def commit(self, committables: Sequence[Any]) -> None:
+        LOGS[self.name].done.clear()
+        super().commit(committables)
+
+
+@dataclass(frozen=True)
+class Twice(LogSink):
+    def create_committer(self) -> Committer[Any]:
+        return CommitsAgain(self.name)
+
+
+class FirstOnly(LogCommitter):
+    def commit(self, committables: Sequence[Any]) -> None:
+        super().commit(committables[:1])
+
+
+@dataclass(frozen=True)
+class Loses(LogSink):
+    def create_committer(self) -> Committer[Any]:
+        return FirstOnly(self.name)
+
+
+class SameMark(LogWriter):
+    """All epochs of a subtask have one mark."""
+
+    def prepare_commit(self) -> list[Any]:
+        return [(mark[:2], texts) for mark, texts in super().prepare_commit()]
+
+
+@dataclass(frozen=True)
+class Confuses(LogSink):
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
+        return SameMark(context)
+
+
+class Keeps(DirectWriter):
+    """Writes only when the input ends."""
+
+    def flush(self, end_of_input: bool) -> None:
+        if end_of_input:
+            super().flush(True)
+
+
+@dataclass(frozen=True)
+class Late(DirectSink):
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
+        return Keeps(self.name)
+
+
+@pytest.mark.parametrize(
+    ("sink", "told"),
+    [
+        (Twice, "are there more than once"),
+        (Loses, "elements are lost"),
+        (Confuses, "elements are lost"),
+        (Late, "elements are lost"),
+        (DirectSink, "are there more than once"),
+    ],
+)
+def test_broken_ones_are_found_out(sink: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks, "VISIBLE_SECONDS", 0.0)
+
+    class Place(SinkPlace):
+        sink_class = sink
+
+    with pytest.raises(ConformanceError, match=told):
+        check_sink(Place)
+
+
+def test_what_is_left_behind_is_told() -> None:
+    class Untidy(SinkPlace):
+        def left_over(self) -> list[str]:
+            return ["transaction 7"]
+
+    with pytest.raises(ConformanceError, match="left behind when the job ended: \\['transaction 7'\\]"):
+        check_sink(Untidy)
