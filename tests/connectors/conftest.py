@@ -1,4 +1,4 @@
-"""One broker for all tests of connectors."""
+"""One server of a kind for all tests of connectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import pytest
 from tests.connectors.kafka.topics import Topics
 from tests.services import missing
 
-from millrace.testing.services import Kafka, SchemaRegistry, ServiceUnavailable
+from millrace.testing.services import (
+    Aws,
+    Kafka,
+    Mosquitto,
+    Nats,
+    RabbitMQ,
+    Redis,
+    SchemaRegistry,
+    ServiceUnavailable,
+)
+from millrace.testing.services.small import SmallServer
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +47,40 @@ def registry() -> Iterator[SchemaRegistry]:
         missing(error)
     yield server
     server.stop()
+
+
+def started(server: SmallServer) -> SmallServer:
+    try:
+        return server.start()
+    except ServiceUnavailable as error:
+        missing(error)
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[SmallServer]:
+    with started(RabbitMQ()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[SmallServer]:
+    with started(Redis()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats_server() -> Iterator[SmallServer]:
+    with started(Nats()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mosquitto() -> Iterator[SmallServer]:
+    with started(Mosquitto()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def aws() -> Iterator[SmallServer]:
+    with started(Aws()) as server:
+        yield server

@@ -49,5 +49,9 @@ class SplitReader(ABC, Generic[T, SplitT]):
         """Fetch nothing of some splits (given by their names) until they are resumed: they are ahead of others. By
         default they are fetched all the same."""
 
+    def keep_alive(self) -> None:
+        """Called every few seconds while nothing is fetched since enough waits to be emitted: some servers drop clients
+        that are silent."""
+
     def close(self) -> None:
         """Release the client."""

@@ -15,6 +15,8 @@ T = TypeVar("T")
 SplitT = TypeVar("SplitT")
 Command = Callable[[Any], None]
 
+KEEP_ALIVE_SECONDS = 5.0
+
 
 class Fetcher(Generic[T, SplitT]):
     """Fetches until so many records, or bytes, wait to be taken. One thread, from the first split to ``close``."""
@@ -83,10 +85,13 @@ class Fetcher(Generic[T, SplitT]):
             reader = self._make()
             with self._changed:
                 self._reader = reader
-            while self._is_wanted():
+            while not self._closing:
+                if not self._is_wanted():
+                    reader.keep_alive()
+                    continue
                 for command in self._take_commands():
                     command(reader)
-                self._put(reader.fetch() if self._open else ())
+                self._put(reader.fetch() if self._open and self._has_room() else ())
         except Cancelled:
             pass
         except BaseException as error:
@@ -101,10 +106,12 @@ class Fetcher(Generic[T, SplitT]):
                 self._fail(error)
 
     def _is_wanted(self) -> bool:
-        """Wait until there is something to do, and room for it."""
+        """Wait until there is something to do, and room for it; False: not for some time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closing or self._commands or (self._open and self._has_room()))
-            return not self._closing
+            self._changed.wait_for(
+                lambda: self._closing or self._commands or (self._open and self._has_room()), KEEP_ALIVE_SECONDS
+            )
+            return bool(self._commands or (self._open and self._has_room()))
 
     def _has_room(self) -> bool:
         return self._records < self._most_records and self._size < self._most_size

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from millrace.common.source import InputStatus, ReaderOutput, SourceReader, split_id
-from millrace.connectors.split_reader.contract import SplitReader
+from millrace.connectors.split_reader.contract import SplitBatch, SplitReader
 from millrace.connectors.split_reader.fetcher import Command, Fetcher
 
 __all__ = ["SourceReaderBase"]
@@ -74,12 +74,16 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
             return InputStatus.NOTHING_AVAILABLE
         if batch.records:
             output.create_output_for_split(batch.split_id).collect_batch(batch.records, batch.timestamps)
+        self.emitted(batch)
         if batch.left is None:
             output.release_output_for_split(batch.split_id)
             del self._splits[batch.split_id]
         else:
             self._splits[batch.split_id] = batch.left
         return InputStatus.MORE_AVAILABLE
+
+    def emitted(self, batch: SplitBatch[T, SplitT]) -> None:
+        """A batch was given to the job."""
 
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         return list(self._splits.values())

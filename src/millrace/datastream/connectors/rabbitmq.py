@@ -1,10 +1,9 @@
-"""RabbitMQ: a connector that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""RabbitMQ under PyFlink's names."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.connectors.rabbitmq.connection import RMQConnectionConfig
+from millrace.connectors.rabbitmq.sink import RMQSink
+from millrace.connectors.rabbitmq.source import RMQSource
 
-__getattr__ = module_getattr(__name__)
+__all__ = ["RMQConnectionConfig", "RMQSink", "RMQSource"]

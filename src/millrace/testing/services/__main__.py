@@ -10,6 +10,16 @@ import threading
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.problems import ServiceUnavailable
+from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
+
+SMALL: dict[str, tuple[type[SmallServer], str]] = {
+    "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
+    "nats": (Nats, "NATS with JetStream"),
+    "rabbitmq": (RabbitMQ, "RabbitMQ; user and password are guest"),
+    "redis": (Redis, "Redis"),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,6 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = parser.add_subparsers(dest="service", required=True)
     kinds.add_parser("fetch", help="fetch what comes from Maven Central, and start nothing")
     kinds.add_parser("registry", help="Apicurio Registry, a schema registry like Confluent's")
+    for name, (_, about) in SMALL.items():
+        kinds.add_parser(name, help=about)
     kafka = kinds.add_parser("kafka", help=f"Apache Kafka {VERSION}")
     kafka.add_argument("--brokers", type=int, default=1)
     kafka.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every broker")
@@ -27,6 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     try:
+        if given.service in SMALL:
+            with SMALL[given.service][0]() as small:
+                print(f"address={small.address}", flush=True)
+                ended.wait()
+            return 0
         if given.service == "registry":
             with SchemaRegistry() as registry:
                 print(f"url={registry.url}", flush=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.connectors.kafka.record import RecordDecoder, RecordError
-from millrace.connectors.tables.kafka.metadata import MetadataColumn
+from millrace.connectors.tables.metadata import MetadataColumn
 from millrace.relational.arrow import arrow_type
 from millrace.relational.formats import DecodingFormat
 from millrace.relational.nodes import Schema

@@ -8,9 +8,10 @@ from millrace.common.types import RowKind
 from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer
 from millrace.connectors.kafka.properties import client_settings
 from millrace.connectors.kafka.sink import KafkaSink
+from millrace.connectors.tables.formats import Format
 from millrace.connectors.tables.kafka.encoding import RowsSerializer
-from millrace.connectors.tables.kafka.layout import Format, Layout, layout_of
-from millrace.connectors.tables.kafka.metadata import WRITABLE
+from millrace.connectors.tables.kafka.kafka_metadata import WRITABLE
+from millrace.connectors.tables.kafka.layout import Layout, layout_of
 from millrace.connectors.tables.kafka.options import (
     BOOTSTRAP,
     DEAD_LETTERS,

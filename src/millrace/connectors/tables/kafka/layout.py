@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from millrace.connectors.tables.kafka.metadata import READABLE, MetadataColumn
-from millrace.formats.tables.registry import format_factory, format_options
-from millrace.relational.formats import DecodingFormat, EncodingFormat, FormatContext, FormatFactory
+from millrace.connectors.tables.kafka.kafka_metadata import READABLE, KafkaMetadata
 from millrace.relational.nodes import Schema
 from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
@@ -27,7 +25,7 @@ class Layout:
     key: tuple[int, ...]
     value: tuple[int, ...]
     prefix: str
-    metadata: tuple[tuple[int, MetadataColumn], ...]
+    metadata: tuple[tuple[int, KafkaMetadata], ...]
     of_value: tuple[tuple[int, str], ...]
 
     def key_columns(self) -> Schema:
@@ -65,7 +63,7 @@ def layout_of(table: TableContext, key: tuple[str, ...], prefix: str, include: s
     keys = tuple(names.index(name) for name in key)
     values = tuple(place for place in range(len(names)) if include == "all" or place not in keys)
     zone = table.configuration.get("table.local-time-zone", "UTC")
-    own: list[tuple[int, MetadataColumn]] = []
+    own: list[tuple[int, KafkaMetadata]] = []
     of_value: list[tuple[int, str]] = []
     for place, (name, name_of_key, kind) in enumerate(table.metadata):
         if name_of_key.startswith(VALUE_METADATA):
@@ -77,42 +75,9 @@ def layout_of(table: TableContext, key: tuple[str, ...], prefix: str, include: s
                 f"table {table.summary}, column '{name}': records of Kafka have no metadata '{name_of_key}'"
                 f"{did_you_mean(name_of_key, known)}; there are {', '.join(known)}"
             )
-        column = MetadataColumn(name_of_key, kind, "UTC" if zone == "default" else zone)
+        column = KafkaMetadata(name_of_key, kind, "UTC" if zone == "default" else zone)
         problem = column.problem()
         if problem is not None:
             raise TableException(f"table {table.summary}, column '{name}': {problem}")
         own.append((place, column))
     return Layout(table, keys, values, prefix, tuple(own), tuple(of_value))
-
-
-@dataclass(frozen=True)
-class Format:
-    """A format of keys or values, with its options.
-
-    :ivar name: what stands before its options: 'json', 'value.json'.
-    """
-
-    factory: FormatFactory
-    name: str
-
-    @staticmethod
-    def named(option: str, table: TableContext) -> Format | None:
-        """The format that an option names, None if it is not set."""
-        wanted = table.options.get(option)
-        if wanted is None:
-            return None
-        prefix = option.removesuffix("format")
-        return Format(format_factory(wanted, table.summary), f"{prefix}{wanted}")
-
-    def decoding(self, columns: Schema, metadata: tuple[str, ...], table: TableContext) -> DecodingFormat:
-        return self.factory.decoding(self._context(columns, metadata, table))
-
-    def encoding(self, columns: Schema, table: TableContext) -> EncodingFormat:
-        return self.factory.encoding(self._context(columns, (), table))
-
-    def _context(self, columns: Schema, metadata: tuple[str, ...], table: TableContext) -> FormatContext:
-        own = format_options(self.factory, self.name, table.options, table.summary)
-        topic = table.options.get("topic", "")
-        part = "key" if self.name.startswith("key.") else "value"
-        subject = f"{topic}-{part}" if topic and ";" not in topic else ""
-        return FormatContext(table.summary, columns, own, metadata, dict(table.configuration), subject)

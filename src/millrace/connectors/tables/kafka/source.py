@@ -10,8 +10,9 @@ from millrace.common.source import Source
 from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer
 from millrace.connectors.kafka.source import KafkaSource
 from millrace.connectors.kafka.subscriber import Subscriber
+from millrace.connectors.tables.formats import Format
 from millrace.connectors.tables.kafka.decoding import RowsDecoder, UpsertDecoder, Wanted
-from millrace.connectors.tables.kafka.layout import Format, Layout
+from millrace.connectors.tables.kafka.layout import Layout
 from millrace.connectors.tables.watermark_options import source_watermarks
 from millrace.relational.fields import Field
 from millrace.relational.rex import Rex

@@ -1,0 +1,1 @@
+"""What connectors of message systems share: messages, reading with acknowledgements, sending."""

@@ -1,0 +1,1 @@
+"""RabbitMQ: queues read and written with confirmations."""

@@ -1,0 +1,1 @@
+"""Redis: streams, read from positions and written once; publish and subscribe."""

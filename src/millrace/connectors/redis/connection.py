@@ -1,0 +1,41 @@
+"""The client of Redis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+_MISSING = "redis can't be imported, which the Redis connector needs: pip install 'millrace[redis]' ({})"
+_SECONDS = 30
+
+
+def redis_library() -> Any:
+    """:raises ImportError: it is not installed."""
+    try:
+        import redis as found
+    except ImportError as error:
+        raise ImportError(_MISSING.format(error)) from error
+    return found
+
+
+@dataclass(frozen=True)
+class RedisServer:
+    """
+    :ivar url: ``redis://host:port/database``, ``rediss://`` with TLS; may hold user and password.
+    """
+
+    url: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """:raises ValueError: the URL is none of Redis."""
+        if urlsplit(self.url).scheme not in ("redis", "rediss", "unix"):
+            raise ValueError(f"a Redis server is redis://host:port, rediss:// or unix://, not {self}")
+
+    def connect(self) -> Any:
+        """A client that gives bytes. Waits 30 seconds for an answer."""
+        return redis_library().Redis.from_url(self.url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS)
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,120 @@
+"""``RedisStreamSink``: appends to a stream, at least once or exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from millrace.common.serialization import SerializationSchema
+from millrace.common.sink import Sink, SinkWriter, WriterInitContext
+from millrace.connectors.base import DeliveryGuarantee
+from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.redis.connection import RedisServer
+from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
+
+MARK_SECONDS = 7 * 24 * 60 * 60
+"""how long the server remembers which batches it has"""
+
+
+class StreamEntries:
+    """What entries look like.
+
+    :param maxlen: about how many entries the stream keeps; None: all.
+    """
+
+    def __init__(self, stream: str, encoder: MessageEncoder[Any], field: str, maxlen: int | None) -> None:
+        self._stream, self.encoder, self._field, self._maxlen = stream, encoder, field, maxlen
+
+    def add(self, pipeline: Any, messages: Sequence[Outgoing]) -> None:
+        for each in messages:
+            fields = {self._field: each.value}
+            pipeline.xadd(each.to or self._stream, fields, maxlen=self._maxlen, approximate=True)
+
+
+class RedisStreamSink(Sink[Any]):
+    """At least once: an epoch ends when the server has its entries.
+
+    ``RedisStreamSink.of`` makes one of these, or one that writes exactly once.
+    """
+
+    def __init__(self, server: RedisServer, entries: StreamEntries) -> None:
+        self._server, self._entries = server, entries
+
+    @staticmethod
+    def of(
+        url: str,
+        stream: str,
+        serializer: SerializationSchema | MessageEncoder[Any],
+        *,
+        field: str = "value",
+        maxlen: int | None = None,
+        guarantee: DeliveryGuarantee = DeliveryGuarantee.AT_LEAST_ONCE,
+        log_directory: str | None = None,
+    ) -> Sink[Any]:
+        """A sink that appends one entry an element.
+
+        :param field: of the entry, that has the element.
+        :param maxlen: about how many entries the stream keeps; None: all.
+        :param guarantee: ``EXACTLY_ONCE``: entries wait until the checkpoint is recorded; the server takes those of a
+            batch and the batch's name in one transaction.
+        :param log_directory: where large batches wait; None: in the checkpoint.
+        """
+        encoder = serializer if isinstance(serializer, MessageEncoder) else SchemaEncoder[Any](serializer)
+        entries = StreamEntries(stream, encoder, field, maxlen)
+        if guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return ExactStreamSink(RedisServer(url), entries, log_directory)
+        return RedisStreamSink(RedisServer(url), entries)
+
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
+        return MessageWriter(StreamSender(self._server, self._entries), self._entries.encoder)
+
+
+class StreamSender(Sender):
+    def __init__(self, server: RedisServer, entries: StreamEntries) -> None:
+        self._client, self._entries = server.connect(), entries
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        pipeline = self._client.pipeline(transaction=False)
+        self._entries.add(pipeline, messages)
+        pipeline.execute()
+
+    def flush(self) -> None:
+        """Every answer was waited for."""
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class ExactStreamSink(WriteAheadSink[Any]):
+    """Exactly once, by a write-ahead log."""
+
+    def __init__(self, server: RedisServer, entries: StreamEntries, log_directory: str | None) -> None:
+        super().__init__(log_directory)
+        self._server, self._entries = server, entries
+
+    def create_sender(self) -> BatchSender[Any]:
+        return StreamBatches(self._server, self._entries)
+
+
+class StreamBatches(BatchSender[Any]):
+    remembers = True
+
+    def __init__(self, server: RedisServer, entries: StreamEntries) -> None:
+        self._client, self._entries = server.connect(), entries
+
+    def send(self, values: Iterator[Any], batch: Batch) -> None:
+        pipeline = self._client.pipeline(transaction=True)
+        for value in values:
+            self._entries.add(pipeline, list(self._entries.encoder.encode(value, None)))
+        pipeline.set(_mark(batch), 1, ex=MARK_SECONDS)
+        pipeline.execute()
+
+    def is_sent(self, batch: Batch) -> bool:
+        return bool(self._client.exists(_mark(batch)))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _mark(batch: Batch) -> str:
+    return f"millrace:written:{batch.name}"
