@@ -1,0 +1,1 @@
+"""NATS JetStream: streams read from positions, written with confirmations."""
