@@ -20,12 +20,8 @@ PYFLINK = {
         Elasticsearch7SinkBuilder ElasticsearchSink""",
     "connectors.hybrid_source": "HybridSource HybridSourceBuilder",
     "connectors.jdbc": "JdbcSink JdbcConnectionOptions JdbcExecutionOptions",
-    "connectors.kinesis": """KinesisShardAssigner KinesisDeserializationSchema WatermarkTracker PartitionKeyGenerator
-        FlinkKinesisConsumer KinesisStreamsSink KinesisStreamsSinkBuilder KinesisFirehoseSink
-        KinesisFirehoseSinkBuilder""",
     "connectors.pulsar": """PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator PulsarSink
         PulsarSinkBuilder MessageDelayer TopicRoutingMode""",
-    "connectors.rabbitmq": "RMQConnectionConfig RMQSource RMQSink",
     "formats.avro": """AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters""",
 }
 NAMES = [(module, name) for module, names in PYFLINK.items() for name in names.split()]

@@ -32,3 +32,9 @@ class QueueEnumerator(SplitEnumerator[SplitT]):
 
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         return list(self._pending)
+
+
+class StandingSplits(QueueEnumerator[SplitT]):
+    """The same for splits without an end, as channels and logs: a reader may have any number of them."""
+
+    splits_end = False

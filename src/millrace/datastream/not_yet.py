@@ -63,23 +63,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ),
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.jdbc", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
-    (
-        "connectors.kinesis",
-        _SOURCE,
-        "KinesisShardAssigner KinesisDeserializationSchema WatermarkTracker FlinkKinesisConsumer",
-    ),
-    (
-        "connectors.kinesis",
-        _SINK,
-        """
-        PartitionKeyGenerator KinesisStreamsSink KinesisStreamsSinkBuilder
-        KinesisFirehoseSink KinesisFirehoseSinkBuilder
-        """,
-    ),
     ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),
     ("connectors.pulsar", _SINK, "PulsarSink PulsarSinkBuilder MessageDelayer TopicRoutingMode"),
-    ("connectors.rabbitmq", _SOURCE, "RMQConnectionConfig RMQSource"),
-    ("connectors.rabbitmq", _SINK, "RMQSink"),
     # the old way to import these, which PyFlink still allows
     (
         "connectors",
@@ -88,10 +73,9 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
         KafkaRecordDeserializationSchema KafkaStreamSetSubscriber KafkaStreamSubscriber StreamPatternSubscriber
         SingleClusterTopicMetadataService PulsarSource PulsarSourceBuilder StartCursor StopCursor
-        RMQConnectionConfig RMQSource
         """,
     ),
-    ("connectors", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions RMQSink"),
+    ("connectors", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
     (
         "formats.avro",
         "the json and csv formats",

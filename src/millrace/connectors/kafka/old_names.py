@@ -8,8 +8,8 @@ from typing import Any
 
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
-from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.base import DeliveryGuarantee
+from millrace.connectors.delegating import DelegatingSource
 from millrace.connectors.kafka.builders import KafkaRecordSerializationSchema
 from millrace.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
 from millrace.connectors.kafka.serializing import FlinkFixedPartitioner, SchemaSerializer
@@ -20,7 +20,7 @@ _RESETS = {"earliest": "EARLIEST", "latest": "LATEST", "none": "NONE"}
 _DISCOVERY = "flink.partition-discovery.interval-millis"
 
 
-class FlinkKafkaConsumerBase(Source[Any, Any]):
+class FlinkKafkaConsumerBase(DelegatingSource):
     """A ``KafkaSource`` by older methods; it begins where its consumer group is."""
 
     def __init__(
@@ -74,18 +74,6 @@ class FlinkKafkaConsumerBase(Source[Any, Any]):
             builder = KafkaSource.builder().set_properties(properties).set_topics(*self._topics)
             self._made = builder.set_starting_offsets(start).set_value_only_deserializer(self._schema).build()
         return self._made
-
-    def get_boundedness(self) -> Boundedness:
-        return self._source.get_boundedness()
-
-    def create_enumerator(self, context: SplitEnumeratorContext[Any], checkpoint: Any = None) -> Any:
-        return self._source.create_enumerator(context, checkpoint)
-
-    def create_reader(self, context: SourceReaderContext) -> Any:
-        return self._source.create_reader(context)
-
-    def get_produced_type(self) -> Any:
-        return self._schema.get_produced_type()
 
 
 class FlinkKafkaConsumer(FlinkKafkaConsumerBase):

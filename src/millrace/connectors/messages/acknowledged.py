@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from millrace.common.source import SplitEnumeratorContext
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_enumerator import StandingSplits
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 
 T = TypeVar("T")
@@ -107,8 +107,8 @@ class AcknowledgedReader(SourceReaderBase[T, ConsumerSplit], Generic[T]):
 
 def consumers(
     context: SplitEnumeratorContext[ConsumerSplit], checkpoint: list[ConsumerSplit] | None, single: bool
-) -> QueueEnumerator[ConsumerSplit]:
+) -> StandingSplits[ConsumerSplit]:
     """An enumerator that gives each subtask a consumer, or all in all one."""
     count = 1 if single else context.current_parallelism()
     splits = [ConsumerSplit(number) for number in range(count)] if checkpoint is None else checkpoint
-    return QueueEnumerator(context, splits)
+    return StandingSplits(context, splits)

@@ -17,7 +17,7 @@ from millrace.connectors.messages.acknowledged import (
 )
 from millrace.connectors.messages.message import Message, MessageDecoder, SchemaDecoder
 from millrace.connectors.mqtt.connection import MqttBroker, MqttClient
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_enumerator import StandingSplits
 
 WAIT_SECONDS = 0.05
 MOST_MESSAGES = 5_000
@@ -70,7 +70,7 @@ class MqttSource(Source[Any, ConsumerSplit]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[ConsumerSplit], checkpoint: list[ConsumerSplit] | None = None
-    ) -> QueueEnumerator[ConsumerSplit]:
+    ) -> StandingSplits[ConsumerSplit]:
         return consumers(context, checkpoint, single=not self._shared)
 
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ConsumerSplit]:

@@ -12,7 +12,7 @@ from millrace.common.serialization import DeserializationSchema
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.messages.message import Message, MessageDecoder, SchemaDecoder
 from millrace.connectors.nats.connection import NatsServers
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_enumerator import StandingSplits
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 
 WAIT_SECONDS = 0.1
@@ -88,8 +88,8 @@ class JetStreamSource(Source[Any, SubjectSplit]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[SubjectSplit], checkpoint: list[SubjectSplit] | None = None
-    ) -> QueueEnumerator[SubjectSplit]:
-        return QueueEnumerator(context, self._splits() if checkpoint is None else checkpoint)
+    ) -> StandingSplits[SubjectSplit]:
+        return StandingSplits(context, self._splits() if checkpoint is None else checkpoint)
 
     def _splits(self) -> list[SubjectSplit]:
         client = self.servers.connect()
@@ -175,7 +175,8 @@ class JetStreamReader(SplitReader[Any, SubjectSplit]):
         before = self._delivered[split.subject]
         if [each.metadata.sequence.consumer for each in found] != list(range(before + 1, before + 1 + len(found))):
             # The server does not deliver again what got lost on its way.
-            raise ConnectionError(f"stream {self._source.stream!r}: messages behind {split.next} were lost on their way")
+            name = self._source.stream
+            raise ConnectionError(f"stream {name!r}: messages behind {split.next} were lost on their way")
         self._delivered[split.subject] = before + len(found)
         if at and at[0] > split.next and self._source.subjects == (_EVERYTHING,):
             self._check()  # there is a gap: perhaps it was just made

@@ -59,7 +59,8 @@ class RMQSender(Sender):
         try:
             channel = self._writing()
             for each in messages:
-                properties = self._library.BasicProperties(delivery_mode=2, **each.metadata)
+                known = {key.replace("-", "_"): value for key, value in each.metadata.items()}
+                properties = self._library.BasicProperties(delivery_mode=2, **known)
                 channel.basic_publish("", each.to or self._queue, each.value, properties)
                 self._open = True
         except self._library.exceptions.AMQPError as error:

@@ -15,7 +15,7 @@ from millrace.connectors.messages.acknowledged import (
     consumers,
 )
 from millrace.connectors.messages.message import Message, MessageDecoder, SchemaDecoder
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_enumerator import StandingSplits
 from millrace.connectors.rabbitmq.connection import RMQConnectionConfig, pika
 
 WAIT_SECONDS = 0.05
@@ -46,7 +46,7 @@ class RMQSource(Source[Any, ConsumerSplit]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[ConsumerSplit], checkpoint: list[ConsumerSplit] | None = None
-    ) -> QueueEnumerator[ConsumerSplit]:
+    ) -> StandingSplits[ConsumerSplit]:
         return consumers(context, checkpoint, single=self._by_id)
 
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ConsumerSplit]:

@@ -11,7 +11,7 @@ from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.messages.message import Message, MessageDecoder, SchemaDecoder
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_enumerator import StandingSplits
 from millrace.connectors.redis.connection import RedisServer
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 
@@ -52,9 +52,9 @@ class RedisPubSubSource(Source[Any, ChannelSplit]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[ChannelSplit], checkpoint: list[ChannelSplit] | None = None
-    ) -> QueueEnumerator[ChannelSplit]:
+    ) -> StandingSplits[ChannelSplit]:
         splits = [ChannelSplit(each) for each in self.channels] if checkpoint is None else checkpoint
-        return QueueEnumerator(context, splits)
+        return StandingSplits(context, splits)
 
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ChannelSplit]:
         return SourceReaderBase(lambda: ChannelReader(self))

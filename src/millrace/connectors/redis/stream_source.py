@@ -11,7 +11,7 @@ from typing import Any
 from millrace.common.serialization import DeserializationSchema
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.messages.message import Message, MessageDecoder, SchemaDecoder
-from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_enumerator import StandingSplits
 from millrace.connectors.redis.connection import RedisServer
 from millrace.connectors.redis.stream_split import BEGIN, StreamSplit, parsed
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
@@ -70,8 +70,8 @@ class RedisStreamSource(Source[Any, StreamSplit]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[StreamSplit], checkpoint: list[StreamSplit] | None = None
-    ) -> QueueEnumerator[StreamSplit]:
-        return QueueEnumerator(context, self._splits() if checkpoint is None else checkpoint)
+    ) -> StandingSplits[StreamSplit]:
+        return StandingSplits(context, self._splits() if checkpoint is None else checkpoint)
 
     def _splits(self) -> list[StreamSplit]:
         client = self.server.connect()

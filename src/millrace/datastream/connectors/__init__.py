@@ -28,6 +28,9 @@ _ELSEWHERE = {
     "FlinkKafkaProducer": "kafka",
     "KafkaSource": "kafka",
     "Semantic": "kafka",
+    "RMQConnectionConfig": "rabbitmq",
+    "RMQSink": "rabbitmq",
+    "RMQSource": "rabbitmq",
 }
 _not_yet = module_getattr(__name__)
 

@@ -1,10 +1,31 @@
-"""Kinesis and Firehose: a connector that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""Kinesis and Firehose under PyFlink's names, and the sources that it lacks."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.connectors.kinesis.old_names import (
+    FlinkKinesisConsumer,
+    KinesisDeserializationSchema,
+    KinesisShardAssigner,
+    WatermarkTracker,
+)
+from millrace.connectors.kinesis.sink import (
+    KinesisFirehoseSink,
+    KinesisFirehoseSinkBuilder,
+    KinesisStreamsSink,
+    KinesisStreamsSinkBuilder,
+    PartitionKeyGenerator,
+)
+from millrace.connectors.kinesis.source import KinesisStreamsSource
 
-__getattr__ = module_getattr(__name__)
+__all__ = [
+    "FlinkKinesisConsumer",
+    "KinesisDeserializationSchema",
+    "KinesisFirehoseSink",
+    "KinesisFirehoseSinkBuilder",
+    "KinesisShardAssigner",
+    "KinesisStreamsSink",
+    "KinesisStreamsSinkBuilder",
+    "KinesisStreamsSource",
+    "PartitionKeyGenerator",
+    "WatermarkTracker",
+]

@@ -1,4 +1,4 @@
-"""Connectors by name: those of Millrace, and those of installed packages (entry points ``millrace.tables``)."""
+"""Connectors by name: those of Millrace, and those of installed packages (entry points ``millrace.connectors``)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from importlib.metadata import entry_points
 from millrace.relational.sources import TableFactory
 from millrace.table.queries.problems import did_you_mean, problem
 
-ENTRY_POINTS = "millrace.tables"
+ENTRY_POINTS = "millrace.connectors"
 _BUILT_IN = {
+    "aws-kinesis-firehose": "millrace.connectors.tables.messages.kinesis:FirehoseFactory",
     "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
     "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",
     "kafka": "millrace.connectors.tables.kafka.factory:KafkaFactory",
+    "kinesis": "millrace.connectors.tables.messages.kinesis:KinesisFactory",
+    "kinesis-legacy": "millrace.connectors.tables.messages.kinesis:KinesisLegacyFactory",
+    "mqtt": "millrace.connectors.tables.messages.mqtt:MqttFactory",
+    "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
+    "rabbitmq": "millrace.connectors.tables.messages.rabbitmq:RabbitMQFactory",
+    "redis-pubsub": "millrace.connectors.tables.messages.redis:RedisPubSubFactory",
+    "redis-stream": "millrace.connectors.tables.messages.redis:RedisStreamFactory",
     "socket": "millrace.connectors.tables.socket:SocketFactory",
     "spark": "millrace.spark.tables.passthrough:SparkFactory",
     "upsert-kafka": "millrace.connectors.tables.kafka.factory:UpsertKafkaFactory",

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
+from millrace.common.source import (
+    InputStatus,
+    ReaderOutput,
+    Source,
+    SourceEvent,
+    SourceReaderContext,
+    SplitEnumeratorContext,
+)
 from millrace.runtime.context.context import OperatorRuntimeContext
 
 
@@ -45,6 +52,11 @@ class Collected(ReaderOutput[Any]):
 class ReaderContext(SourceReaderContext):
     def __init__(self, subtask: int, parallelism: int, clock: Clock) -> None:
         self._subtask, self._parallelism, self._clock = subtask, parallelism, clock
+        self.events: list[SourceEvent] = []
+        """what the enumerator has not been told yet"""
+
+    def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
+        self.events.append(event)
 
     def get_index_of_subtask(self) -> int:
         return self._subtask

@@ -37,9 +37,8 @@ class SourceJob:
         self._epoch = 0
         self._context = EnumeratorContext(parallelism, self._clock)
         self._enumerator = source.create_enumerator(self._context, planned)
-        self._readers = [
-            source.create_reader(ReaderContext(subtask, parallelism, self._clock)) for subtask in range(parallelism)
-        ]
+        self._contexts = [ReaderContext(subtask, parallelism, self._clock) for subtask in range(parallelism)]
+        self._readers = [source.create_reader(context) for context in self._contexts]
         self._ended = [False] * parallelism
         self._told: set[int] = set()
         self._recorded: int | None = None
@@ -95,6 +94,10 @@ class SourceJob:
         self._enumerator.close()
 
     def _plan(self) -> None:
+        for subtask, told in enumerate(self._contexts):
+            events, told.events = told.events, []
+            for event in events:
+                self._enumerator.handle_source_event(subtask, event)
         assigned = -1
         while assigned != (assigned := sum(map(len, self._context.assigned.values()))):
             for subtask in range(self._parallelism):

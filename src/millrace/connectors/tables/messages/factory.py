@@ -96,6 +96,10 @@ class MessageTableFactory(TableFactory):
     def make_sink(self, options: TableOptions, encoder: MessageEncoder[Rows]) -> Sink[Any]:
         """The sink, likewise."""
 
+    def encoder(self, table: TableContext, encoder: RowsEncoder) -> RowsEncoder:
+        """For connectors whose messages have more than content and metadata."""
+        return encoder
+
     def source(self, table: TableContext) -> TableSource:
         options = TableOptions(table)
         return MessageTableSource(
@@ -106,7 +110,7 @@ class MessageTableFactory(TableFactory):
         options = TableOptions(table)
         written = tuple(key for _, key, _ in table.metadata if key in self.writable)
         encoding = self._format(table).encoding(table.columns, table)
-        encoder = RowsEncoder(encoding, len(table.columns), written, self.to)
+        encoder = self.encoder(table, RowsEncoder(encoding, len(table.columns), written, self.to))
         sink = _told(table, self.make_sink, options, encoder)
         return MessageTableSink(sink, encoder, options.number("sink.parallelism"))
 

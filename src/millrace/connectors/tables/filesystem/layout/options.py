@@ -50,6 +50,11 @@ class TableOptions:
         self._table = table.summary
         self._given: Mapping[str, str] = table.options
 
+    @property
+    def given(self) -> Mapping[str, str]:
+        """All options, as they were written."""
+        return self._given
+
     def text(self, name: str, default: str | None = None) -> str | None:
         return self._given.get(name, default)
 

@@ -1,0 +1,1 @@
+"""Kinesis and DynamoDB Streams: shards read from positions; Kinesis and Firehose written."""
