@@ -66,6 +66,7 @@ class ShardService(ABC):
         self._connected: Any = None
 
     name: str
+    sequence_parameter = "StartingSequenceNumber"
 
     @property
     def _client(self) -> Any:
@@ -89,7 +90,7 @@ class ShardService(ABC):
         """Where the records begin that follow. :raises ValueError: they are not there any more."""
         how: dict[str, Any] = {"ShardIteratorType": "TRIM_HORIZON"}
         if split.after is not None:
-            how = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": split.after}
+            how = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", self.sequence_parameter: split.after}
         elif split.since is not None:
             how = self._since(split.since)
         answer = self._client.get_shard_iterator(**self._named(split.stream), ShardId=split.shard, **how)
@@ -175,6 +176,7 @@ class DynamoDbStreams(ShardService):
     """The changes of tables, by the ARNs of their streams; each change is a JSON object as Amazon describes it."""
 
     name = "dynamodbstreams"
+    sequence_parameter = "SequenceNumber"
 
     def _named(self, stream: str) -> dict[str, str]:
         return {"StreamArn": stream}

@@ -42,24 +42,27 @@ class MqttSink(Sink[Any]):
 class MqttSender(Sender):
     def __init__(self, broker: MqttBroker, topic: str, qos: int, retain: bool) -> None:
         self._broker, self._topic, self._qos, self._retain = broker, topic, qos, retain
-        self._waiting: set[int] = set()
+        self._waiting: list[Any] = []
         self._refused: list[str] = []
         self._client = broker.connect("", keeps_session=False, on_publish=self._on_publish)
 
     def _on_publish(self, client: Any, userdata: Any, mid: int, reason: Any, properties: Any) -> None:
-        self._waiting.discard(mid)
         if reason is not None and reason.is_failure:
             self._refused.append(str(reason))
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         for each in messages:
             info = self._client.paho.publish(each.to or self._topic, each.value, self._qos, self._retain)
-            self._waiting.add(info.mid)
+            self._waiting.append(info)
         self._client.serve(0)
+
+    def _all_done(self) -> bool:
+        self._waiting = [each for each in self._waiting if not each.is_published()]
+        return not self._waiting
 
     def flush(self) -> None:
         # Without acknowledgements a message is done when it has left.
-        self._client.until(lambda: not self._waiting, f"to confirm messages for {self._topic!r}")
+        self._client.until(self._all_done, f"to confirm messages for {self._topic!r}")
         if self._refused:
             raise ConnectionError(f"MQTT broker {self._broker} has refused messages: {self._refused[0]}")
         self._client.serve(0)

@@ -66,6 +66,8 @@ class NatsClient:
             list(self._servers.urls),
             # A lost connection fails the job, which restarts from its checkpoint.
             allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0.1,
             connect_timeout=_SECONDS,
             error_cb=on_error,
             **dict(self._servers.options),
