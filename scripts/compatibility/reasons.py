@@ -80,9 +80,20 @@ REASONS = (
         "it is a Sink; add_sink() and sink_to() take it",
     ),
     Reason(
-        "datastream.connectors.kafka.FlinkKafka*",
+        "datastream.connectors.kafka.FlinkKafka* datastream.connectors.kinesis.FlinkKinesis* "
+        "datastream.connectors.rabbitmq.RMQ*",
         "is no subclass of `pyflink.datastream.functions.*Function`",
         "a Source or a Sink; add_source() and add_sink() take it, too",
+    ),
+    Reason(
+        "datastream.connectors.kinesis.FlinkKinesisConsumer",
+        REFUSED,
+        "with enhanced fan-out only: it reads by polling",
+    ),
+    Reason(
+        "datastream.connectors.kinesis.FlinkKinesisConsumer.set_*",
+        REFUSED,
+        "nearest: `env.from_source(consumer, WatermarkStrategy...)`, whose watermarks are made for each shard",
     ),
     Reason(
         "datastream.connectors.kafka.FlinkKafkaProducer*",

@@ -47,7 +47,7 @@ class MqttBroker:
 
 
 class MqttClient:
-    """A connection that is served by whoever uses it: there is no thread of its own.
+    """A connection without a thread of its own: its user serves it.
 
     :param client_id: another connection of this id ends this one; "": the broker chooses.
     """

@@ -99,7 +99,7 @@ class ChannelReader(SplitReader[Any, ChannelSplit]):
 
 
 class RedisPubSubSink(Sink[Any]):
-    """Publishes elements to a channel, for whoever listens at that moment."""
+    """Publishes elements to a channel, to those that listen at that moment."""
 
     def __init__(
         self, url: str, channel: str, serializer: SerializationSchema | MessageEncoder[Any]

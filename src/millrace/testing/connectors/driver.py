@@ -92,7 +92,7 @@ class Driver:
     """
 
     killed: list[SinkWriter[Any]] = []
-    """writers of tasks of which nobody hears any more"""
+    """writers of tasks that were given up"""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Driver:
         return True
 
     def forget(self, subtasks: Iterable[Subtask] | None = None) -> None:
-        """Nobody hears of these subtasks any more, which do not know it; None: of all."""
+        """These subtasks are given up, and do not know it; None: all."""
         for subtask in self._live.values() if subtasks is None else subtasks:
             self._leave(subtask)
         self._live = {}

@@ -1,4 +1,4 @@
-"""``MessageTableFactory``: a table connector for whoever has a source or sink of messages."""
+"""``MessageTableFactory``: the base of table connectors for message systems."""
 
 from __future__ import annotations
 
