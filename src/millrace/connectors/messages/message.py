@@ -13,7 +13,7 @@ from millrace.common.typeinfo import TypeInformation
 T = TypeVar("T")
 
 EXCERPT = 100
-"""bytes of a message that an error shows"""
+"""characters of a message that an error shows"""
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -35,7 +35,9 @@ class MessageError(ValueError):
     """A message cannot be read: says where it lies and what it begins with."""
 
     def __init__(self, message: Message, cause: Exception) -> None:
-        shown = repr(bytes(message.value[:EXCERPT])) + "..." * (len(message.value) > EXCERPT)
+        value: Any = message.value
+        shown = repr(bytes(value) if isinstance(value, (bytearray, memoryview)) else value)
+        shown = shown[:EXCERPT] + "..." * (len(shown) > EXCERPT)
         super().__init__(f"{message.place} cannot be read: {cause}; message: {shown}")
 
     def __reduce__(self) -> tuple[Any, ...]:
