@@ -17,8 +17,9 @@ from millrace.relational.sources import ALL_KINDS, INSERT_ONLY
 from millrace.util.exceptions import TableException
 
 OF_ROWS = ["avro", "csv", "json", "raw"]
-OF_CHANGES = ["canal-json", "debezium-json", "maxwell-json", "ogg-json"]
-WITH_A_SERVER = ["avro-confluent", "debezium-avro-confluent"]
+OF_CHANGES = ["canal-json", "changelog-json", "debezium-json", "maxwell-json", "ogg-json"]
+WITH_MORE = ["avro-confluent", "debezium-avro-confluent", "protobuf"]
+"""which need a registry, or a class"""
 
 
 @pytest.mark.parametrize("name", OF_ROWS + OF_CHANGES)
@@ -32,7 +33,7 @@ def test_every_format_is_there_and_can_be_sent_to_tasks(name: str) -> None:
 
 
 def test_names() -> None:
-    assert registry.format_names() == sorted(OF_ROWS + OF_CHANGES + WITH_A_SERVER)
+    assert registry.format_names() == sorted(OF_ROWS + OF_CHANGES + WITH_MORE)
     names = "avro, avro-confluent, canal-json"
     with pytest.raises(TableException, match=rf"table t: there is no format 'jsn', did you mean 'json'.*{names}"):
         registry.format_factory("jsn", "t")

@@ -16,12 +16,14 @@ _BUILT_IN = {
     "avro": "millrace.formats.tables.avro:AvroFormatFactory",
     "avro-confluent": "millrace.formats.tables.confluent.format:AvroConfluentFormatFactory",
     "canal-json": "millrace.formats.tables.changes.canal:CanalJsonFormatFactory",
+    "changelog-json": "millrace.formats.tables.changes.changelog:ChangelogJsonFormatFactory",
     "csv": "millrace.formats.tables.csv.format:CsvFormatFactory",
     "debezium-avro-confluent": "millrace.formats.tables.confluent.debezium:DebeziumAvroFormatFactory",
     "debezium-json": "millrace.formats.tables.changes.debezium:DebeziumJsonFormatFactory",
     "json": "millrace.formats.tables.json.format:JsonFormatFactory",
     "maxwell-json": "millrace.formats.tables.changes.maxwell:MaxwellJsonFormatFactory",
     "ogg-json": "millrace.formats.tables.changes.ogg:OggJsonFormatFactory",
+    "protobuf": "millrace.formats.tables.protobuf.format:ProtobufFormatFactory",
     "raw": "millrace.formats.tables.raw:RawFormatFactory",
 }
 

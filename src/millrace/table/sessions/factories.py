@@ -19,6 +19,8 @@ _BUILT_IN = {
     "kafka": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "kinesis": "millrace.connectors.tables.messages.kinesis:KinesisFactory",
     "kinesis-legacy": "millrace.connectors.tables.messages.kinesis:KinesisLegacyFactory",
+    "kafka-0.10": "millrace.connectors.tables.kafka.factory:KafkaFactory",
+    "kafka-0.11": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "mqtt": "millrace.connectors.tables.messages.mqtt:MqttFactory",
     "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",

@@ -16,6 +16,7 @@ from millrace.table.descriptions.table_descriptor import TableDescriptor
 from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.queries.projection import field_for
 from millrace.table.schema import Declared, Schema
+from millrace.table.sessions.legacy_properties import todays
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
@@ -65,7 +66,7 @@ def table_context(
         metadata,
         key,
         table.partition_keys,
-        {**table.get_options(), **options},
+        todays({**table.get_options(), **options}, identifier.as_summary_string()),
         session.config.to_map(),
         session.streaming,
         table.get_comment(),

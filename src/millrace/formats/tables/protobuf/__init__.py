@@ -1,0 +1,1 @@
+"""``protobuf``: messages of classes that protoc has generated."""
