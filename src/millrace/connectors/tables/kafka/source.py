@@ -13,11 +13,12 @@ from millrace.connectors.kafka.subscriber import Subscriber
 from millrace.connectors.tables.formats import Format
 from millrace.connectors.tables.kafka.decoding import RowsDecoder, UpsertDecoder, Wanted
 from millrace.connectors.tables.kafka.layout import Layout
+from millrace.connectors.tables.kafka.pushed import Bounds, bounds_of
 from millrace.connectors.tables.watermark_options import source_watermarks
 from millrace.relational.fields import Field
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
-from millrace.relational.sources import UPSERT, TableSource
+from millrace.relational.sources import INSERT_ONLY, UPSERT, TableSource
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class KafkaTableSource(TableSource):
 
     :param upserts: whether records are the newest content of the rows that their keys name.
     """
+
+    uses_filters = True
 
     def __init__(self, topic: Topic, layout: Layout, key: Format | None, value: Format, upserts: bool = False) -> None:
         self._topic, self._layout, self._key, self._value, self._upserts = topic, layout, key, value, upserts
@@ -82,12 +85,14 @@ class KafkaTableSource(TableSource):
         if self._upserts:
             types = [*table.columns, *(Field(name, kind) for name, _, kind in table.metadata)]
             decoder = UpsertDecoder(decoder, tuple(types[place] for place in columns))
+        # A record that is passed over may be an older state of a row that is wanted.
+        bounds = bounds_of(filters, own) if self.kinds == INSERT_ONLY else Bounds()
         return KafkaSource(
-            topic.subscriber,
+            bounds.of(topic.subscriber),
             decoder,
             topic.properties,
-            topic.start,
-            topic.stop,
+            bounds.start(topic.start),
+            bounds.stop(topic.stop),
             bounded=topic.stop is not None,
             parallelism=topic.parallelism,
             per_second=topic.per_second,
