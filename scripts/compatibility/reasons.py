@@ -86,6 +86,11 @@ REASONS = (
         "a Source or a Sink; add_source() and add_sink() take it, too",
     ),
     Reason(
+        "datastream.connectors.dynamic_kafka.KafkaRecordDeserializationSchema",
+        "is no subclass of `pyflink.common.serialization.DeserializationSchema`",
+        "takes whole records, not bytes",
+    ),
+    Reason(
         "datastream.connectors.kinesis.FlinkKinesisConsumer",
         REFUSED,
         "with enhanced fan-out only: it reads by polling",

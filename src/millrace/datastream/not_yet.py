@@ -46,14 +46,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "CassandraSink ConsistencyLevel MapperOptions ClusterBuilder CassandraCommitter CassandraFailureHandler",
     ),
     (
-        "connectors.dynamic_kafka",
-        _SOURCE,
-        """
-        DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService KafkaRecordDeserializationSchema
-        KafkaStreamSetSubscriber KafkaStreamSubscriber StreamPatternSubscriber SingleClusterTopicMetadataService
-        """,
-    ),
-    (
         "connectors.elasticsearch",
         _SINK,
         """
@@ -70,9 +62,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "connectors",
         _SOURCE,
         """
-        DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
-        KafkaRecordDeserializationSchema KafkaStreamSetSubscriber KafkaStreamSubscriber StreamPatternSubscriber
-        SingleClusterTopicMetadataService PulsarSource PulsarSourceBuilder StartCursor StopCursor
+        PulsarSource PulsarSourceBuilder StartCursor StopCursor
         """,
     ),
     ("connectors", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),

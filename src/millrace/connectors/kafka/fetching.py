@@ -130,6 +130,11 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
         self._consumer.incremental_unassign([self._library.TopicPartition(*at)])
         return SplitBatch(self._splits.pop(at).split_id, [], None)
 
+    def leave(self, names: Sequence[str]) -> None:
+        """Read these splits no more."""
+        for at in [at for at, split in self._splits.items() if split.split_id in names]:
+            self._end(at)
+
     def pause_or_resume_splits(self, to_pause: Sequence[str], to_resume: Sequence[str]) -> None:
         for names, act in ((set(to_pause), self._consumer.pause), (set(to_resume), self._consumer.resume)):
             chosen = [self._library.TopicPartition(*at) for at, each in self._splits.items() if each.split_id in names]

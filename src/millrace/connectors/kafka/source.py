@@ -45,6 +45,18 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+def consumer_settings(properties: Mapping[str, str], reset: KafkaOffsetResetStrategy, subtask: int) -> dict[str, Any]:
+    """Of a reader's consumer, in librdkafka's names."""
+    settings = {**DEFAULTS, **client_settings(properties)}
+    settings["auto.offset.reset"] = _RESETS[reset]
+    settings["enable.auto.commit"] = False
+    prefix = properties.get(CLIENT_PREFIX)
+    settings.setdefault("group.id", f"millrace-{prefix or 'reader'}")
+    if prefix is not None:
+        settings["client.id"] = f"{prefix}-{subtask}"
+    return settings
+
+
 @dataclass(frozen=True, eq=False)
 class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     """Records of partitions, each with its time; made by ``KafkaSource.builder()`` or a table.
@@ -87,13 +99,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
         return KafkaEnumerator(self, context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> KafkaReader[T]:
-        settings = {**DEFAULTS, **client_settings(self.properties)}
-        settings["auto.offset.reset"] = _RESETS[self.start.reset]
-        settings["enable.auto.commit"] = False
-        settings.setdefault("group.id", f"millrace-{self.properties.get(CLIENT_PREFIX, 'reader')}")
-        prefix = self.properties.get(CLIENT_PREFIX)
-        if prefix is not None:
-            settings["client.id"] = f"{prefix}-{context.get_index_of_subtask()}"
+        settings = consumer_settings(self.properties, self.start.reset, context.get_index_of_subtask())
         commits = "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
         share = None if self.per_second is None else self.per_second / context.current_parallelism()
         decoder = self.decoder

@@ -1,10 +1,28 @@
-"""Kafka over several clusters: a connector that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""The dynamic Kafka source under PyFlink's names."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.connectors.kafka.dynamic.metadata import (
+    ClusterMetadata,
+    KafkaMetadataService,
+    KafkaStream,
+    KafkaStreamSetSubscriber,
+    KafkaStreamSubscriber,
+    SingleClusterTopicMetadataService,
+    StreamPatternSubscriber,
+)
+from millrace.connectors.kafka.dynamic.source import DynamicKafkaSource, DynamicKafkaSourceBuilder
+from millrace.connectors.kafka.record import KafkaRecordDeserializationSchema
 
-__getattr__ = module_getattr(__name__)
+__all__ = [
+    "ClusterMetadata",
+    "DynamicKafkaSource",
+    "DynamicKafkaSourceBuilder",
+    "KafkaMetadataService",
+    "KafkaRecordDeserializationSchema",
+    "KafkaStream",
+    "KafkaStreamSetSubscriber",
+    "KafkaStreamSubscriber",
+    "SingleClusterTopicMetadataService",
+    "StreamPatternSubscriber",
+]

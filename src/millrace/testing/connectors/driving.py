@@ -76,6 +76,11 @@ class EnumeratorContext(SplitEnumeratorContext[Any]):
         self._parallelism, self._clock = parallelism, clock
         self.assigned: dict[int, list[Any]] = {}
         self.no_more: set[int] = set()
+        self.events: list[tuple[int, SourceEvent]] = []
+        """what readers have not been told yet"""
+
+    def send_event_to_source_reader(self, subtask_id: int, event: SourceEvent) -> None:
+        self.events.append((subtask_id, event))
 
     def current_parallelism(self) -> int:
         return self._parallelism

@@ -102,6 +102,9 @@ class SourceJob:
         while assigned != (assigned := sum(map(len, self._context.assigned.values()))):
             for subtask in range(self._parallelism):
                 self._enumerator.handle_split_request(subtask)
+        events, self._context.events = self._context.events, []
+        for subtask, event in events:
+            self._readers[subtask].handle_source_events(event)
         for subtask, splits in self._context.assigned.items():
             self._readers[subtask].add_splits(pickle.loads(pickle.dumps(splits)))
         self._context.assigned.clear()

@@ -1,0 +1,1 @@
+"""A Kafka source over several clusters, which a metadata service names."""
