@@ -102,8 +102,8 @@ class SourceJob:
         while assigned != (assigned := sum(map(len, self._context.assigned.values()))):
             for subtask in range(self._parallelism):
                 self._enumerator.handle_split_request(subtask)
-        events, self._context.events = self._context.events, []
-        for subtask, event in events:
+        news, self._context.events = self._context.events, []
+        for subtask, event in news:
             self._readers[subtask].handle_source_events(event)
         for subtask, splits in self._context.assigned.items():
             self._readers[subtask].add_splits(pickle.loads(pickle.dumps(splits)))
