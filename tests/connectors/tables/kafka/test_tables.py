@@ -192,3 +192,26 @@ def test_a_record_that_cannot_be_read(tables: Tables) -> None:
     tables.create("others", "n INT", topic, f"'format' = 'json', 'scan.dead-letter.topic' = '{failed}', {BOUNDED}")
     assert tables.rows("SELECT * FROM others") == [(1,), (3,)]
     assert tables.topics.values(failed) == ["no json"]
+
+
+def test_a_temporal_join_with_an_upsert_topic(topics: Topics, tables: Tables) -> None:
+    rates, orders = topics.create(), topics.create(2)
+    topics.write(rates, [("EUR", '{"rate": 2, "ts": "2020-01-01 00:00:00"}', 0)])
+    topics.write(rates, [("EUR", '{"rate": 3, "ts": "2020-01-01 01:00:00"}', 0)])
+    topics.write(rates, [("USD", '{"rate": 1, "ts": "2020-01-01 00:00:00"}', 0)])
+    topics.write(rates, [("USD", '{"rate": 9, "ts": "2020-01-01 03:00:00"}', 0)])
+    amounts = [("EUR", 1, "00:30:00"), ("EUR", 10, "01:30:00"), ("USD", 100, "02:59:59"), ("GBP", 7, "01:00:00")]
+    topics.write(orders, [f'{{"cur": "{cur}", "amount": {n}, "ts": "2020-01-01 {at}"}}' for cur, n, at in amounts])
+    watermark = "ts TIMESTAMP(3), WATERMARK FOR ts AS ts"
+    tables.create(
+        "rates",
+        f"cur STRING, rate INT, {watermark}, PRIMARY KEY (cur) NOT ENFORCED",
+        rates,
+        "'key.format' = 'raw', 'value.format' = 'json', 'value.fields-include' = 'EXCEPT_KEY', "
+        "'scan.bounded.mode' = 'latest-offset'",
+        "upsert-kafka",
+    )
+    tables.create("orders", f"cur STRING, amount INT, {watermark}", orders, f"'format' = 'json', {BOUNDED}")
+    join = "FROM orders AS o LEFT JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON o.cur = r.cur"
+    found = tables.rows(f"SELECT o.amount, o.amount * r.rate {join}")
+    assert found == [(1, 2), (7, None), (10, 30), (100, 100)]
