@@ -21,6 +21,7 @@ _BUILT_IN = {
     "debezium-avro-confluent": "millrace.formats.tables.confluent.debezium:DebeziumAvroFormatFactory",
     "debezium-json": "millrace.formats.tables.changes.debezium:DebeziumJsonFormatFactory",
     "json": "millrace.formats.tables.json.format:JsonFormatFactory",
+    "json-confluent": "millrace.formats.tables.confluent.json_format:JsonConfluentFormatFactory",
     "maxwell-json": "millrace.formats.tables.changes.maxwell:MaxwellJsonFormatFactory",
     "ogg-json": "millrace.formats.tables.changes.ogg:OggJsonFormatFactory",
     "protobuf": "millrace.formats.tables.protobuf.format:ProtobufFormatFactory",

@@ -181,3 +181,42 @@ def test_passwords_are_not_shown() -> None:
     from millrace.formats.tables.confluent.registry import Registry
 
     assert "secret" not in repr(Registry({"url": "http://x", "basic.auth.user.info": "me:secret"}))
+
+
+@pytest.mark.services
+def test_json_with_its_schema(tables: Tables, registry: SchemaRegistry, registered: Registered) -> None:
+    topic = tables.topics.create(1)
+    columns = "id INT, name STRING, tags ARRAY<STRING>, more ROW<x DOUBLE, at TIMESTAMP(3)>, part MAP<STRING, INT>"
+    format = f"'format' = 'json-confluent', 'json-confluent.url' = '{registry.url}', {BOUNDED}"
+    tables.create("j", columns, topic, format)
+    tables.insert(
+        "INSERT INTO j VALUES (1, 'a', ARRAY['x'], ROW(0.5, TIMESTAMP '2024-05-06 07:08:09'), MAP['k', 1]), "
+        "(2, CAST(NULL AS STRING), CAST(NULL AS ARRAY<STRING>), CAST(NULL AS ROW<x DOUBLE, at TIMESTAMP(3)>), "
+        "CAST(NULL AS MAP<STRING, INT>))"
+    )
+    # Confluent's own client finds the schema by the id that each message begins with.
+    schema = registered.client.get_latest_version(f"{topic}-value").schema
+    assert schema.schema_type == "JSON"
+    written = sorted((each for _, _, _, each in tables.topics.read(topic) if each), key=len, reverse=True)
+    assert written[0][0] == 0
+    assert registered.client.get_schema(int.from_bytes(written[0][1:5], "big")).schema_str == schema.schema_str
+    declared, content = json.loads(schema.schema_str or ""), json.loads(written[0][5:])
+    assert set(content) == set(declared["properties"])
+    assert content["id"] == 1
+    assert tables.rows("SELECT id, name, tags[1], more.x, part['k'] FROM j WHERE id = 1") == [(1, "a", "x", 0.5, 1)]
+    tables.topics.write(topic, [b'{"id": 3}'])
+    with pytest.raises(JobFailedError, match="does not begin with the id of a schema"):
+        tables.rows("SELECT id FROM j")
+    tables.create("lenient", columns, topic, f"{format}, 'json-confluent.ignore-parse-errors' = 'true'")
+    assert tables.rows("SELECT id FROM lenient") == [(1,), (2,)]
+
+
+@pytest.mark.services
+def test_avro_is_no_json(tables: Tables, registry: SchemaRegistry, registered: Registered) -> None:
+    topic = tables.topics.create(1)
+    schema = {"type": "record", "name": "One", "fields": [{"name": "id", "type": "long"}]}
+    tables.topics.write(topic, [registered.message(topic, schema, {"id": 1})])
+    format = f"'format' = 'json-confluent', 'json-confluent.url' = '{registry.url}', {BOUNDED}"
+    tables.create("j", "id INT", topic, format)
+    with pytest.raises(JobFailedError, match="of the registry is AVRO, not JSON"):
+        tables.rows("SELECT id FROM j")

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from tests.connectors.kafka.topics import Topics
 from tests.connectors.tables.kafka.topic_tables import BOUNDED, Tables
 
 from millrace.runtime.failure import JobFailedError

@@ -39,9 +39,10 @@ class Registry:
     _client: Any = field(default=None, repr=False, compare=False)
     _schemas: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
     _ids: dict[tuple[str, str], int] = field(default_factory=dict, repr=False, compare=False)
+    _kinds: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"settings": dict(self.settings), "_client": None, "_schemas": {}, "_ids": {}}
+        return {"settings": dict(self.settings), "_client": None, "_schemas": {}, "_ids": {}, "_kinds": {}}
 
     def schema(self, number: int) -> Any:
         """The Avro schema of an id, parsed.
@@ -62,7 +63,15 @@ class Registry:
             self._schemas[number] = fastavro.parse_schema(json.loads(found.schema_str), named_schemas=named)
         return self._schemas[number]
 
-    def id_of(self, subject: str, schema: str) -> int:
+    def check_kind(self, number: int, kind: str) -> None:
+        """:raises ValueError: the schema of this id is of another kind, or not known."""
+        if number not in self._kinds:
+            found = self._asked(f"schema {number}", lambda client: client.get_schema(number))
+            self._kinds[number] = found.schema_type
+        if self._kinds[number] != kind:
+            raise ValueError(f"schema {number} of the registry is {self._kinds[number]}, not {kind}")
+
+    def id_of(self, subject: str, schema: str, kind: str = "AVRO") -> int:
         """The id of a schema under a subject, where it is registered if it was not there.
 
         :raises ValueError: the registry refuses it, since it is not compatible with earlier ones.
@@ -71,7 +80,7 @@ class Registry:
             from confluent_kafka.schema_registry import Schema
 
             self._ids[subject, schema] = self._asked(
-                f"subject {subject!r}", lambda client: client.register_schema(subject, Schema(schema, "AVRO"))
+                f"subject {subject!r}", lambda client: client.register_schema(subject, Schema(schema, kind))
             )
         return self._ids[subject, schema]
 
