@@ -75,16 +75,17 @@ def start(bootstrap: str, source: str, sink: str, bounded: bool) -> subprocess.P
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-def megabytes(process: subprocess.Popen[str]) -> float:
-    """Of a process and all that it started, shared pages divided."""
-    whole = 0
+def megabytes(process: subprocess.Popen[str]) -> dict[str, float]:
+    """Of a process and all that it started, shared pages divided, by what they are."""
+    found: dict[str, float] = {}
     own = psutil.Process(process.pid)
     for each in (own, *own.children(recursive=True)):
         try:
-            whole += each.memory_full_info().pss
+            kind = "driver" if each.pid == own.pid else "JVM" if each.name() == "java" else "Python"
+            found[kind] = found.get(kind, 0.0) + each.memory_full_info().pss / 2**20
         except psutil.Error:
             continue
-    return whole / 2**20
+    return found
 
 
 def produce(bootstrap: str, rate: int, until: float) -> None:
@@ -111,7 +112,7 @@ def latency(bootstrap: str, rate: int, seconds: float) -> None:
     sender = threading.Thread(target=produce, args=(bootstrap, rate, until))
     sender.start()
     took: list[float] = []
-    memory: list[tuple[float, float]] = []
+    memory: list[tuple[float, dict[str, float]]] = []
     while time.time() < until:
         message = consumer.poll(0.5)
         now = time.time()
@@ -129,9 +130,12 @@ def latency(bootstrap: str, rate: int, seconds: float) -> None:
     p50, p99 = statistics.median(took), took[int(len(took) * 0.99)]
     verdict = "reached" if p50 <= BAR_MS else "NOT reached"
     print(f"{len(took):,} records at {rate:,}/s: p50 {p50:.0f} ms (bar {BAR_MS}: {verdict}), p99 {p99:.0f} ms")
-    parts = [[size for at, size in memory if number <= (at - begin) / seconds * 4 < number + 1] for number in (1, 3)]
-    second, last = (statistics.median(each) for each in parts)
+    parts = [[sizes for at, sizes in memory if number <= (at - begin) / seconds * 4 < number + 1] for number in (1, 3)]
+    second, last = (statistics.median(sum(each.values()) for each in part) for part in parts)
     print(f"memory: second quarter {second:.0f} MB, last {last:.0f} MB, ratio {last / second:.3f} (bar {BAR_MEMORY})")
+    for kind in sorted(memory[-1][1]):
+        sizes = [statistics.median(each.get(kind, 0.0) for each in part) for part in parts]
+        print(f"  {kind}: {sizes[0]:.0f} to {sizes[1]:.0f} MB")
 
 
 def partitions(bootstrap: str, many: int) -> None:
