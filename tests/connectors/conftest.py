@@ -23,8 +23,14 @@ from millrace.testing.services.small import SmallServer
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Kafka]:
-    # It looks every ten seconds for transactions whose time is over, otherwise.
-    server = Kafka(settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"})
+    # Otherwise it looks every ten seconds for transactions whose time is over, and every five minutes for records that
+    # are too old: then one test in hundreds would have met that.
+    often = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+        "log.retention.check.interval.ms": "500",
+        "log.initial.task.delay.ms": "500",
+    }
+    server = Kafka(settings=often)
     try:
         server.start()
     except ServiceUnavailable as error:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from millrace.connectors.kafka.cluster import Cluster
 from millrace.connectors.kafka.library import kafka_python
 from millrace.connectors.kafka.properties import client_settings
 
@@ -55,11 +56,13 @@ class Transactions:
     """A connection to the coordinators, opened with the first request. Every request is tried for ``ANSWER_SECONDS``.
 
     :param properties: of the sink; its settings of TLS and SASL count here, too.
+    :raises ConnectionError: by every request: no answer in that time, or the brokers refuse these settings.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
         self._admin: Any = None
+        self._let_in = client_settings(properties).get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT"
 
     def describe(self, ids: Iterable[str]) -> dict[str, Described]:
         """What is known of transactional ids; unknown ones are left out."""
@@ -226,6 +229,10 @@ class Transactions:
             errors.UnknownTopicOrPartitionError,
             errors.TopicAuthorizationFailedError,
         )
+        if not self._let_in:
+            # kafka-python goes on trying where its first connection is refused, and does not say why. This does.
+            Cluster(self._properties).partitions()
+            self._let_in = True
         until = time.monotonic() + ANSWER_SECONDS
         while True:
             try:

@@ -154,6 +154,8 @@ class Kafka:
             "num.io.threads": "4",
             "log.cleaner.dedupe.buffer.size": str(8 << 20),
             "transaction.max.timeout.ms": "900000",
+            # Records are as old as programs say: those of long ago would be gone with the next round of the cleaner.
+            "log.retention.ms": "-1",
         }
         for log in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"):
             found |= {f"{log}.replication.factor": copies, f"{log}.num.partitions": "4"}
