@@ -84,14 +84,14 @@ class SourceJob:
         return Checkpoint(pickle.dumps((planned, splits)), tuple(self.emitted))
 
     def leave(self) -> list[SourceReader[Any, Any]]:
-        """Forget the readers where they stand: nothing is closed, and they may go on."""
+        """Forget the readers where they stand: none is closed, and they may go on. The enumerator ends."""
         readers, self._readers = self._readers, []
+        self._enumerator.close()
         return readers
 
     def close(self) -> None:
         for reader in self.leave():
             reader.close()
-        self._enumerator.close()
 
     def _plan(self) -> None:
         for subtask, told in enumerate(self._contexts):
