@@ -421,6 +421,40 @@ def test_what_nothing_has_recorded_yet_is_written_again(topics: Topics) -> None:
         writer.close()
 
 
+def test_a_transaction_that_times_out_while_it_is_prepared(
+    topics: Topics, exactly: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task may stand still between any two requests; what is aborted by then must not count as written."""
+    sink, _, _, transactions = exactly
+    ask = Transactions.began_at
+
+    def late(self: Transactions, producer_id: int, partitions: Any) -> dict[tuple[str, int], int]:
+        ((name, found),) = transactions.describe(transactions.of_prefix(sink._ids)).items()
+        transactions.end(name, producer_id, found.epoch, False)
+        assert transactions.settled(name).state == ABORTED  # type: ignore[union-attr]
+        return ask(self, producer_id, partitions)
+
+    monkeypatch.setattr(Transactions, "began_at", late)
+    writer = sink.create_writer(Init())
+    with pytest.raises(ConnectionError, match="is CompleteAbort before its epoch ended"):
+        prepared(writer, "late")
+    writer.close()
+
+
+def test_lost_records_that_are_partly_there(topics: Topics, exactly: Any) -> None:
+    """One that is missing is told, and nothing is written of the others."""
+    sink, target, committer, transactions = exactly
+    writer = sink.create_writer(Init())
+    (lost,) = prepared(writer, *(f"value {number}" for number in range(5)))
+    transactions.end(lost.transactional_id, lost.producer_id, lost.epoch, False)
+    aged = replace(lost, begun=lost.begun - 10_000, records=6)
+    with pytest.raises(LostTransactionError, match="cannot be written again: 5 of 6 are still there"):
+        committer.before_recorded([aged])
+    assert topics.values(target) == []
+    assert transactions.of_prefix(sink._ids) == []
+    writer.close()
+
+
 def test_states_and_refusals(topics: Topics, exactly: Any) -> None:
     sink, target, committer, transactions = exactly
     assert transactions.describe(["unknown"]) == {}

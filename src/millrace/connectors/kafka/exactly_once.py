@@ -12,7 +12,7 @@ from millrace.common.sink import SinkWriter, SinkWriterContext
 from millrace.connectors.kafka.library import confluent_kafka
 from millrace.connectors.kafka.producing import Sending
 from millrace.connectors.kafka.serializing import RecordSerializer
-from millrace.connectors.kafka.transactions import COMMITTED, ONGOING, Transactions
+from millrace.connectors.kafka.transactions import COMMITTED, ONGOING, Described, Transactions
 
 T = TypeVar("T")
 
@@ -135,13 +135,11 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         opened = self._open
         if opened is None or not opened.records:
             return []  # one without records goes on to the next epoch
-        found = self._transactions.describe([opened.transactional_id]).get(opened.transactional_id)
-        if found is None or found.state != ONGOING:
-            raise ConnectionError(
-                f"transaction {opened.transactional_id} is {'gone' if found is None else found.state} before its epoch "
-                "ended: its time ('transaction.timeout.ms') must be longer than an epoch with its checkpoint takes"
-            )
+        found = self._ongoing(opened.transactional_id)
         first = self._transactions.began_at(found.producer_id, found.partitions)
+        if -1 in first.values():
+            # Brokers may not say it to this user. Or it is over by now, and must not count as prepared.
+            self._ongoing(opened.transactional_id)
         partitions = tuple((*at, offset) for at, offset in first.items())
         made = KafkaCommittable(
             opened.transactional_id, found.producer_id, found.epoch, found.begun, partitions, opened.records
@@ -151,6 +149,15 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         self._waiting.append(made)
         self._next = self._thread.submit(self._make)
         return [made]
+
+    def _ongoing(self, name: str) -> Described:
+        found = self._transactions.describe([name]).get(name)
+        if found is None or found.state != ONGOING:
+            raise ConnectionError(
+                f"transaction {name} is {'gone' if found is None else found.state} before its epoch ended: its time "
+                "('transaction.timeout.ms') must be longer than an epoch with its checkpoint takes"
+            )
+        return found
 
     def snapshot_state(self, checkpoint_id: int) -> list[WriterIds]:
         return [WriterIds(f"{self._prefix}-")]

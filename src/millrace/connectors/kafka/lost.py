@@ -107,11 +107,18 @@ def again(
     sending = Sending({**settings, "transactional.id": name}, deadline)
     sending.producer.init_transactions(deadline)
     sending.producer.begin_transaction()
+    found = 0
     for part in parts:
-        for number, record in enumerate(_records(properties, part)):
+        for record in _records(properties, part):
             sending.send(record)
-            if number % 1_000 == 0:
+            found += 1
+            if found % 1_000 == 0:
                 sending.serve()
+    if found != lost.records:
+        sending.producer.close()  # and aborts it
+        raise LostTransactionError(
+            f"records of {lost.transactional_id} cannot be written again: {found} of {lost.records} are still there"
+        )
     sending.flush()
     return sending
 
