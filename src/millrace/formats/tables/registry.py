@@ -16,6 +16,7 @@ _BUILT_IN = {
     "avro": "millrace.formats.tables.avro:AvroFormatFactory",
     "avro-confluent": "millrace.formats.tables.confluent.format:AvroConfluentFormatFactory",
     "canal-json": "millrace.formats.tables.changes.canal:CanalJsonFormatFactory",
+    "canal-protobuf": "millrace.formats.tables.changes.canal_protobuf:CanalProtobufFormatFactory",
     "changelog-json": "millrace.formats.tables.changes.changelog:ChangelogJsonFormatFactory",
     "csv": "millrace.formats.tables.csv.format:CsvFormatFactory",
     "debezium-avro-confluent": "millrace.formats.tables.confluent.debezium:DebeziumAvroFormatFactory",

@@ -141,6 +141,15 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
         # Over TCP every task waits 40 ms for an acknowledgement that the other side delays.
         "spark.python.unix.domain.socket.enabled": "true",
     }
+    if not wishes.computes:
+        # Twenty epochs a second fill what the dashboard keeps by default (100,000 tasks) for twenty minutes: the JVM
+        # would grow for as long.
+        settings |= {
+            "spark.ui.retainedJobs": "100",
+            "spark.ui.retainedStages": "100",
+            "spark.ui.retainedTasks": "2000",
+            "spark.sql.ui.retainedExecutions": "100",
+        }
     if one_machine(master) or not wishes.computes:
         # Where data only passes through the JVM in large buffers, a simple collector will do. The second compiler would
         # take the cores that the Python workers need, for code that only copies bytes. Batch queries on a cluster have

@@ -55,7 +55,7 @@ METADATA = {
 
 class CanalJsonFormatFactory(FormatFactory):
     identifier = "canal-json"
-    optional = (IGNORE, TIMES, NULL_KEY_MODE, NULL_KEY_LITERAL, PLAIN_DECIMALS, NO_NULLS, DATABASES, TABLES)
+    optional: tuple[str, ...] = (IGNORE, TIMES, NULL_KEY_MODE, NULL_KEY_LITERAL, PLAIN_DECIMALS, NO_NULLS, DATABASES, TABLES)
     readable_metadata = {key: each.type for key, each in METADATA.items()}
 
     def decoding(self, table: FormatContext) -> DecodingFormat:
@@ -86,7 +86,7 @@ def _pattern(options: Options, name: str) -> re.Pattern[str] | None:
     try:
         found = compiled(text)
     except UnsupportedRegex as error:
-        raise options.problem(f"option 'canal-json.{name}': {error}") from error
+        raise options.problem(f"option '{options.format}.{name}': {error}") from error
     if found is None:
         raise options.wrong(name, text, "a regular expression")
     return found
