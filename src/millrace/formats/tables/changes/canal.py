@@ -55,7 +55,9 @@ METADATA = {
 
 class CanalJsonFormatFactory(FormatFactory):
     identifier = "canal-json"
-    optional: tuple[str, ...] = (IGNORE, TIMES, NULL_KEY_MODE, NULL_KEY_LITERAL, PLAIN_DECIMALS, NO_NULLS, DATABASES, TABLES)
+    optional: tuple[str, ...] = (
+        IGNORE, TIMES, NULL_KEY_MODE, NULL_KEY_LITERAL, PLAIN_DECIMALS, NO_NULLS, DATABASES, TABLES,
+    )  # fmt: skip
     readable_metadata = {key: each.type for key, each in METADATA.items()}
 
     def decoding(self, table: FormatContext) -> DecodingFormat:
