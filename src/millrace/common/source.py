@@ -236,6 +236,12 @@ class SplitEnumerator(ABC, Generic[SplitT]):
         """What ``Source.create_enumerator`` needs to go on after a restart (picklable)."""
         return None
 
+    def job_ended(self, splits: Sequence[SplitT]) -> None:
+        """The last checkpoint of a job that ends or stops is recorded; readers do not hear of it.
+
+        :param splits: what it has left of them.
+        """
+
     def close(self) -> None: ...
 
 

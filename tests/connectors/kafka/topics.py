@@ -29,11 +29,20 @@ class Topics:
         name = name or f"t{next(_names)}-{uuid.uuid4().hex[:6]}"
         made: Any = NewTopic(name, partitions, config=config)
         self.admin.create_topics([made])[name].result()
+        self._there(name, partitions)
         return name
+
+    def _there(self, name: str, partitions: int) -> None:
+        """The controller answers before its brokers know."""
+        until = time.monotonic() + 30
+        while len(self.admin.list_topics(name, timeout=30).topics[name].partitions) != partitions:
+            assert time.monotonic() < until, f"no broker knows of {name} yet"
+            time.sleep(0.01)
 
     def widen(self, name: str, partitions: int) -> None:
         made: Any = NewPartitions(name, partitions)
         self.admin.create_partitions([made])[name].result()
+        self._there(name, partitions)
 
     def delete(self, name: str) -> None:
         self.admin.delete_topics([name])[name].result()
@@ -42,8 +51,8 @@ class Topics:
         """:param values: values, or (key, value, timestamp in ms)."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0})
         for value in values:
-            key, content, time = value if isinstance(value, tuple) else (None, value, 0)
-            producer.produce(name, content, key, partition, timestamp=time, **more)
+            key, content, at = value if isinstance(value, tuple) else (None, value, 0)
+            producer.produce(name, content, key, partition, timestamp=at, **more)
         assert producer.flush(30) == 0
 
     def read(self, name: str, committed: bool = True) -> list[Record]:

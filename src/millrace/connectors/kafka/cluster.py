@@ -98,6 +98,22 @@ class Cluster:
         answers = self._tried(f"committed offsets of group {self._group!r}", ask)
         return {KafkaTopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
 
+    def commit(self, offsets: Mapping[KafkaTopicPartition, int]) -> None:
+        """Make these the group's offsets.
+
+        :raises ConnectionError: that could not be done in time, or is refused.
+        """
+        if not offsets or not self._group:
+            return
+        wanted = [self._library.TopicPartition(at.topic, at.partition, offset) for at, offset in offsets.items()]
+        group = self._library.ConsumerGroupTopicPartitions(self._group, wanted)
+
+        def ask() -> None:
+            asked = self._admin.alter_consumer_group_offsets([group], request_timeout=ANSWER_SECONDS)
+            asked[self._group].result()
+
+        self._tried(f"group {self._group!r} where it stands", ask)
+
     def _tried(self, what: str, ask: Callable[[], T]) -> T:
         """Ask again while leaders and coordinators move."""
         errors = self._library.KafkaError

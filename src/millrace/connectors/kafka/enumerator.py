@@ -25,6 +25,8 @@ class Discovered(NamedTuple):
     """partitions that have been found, wherever they are by now"""
     waiting: tuple[KafkaSplit, ...]
     """splits that no reader has yet"""
+    ends: tuple[tuple[KafkaTopicPartition, int], ...] = ()
+    """where partitions end that have an end"""
 
 
 def reader_of(partition: KafkaTopicPartition, parallelism: int) -> int:
@@ -50,6 +52,7 @@ class KafkaEnumerator(SplitEnumerator[KafkaSplit]):
         self._context = context
         self._known = set(earlier.known if earlier is not None else ())
         self._waiting = list(earlier.waiting if earlier is not None else ())
+        self._ends = dict(earlier.ends if earlier is not None else ())
         self._first = earlier is None
         self._again = source.discovery_ms > 0 and source.stop is None
         self._cluster: Cluster | None = None
@@ -75,6 +78,7 @@ class KafkaEnumerator(SplitEnumerator[KafkaSplit]):
         stop = self._source.stop
         ends = {} if stop is None else stop.find(new, self._cluster)
         self._known.update(new)
+        self._ends.update(ends)
         return [KafkaSplit(each.topic, each.partition, begins[each], ends.get(each)) for each in new]
 
     def _look(self) -> None:
@@ -107,7 +111,18 @@ class KafkaEnumerator(SplitEnumerator[KafkaSplit]):
 
     def snapshot_state(self, checkpoint_id: int) -> Any:
         with self._lock:
-            return Discovered(tuple(sorted(self._known)), (*self._waiting, *self._found))
+            return Discovered(
+                tuple(sorted(self._known)), (*self._waiting, *self._found), tuple(sorted(self._ends.items()))
+            )
+
+    def job_ended(self, splits: Sequence[KafkaSplit]) -> None:
+        """Tell the group how far the job came: its readers only knew the checkpoint before."""
+        if not self._source.commits or self._cluster is None:
+            return
+        waiting = {each.at for each in self._waiting}
+        offsets = {at: end for at, end in self._ends.items() if at not in waiting}
+        offsets |= {each.at: each.offset for each in splits}
+        self._cluster.commit(offsets)
 
     def close(self) -> None:
         self._closed.set()

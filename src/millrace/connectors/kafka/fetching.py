@@ -41,7 +41,6 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
         self._empty: list[KafkaSplit] = []
         """splits that end where they begin"""
         self._told: set[str] = set()
-        self._committed: list[Any] = []
 
     def _on_error(self, error: Any) -> None:
         if error.fatal() or error.code() == self._library.KafkaError._AUTHENTICATION:
@@ -143,18 +142,14 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
 
     def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
         """Tell the group how far its records are used."""
-        self._committed = [self._library.TopicPartition(*at, offset) for at, offset in offsets.items()]
-        self._commit(asynchronous=True)
-
-    def _commit(self, asynchronous: bool) -> None:
         try:
-            self._consumer.commit(offsets=self._committed, asynchronous=asynchronous)
+            wanted = [self._library.TopicPartition(*at, offset) for at, offset in offsets.items()]
+            self._consumer.commit(offsets=wanted, asynchronous=True)
         except self._library.KafkaException as error:
             # The checkpoint is what counts: these offsets are for others to look at.
             logger.warning("offsets of the consumer group were not committed: %s", error)
 
     def close(self) -> None:
-        if self._committed:
-            self._commit(asynchronous=False)  # the last commit may be on its way
+        # What was not committed yet is left to the driver, whose offsets are newer if the job has ended.
         self._consumer.close()
         self._decoder.close()

@@ -90,6 +90,11 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
     def discovery_ms(self) -> int:
         return int(self.properties.get(DISCOVERY, "300000"))
 
+    @property
+    def commits(self) -> bool:
+        """Whether a consumer group hears how far checkpoints are."""
+        return "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
+
     def cluster(self) -> Cluster:
         return Cluster(self.properties)
 
@@ -100,12 +105,11 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
 
     def create_reader(self, context: SourceReaderContext) -> KafkaReader[T]:
         settings = consumer_settings(self.properties, self.start.reset, context.get_index_of_subtask())
-        commits = "group.id" in self.properties and self.properties.get(COMMIT, "true").lower() == "true"
         share = None if self.per_second is None else self.per_second / context.current_parallelism()
         decoder = self.decoder
         if self.dead_letters is not None:
             decoder = DeadLetters(decoder, self.dead_letters, self.properties)
-        return KafkaReader(settings, decoder, commits, share)
+        return KafkaReader(settings, decoder, self.commits, share)
 
     def get_produced_type(self) -> Any:
         return self.decoder.produced_type()

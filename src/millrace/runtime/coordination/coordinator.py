@@ -328,6 +328,9 @@ class Coordinator:
         self._commit()
         self._sweep(order.epoch)
         self._concluded = order.epoch
+        if last:
+            for source in self._sources:
+                source.job_ended()
         self._discard()
         return path
 

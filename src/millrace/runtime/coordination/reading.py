@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from millrace.runtime.jobs.specs import Iterate, ReadsSplits, Source
 from millrace.runtime.operators.iterate import END_OF_TIME
 from millrace.runtime.protocol import packed_splits
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
+
+logger = logging.getLogger(__name__)
 
 FIRST_BACKLOG = 16
 """Unfinished splits that a reader has in its first epoch, see ``SplitEnumerator``."""
@@ -203,6 +206,15 @@ class ReadingState(SplitEnumeratorContext[Any]):
             self._held_back.discard(subtask)
         if report.finished:
             self.finished.add(subtask)
+
+    def job_ended(self) -> None:
+        """The job's result stands already, so nothing that goes wrong here can change it."""
+        if self.enumerator is None:
+            return
+        try:
+            self.enumerator.job_ended([split for subtask in sorted(self.splits) for split in self.splits[subtask]])
+        except Exception:
+            logger.warning("source %r could not finish after the job's last checkpoint", self.info.name, exc_info=True)
 
     # -- checkpoints ------------------------------------------------------------------------------------------------
 
