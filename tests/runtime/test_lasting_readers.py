@@ -188,3 +188,35 @@ def test_there_is_no_limit_for_splits_that_never_end(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ListedEnumerator, "splits_end", False)
     engine = Engine(reading_job([[n] for n in range(1_000)]))
     assert len(orders(engine)[0].splits) == 1_000
+
+
+# -- the end ----------------------------------------------------------------------------------------------------------
+
+
+def told_at_the_end(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    told: list[list[str]] = []
+
+    def job_ended(self: ListedEnumerator, splits: Any) -> None:
+        told.append([split.split_id for split in splits])
+        raise OSError("the group is away")
+
+    monkeypatch.setattr(ListedEnumerator, "job_ended", job_ended)
+    return told
+
+
+def test_the_enumerator_hears_of_the_end_once_and_cannot_fail_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = told_at_the_end(monkeypatch)
+    engine = Engine(reading_job([[1, 2], [3]]))
+    engine.epoch()
+    assert told == []
+    assert to_end(engine) == [2, 3]
+    assert told == [[]]
+
+
+def test_the_enumerator_hears_what_a_job_that_stops_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = told_at_the_end(monkeypatch)
+    engine = Engine(reading_job([[1, 2], [3]]))
+    engine.epoch()
+    engine.coordinator.suspend()
+    assert engine.coordinator.finished
+    assert told == [["0", "1"]]

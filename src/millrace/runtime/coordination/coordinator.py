@@ -167,6 +167,11 @@ class Coordinator:
     def suspend(self) -> None:
         """The job ends after the last epoch, though its sources have not."""
         self._suspended = True
+        self._end_sources()
+
+    def _end_sources(self) -> None:
+        for source in self._sources:
+            source.job_ended()
 
     # -- an epoch ---------------------------------------------------------------------------------------------------
 
@@ -329,8 +334,7 @@ class Coordinator:
         self._sweep(order.epoch)
         self._concluded = order.epoch
         if last:
-            for source in self._sources:
-                source.job_ended()
+            self._end_sources()
         self._discard()
         return path
 
