@@ -18,7 +18,7 @@ from millrace.util.exceptions import TableException
 
 OF_ROWS = ["avro", "csv", "json", "raw"]
 OF_CHANGES = ["canal-json", "changelog-json", "debezium-json", "maxwell-json", "ogg-json"]
-WITH_MORE = ["avro-confluent", "debezium-avro-confluent", "json-confluent", "protobuf"]
+WITH_MORE = ["avro-confluent", "canal-protobuf", "debezium-avro-confluent", "json-confluent", "protobuf"]
 """which need a registry, or a class"""
 
 
