@@ -1,4 +1,4 @@
-"""What can be asked of one job: the contract between whoever runs it and whoever steers it.
+"""What can be asked of one job: the contract between the one that runs it and the one that steers it.
 
 A job in this process, one in another process (over its socket) and one that has ended (from its archive) fulfil it.
 """

@@ -1,4 +1,4 @@
-"""What the REST API needs of whoever holds jobs: a cluster, a ``millrace run`` in the foreground, an archive."""
+"""What the REST API needs of the thing that holds jobs: a cluster, a run in the foreground, an archive."""
 
 from __future__ import annotations
 
