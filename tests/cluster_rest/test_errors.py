@@ -31,7 +31,8 @@ RESCALES = "has not enabled the `Adaptive` scheduler"
         (f"{NO_JOB}/status", 500, NO_SUCH_JOB),
         (f"{NO_JOB}/resource-requirements", 500, NO_SUCH_JOB),
         (f"{JOB}/resource-requirements", 500, "java.lang.UnsupportedOperationException"),
-        *[(f"{JOB}/rescales/{name}", 404, RESCALES) for name in ("history", "overview", "summary", f"details/{TRIGGER}")],
+        *[(f"{JOB}/rescales/{name}", 404, RESCALES) for name in ("history", "overview", "summary")],
+        (f"{JOB}/rescales/details/{TRIGGER}", 404, RESCALES),
         (f"{JOB}/rescales/config", 404, "AdaptiveScheduler is not enabled for this job"),
         (f"{JOB}/rescaling/{TRIGGER}", 503, "Rescaling is temporarily disabled. See FLINK-12312."),
         (NO_VERTEX, 404, f"JobVertex {job_id(77)} not found"),
@@ -105,8 +106,10 @@ NO_DIRECTORY = "Config key [execution.checkpointing.savepoint-dir] is not set. P
         ("POST", f"{JOB}/stop", b"{}", 400, NO_DIRECTORY.format("targetDirectory")),
         *[
             ("POST", f"{JOB}/savepoints", body, 400, SAVEPOINT)
-            for body in (b"{bad", b"[]", b'{"triggerId":"xyz"}', b'{"formatType":"NIX"}', b'{"cancel-job":"x"}', b"\xff",
-                         b"[" * 100_000)
+            for body in (
+                b"{bad", b"[]", b'{"triggerId":"xyz"}', b'{"formatType":"NIX"}', b'{"cancel-job":"x"}', b"\xff",
+                b"[" * 100_000,
+            )
         ],
         ("POST", "/savepoint-disposal", b"{}", 400, "Field savepoint-path must not be omitted or be null."),
         ("PATCH", f"{JOB}/rescaling?parallelism=2", None, 503, "Rescaling is temporarily disabled."),
@@ -136,7 +139,7 @@ def test_unknown_parameters_and_fields_are_ignored() -> None:
     assert client.post(f"{JOB}/savepoints", content=body).status_code == 202
 
 
-@pytest.mark.parametrize("path", ["/overview", "/v1/overview", "/overview/", "/jobs/", f"{JOB.upper().replace('JOBS', 'jobs')}"])
+@pytest.mark.parametrize("path", ["/overview", "/v1/overview", "/overview/", "/jobs/", f"/v1{JOB}/"])
 def test_other_forms_of_a_path(path: str) -> None:
     assert sample_client().get(path).status_code == 200
 

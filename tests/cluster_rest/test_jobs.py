@@ -115,8 +115,9 @@ def test_subtasks_and_attempts() -> None:
 
 
 def test_accumulators_of_job_vertex_and_subtask() -> None:
-    assert get(f"{JOB}/accumulators")["user-task-accumulators"] == [{"name": "words", "type": "IntCounter", "value": "7"}]
-    assert get(f"{ONE}/accumulators")["user-accumulators"] == [{"name": "words", "type": "IntCounter", "value": "7"}]
+    words = [{"name": "words", "type": "IntCounter", "value": "7"}]
+    assert get(f"{JOB}/accumulators")["user-task-accumulators"] == words
+    assert get(f"{ONE}/accumulators")["user-accumulators"] == words
     [first, second] = get(f"{ONE}/subtasks/accumulators")["subtasks"]
     assert (first["user-accumulators"][0]["value"], second["user-accumulators"][0]["value"]) == ("3", "4")
     assert get(f"{ONE}/subtasks/1/attempts/0/accumulators")["user-accumulators"][0]["value"] == "4"
@@ -152,7 +153,8 @@ def test_watermarks_of_sources_are_none() -> None:
 
 def test_flame_graphs() -> None:
     graph = get(f"{ONE}/flamegraph?type=ON_CPU&subtaskindex=1")
-    assert graph["data"] == {"name": "root", "value": 5, "children": [{"name": "on_cpu of 1", "value": 5, "children": []}]}
+    child = {"name": "on_cpu of 1", "value": 5, "children": []}
+    assert graph["data"] == {"name": "root", "value": 5, "children": [child]}
     assert get(f"/jobs/{FINISHED}/vertices/{VERTEX}/flamegraph") == {"endTimestamp": -1}
 
 

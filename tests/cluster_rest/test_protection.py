@@ -44,8 +44,9 @@ def test_own_names(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8081", "localhost.evil.example", "localhost@evil.example", "10.0.0.1", "", "local host",
-     "localhost:80:80", "[::1", "localhost:x", "127.0.0.1.evil.example", "localhost/x", "evil.example#localhost"],
+    ["evil.example", "evil.example:8081", "localhost.evil.example", "localhost@evil.example", "10.0.0.1", "",
+     "local host", "localhost:80:80", "[::1", "localhost:x", "127.0.0.1.evil.example", "localhost/x",
+     "evil.example#localhost"],
 )  # fmt: skip
 def test_names_of_others_are_refused(host: str) -> None:
     for path in ("/overview", "/", f"/?token={TOKEN}", "/openapi.json", "/nothing"):

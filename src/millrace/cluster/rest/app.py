@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -62,7 +63,7 @@ def _description(served: list[Operation]) -> Operation:
     def handler(call: Call) -> Answer:
         return Answer(text(), encoded=True)
 
-    return Operation("GET", "/openapi.json", handler, "This description.", dict[str, object], versioned=False)
+    return Operation("GET", "/openapi.json", handler, "This description.", dict[str, Any], versioned=False)
 
 
 def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Response]]:
