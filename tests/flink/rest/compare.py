@@ -31,7 +31,7 @@ def compare(
 ) -> list[Difference]:
     """All differences between the servers at ``bases`` (surface -> URL) and what was recorded."""
     recorded = {key: answer for surface in bases for key, answer in read(surface, folder).items()}
-    found = []
+    found: list[Difference] = []
     for ask, answer in ask_all(all_asks() if asks is None else asks, bases, values):
         watch(ask)
         found += differences(ask, recorded.get(ask.key), answer)

@@ -33,7 +33,7 @@ def explained(
 ) -> tuple[dict[Known, list[Difference]], list[Difference]]:
     """What is known, by reason (also reasons that hold for nothing), and what is not."""
     reasons: dict[Known, list[Difference]] = {each: [] for each in known}
-    others = []
+    others: list[Difference] = []
     for difference in differences:
         reason = next((each for each in known if each.explains(difference)), None)
         (others if reason is None else reasons[reason]).append(difference)

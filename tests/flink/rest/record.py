@@ -81,9 +81,9 @@ def main() -> int:
             write(surface, found)
         return 0
     kept = {key: answer for surface in given.only for key, answer in read(surface).items()}
-    told = [str(each) for ask, answer in found for each in differences(ask, kept.get(ask.key), answer)]
-    print("\n".join(told) or "Flink answers as it did")
-    return 1 if told else 0
+    changed = [str(each) for ask, answer in found for each in differences(ask, kept.get(ask.key), answer)]
+    print("\n".join(changed) or "Flink answers as it did")
+    return 1 if changed else 0
 
 
 if __name__ == "__main__":

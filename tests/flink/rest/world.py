@@ -99,7 +99,7 @@ class World:
 
     def _all_run(self, job: str) -> bool:
         counts = self._get(f"/jobs/{job}", "status-counts") or {}
-        return counts.get("RUNNING", 0) == sum(counts.values()) > 0
+        return bool(counts.get("RUNNING", 0) == sum(counts.values()) > 0)
 
     def _failures(self, job: str) -> int:
         entries = self._get(f"/jobs/{job}/exceptions", "exceptionHistory/entries") or []

@@ -44,8 +44,8 @@ def _requirements() -> Iterator[Ask]:
         ("bounds the wrong way round", "@running.vertex", 3, 2),
         ("bounds below zero", "@running.vertex", -1, -1),
     ):
-        body: dict[str, object] = {vertex: {"parallelism": {"lowerBound": low, "upperBound": high}}}
-        yield Ask(ADAPTIVE, "PUT", REQUIREMENTS, about, {"jobid": "@running"}, body=body)
+        wrong = {vertex: {"parallelism": {"lowerBound": low, "upperBound": high}}}
+        yield Ask(ADAPTIVE, "PUT", REQUIREMENTS, about, {"jobid": "@running"}, body=wrong)
     bounds = {"parallelism": {"lowerBound": 1, "upperBound": 1}}
     both = {"@running.vertex": bounds, "@running.sink": bounds}
     for about, body in (("both vertices", both), ("nothing", {}), ("not JSON", "{nothing"), ("a list", [])):

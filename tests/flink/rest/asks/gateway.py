@@ -49,9 +49,9 @@ def operation(session: str, name: str) -> dict[str, str]:
     return {"session_handle": f"@kept.session_{session}", "operation_handle": f"@kept.operation_{name}"}
 
 
-def ended(version: str, session: str, name: str, status: str = "FINISHED") -> Ask:
+def ended(version: str, session: str, name: str) -> Ask:
     given = operation(session, name)
-    return Ask(GATEWAY, "GET", f"{version}{OPERATION}/status", name, given, until=f"status={status}")
+    return Ask(GATEWAY, "GET", f"{version}{OPERATION}/status", name, given, until="status=FINISHED,ERROR,CANCELED")
 
 
 def _flow(version: str) -> Iterator[Ask]:

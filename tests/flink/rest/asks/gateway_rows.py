@@ -47,7 +47,7 @@ STATEMENTS = {
     "use_database": "USE default_database",
     "use_catalog": "USE CATALOG default_catalog",
     "create_database": "CREATE DATABASE IF NOT EXISTS other",
-    "create_view": "CREATE TEMPORARY VIEW seen AS SELECT n FROM made",
+    "create_view": "CREATE TEMPORARY VIEW seen AS SELECT n FROM few",
     "create_function": "CREATE TEMPORARY FUNCTION f AS 'nothing.Here'",
     "alter": "ALTER TABLE made RENAME TO renamed",
     "drop_view": "DROP TEMPORARY VIEW seen",

@@ -102,5 +102,5 @@ def _disposal() -> Iterator[Ask]:
         yield Ask(REST, "GET", f"{DISPOSAL}/{{triggerid}}", about, given, until=OVER)
     yield Ask(REST, "GET", f"{DISPOSAL}/{{triggerid}}", "no such request", {"triggerid": UNKNOWN})
     yield Ask(REST, "GET", f"{DISPOSAL}/{{triggerid}}", "a malformed request", {"triggerid": MALFORMED})
-    for about, body in (("no body", None), ("no path", {}), ("a body that is not JSON", "{nothing")):
-        yield Ask(REST, "POST", DISPOSAL, about, body=body)
+    for about, wrong in (("no body", None), ("no path", {}), ("a body that is not JSON", "{nothing")):
+        yield Ask(REST, "POST", DISPOSAL, about, body=wrong)

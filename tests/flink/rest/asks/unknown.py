@@ -48,7 +48,7 @@ def asks() -> Iterator[Ask]:
         names = names_of(path)
         if "jobid" in names and not (method == "POST" and path.endswith(("/savepoints", "/checkpoints", "/stop"))):
             given = {name: OTHERS.get(name, UNKNOWN) for name in names}
-            body = {} if method in ("POST", "PUT") else None
+            body: dict[str, str] | None = {} if method in ("POST", "PUT") else None
             query = "parallelism=1" if path.endswith("/rescaling") else ""
             yield Ask(REST, method, path, "no job has this id", given, query, body=body)
     for path in NO_PATHS:

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from tests.flink.rest.ask import resolve
-from tests.flink.rest.cli.said import Said, said_of
+from tests.flink.rest.cli.said import Done, Said, said_of
 from tests.flink.rest.cli.steps import KEPT, Step
 from tests.flink.rest.running import Values
 from tests.flink.rest.world import NoValue
 
 NOT_RUN = -1
 """the exit code of a command that could not be run: one before did not print what it needs"""
-
-
-@dataclass(frozen=True)
-class Done:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 class Command(Protocol):

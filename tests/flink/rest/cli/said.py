@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from tests.flink.rest.cli.steps import Step
 from tests.flink.rest.texts import constant
@@ -23,8 +22,9 @@ _NOISE = re.compile(
 )
 
 
-class Finished(Protocol):
-    """What ran: the exit code and what stood on both streams."""
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended: its exit code and what stood on both streams."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Said:
     """what a help text offers: "-p,--parallelism" """
 
 
-def said_of(step: Step, done: Finished) -> Said:
+def said_of(step: Step, done: Done) -> Said:
     if step.help:
         return Said(done.code, options=options(done.out + done.err))
     return Said(done.code, _lines(done.out), _lines(done.err))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tests.flink.rest.cli.running import Done
+from tests.flink.rest.cli.said import Done
 from tests.flink.rest.flink.folder import FlinkFolder
 
 SECONDS = 180
