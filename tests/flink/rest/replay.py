@@ -30,6 +30,9 @@ EXAMPLES: dict[str, Any] = {
 }
 
 
+IDS = ("<id>", "<uuid>")
+
+
 class ReplayedValues:
     """A world in which everything is there: its values are made of their names."""
 
@@ -55,8 +58,8 @@ class ReplayedValues:
 def example(shape: Any) -> Any:
     """A body that has this shape."""
     if isinstance(shape, dict):
-        names = {name: EXAMPLES.get(name.removesuffix("?"), name.removesuffix("?")) for name in shape}
-        return {names[name]: example(inner) for name, inner in shape.items()}
+        plain = {name.removesuffix("?"): inner for name, inner in shape.items()}
+        return {EXAMPLES[name] if name in IDS else name: example(inner) for name, inner in plain.items()}
     if isinstance(shape, list):
         # Texts in lists are messages and values; they may have a "|" of their own.
         return [_constant(each) if isinstance(each, str) and each[:1] == "=" else example(each) for each in shape]

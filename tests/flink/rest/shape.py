@@ -2,7 +2,7 @@
 
 A text of a shape names a type ("str", "int", "num", "bool", "null", "long", "<id>", "<uuid>") or, after "=", the value
 itself; after "==", a value as JSON. Several types are joined by "|". A list is the shapes of its elements put together
-in one; a key that only some of them have ends in "?". A map whose keys are data has the one key "*".
+in one (but for ROWS); a key that only some of them have ends in "?". A map whose keys are data has the one key "*".
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ FIXED = {
 """keys whose texts are one of a few, the same for every Flink"""
 WHOLE = {"fields", "versions", "candidates"}
 """keys of lists that are kept as they are: values of queries that always give the same"""
+ROWS = {"columns": 100, "data": 4}
+"""keys of lists of which so many elements are kept one by one: those of a query's result"""
 OPEN = {"user-config", "properties", "failureLabels", "extendedResources", "accumulator-results", "status-duration"}
 """keys of maps whose keys are data"""
 
@@ -37,6 +39,8 @@ def shape(body: Any, key: str = "") -> Any:
             return [message(each) for each in body if isinstance(each, str)]
         if key in WHOLE:
             return [_whole(json.dumps(each, ensure_ascii=False)) for each in body]
+        if key in ROWS:
+            return [shape(each) for each in body[: ROWS[key]]]
         return [merged(shape(each, key) for each in body)] if body else []
     if isinstance(body, str):
         return _text(body, key)
@@ -44,9 +48,9 @@ def shape(body: Any, key: str = "") -> Any:
         return "null"
     if isinstance(body, bool):
         return "bool"
-    if body == -1 or body == UNBOUNDED:
-        return f"={body}"
-    return "int" if isinstance(body, int) else "num"
+    if not isinstance(body, int):
+        return "num"
+    return f"={body}" if body in (-1, UNBOUNDED) else "int"
 
 
 def _whole(text: str) -> str:

@@ -73,6 +73,16 @@ def test_a_broken_answer_is_that_difference_and_no_other(
     assert found == [Difference(ask.key, place, flink, ours)]
 
 
+def test_java_may_be_missing_from_a_message() -> None:
+    ask = ask_for(JOB, "no job has this id")
+    kept = read(REST)[ask.key].shape["errors"]
+    assert "Exception" in kept[0]
+    said = {"errors": ["=Job <id> not found"]}
+    assert compared(REST, [ask], {ask.key: replace(read(REST)[ask.key], shape=said)}) == []
+    said = {"errors": ["=Job <id> is not here"]}
+    assert len(compared(REST, [ask], {ask.key: replace(read(REST)[ask.key], shape=said)})) == 1
+
+
 def test_an_error_instead_of_an_answer_is_one_difference() -> None:
     ask = ask_for(JOB, RUNNING)
     error = Answer(500, "application/json;charset=utf-8", shape={"errors": ["=Internal server error."]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 200
+LONGEST = 160
 _PLACES: tuple[tuple[str, str], ...] = (
     (r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>"),
     (r"\b[0-9a-f]{32}(_[0-9a-f]{32})?\b", "<id>"),
@@ -13,7 +13,9 @@ _PLACES: tuple[tuple[str, str], ...] = (
     (r"(?<![\w/:>}-])(file:/*)?/(tmp|home|root|usr|var|opt|work|private|Users)(/[\w.+-]+)+/?", "<path>"),
     (r"\b(localhost|127\.0\.0\.1):\d+(-\w+)?", "<host>"),
     (r"@[0-9a-f]{5,8}\b", "@<id>"),
-    (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*", "<time>"),
+    (r"/result/\d+", "/result/<n>"),
+    # Of today; what a query says about 2020 stays.
+    (r"\b20(2[4-9]|[3-9]\d)-\d\d-\d\d[ T]\d\d:\d\d:\d\d([.,]\d+)?Z?", "<time>"),
     (r"\b\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d", "<time>"),
 )
 
@@ -43,3 +45,8 @@ def message(text: str) -> str:
     head = traced[1] if traced and traced[0].startswith("<Exception on server side") and len(traced) > 1 else traced[0]
     told = [head, *(causes[-1:])]
     return "=" + " / ".join(constant(line) for line in told)
+
+
+def says(kept: str) -> str:
+    """What a kept message says, without the names of Java's exceptions and without the cause."""
+    return re.sub(r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ", "", kept.removeprefix("=").split(" / Caused by: ")[0])

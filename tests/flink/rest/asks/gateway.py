@@ -91,7 +91,8 @@ def _flow(version: str) -> Iterator[Ask]:
 def _endless() -> Iterator[Ask]:
     """Queries and inserts whose jobs run until somebody ends them."""
     yield opened("/v2", "endless", "a session for jobs")
-    source = "CREATE TABLE numbers (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '50')"
+    source = "CREATE TABLE numbers (n INT) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "
+    source += "'fields.n.start' = '1', 'fields.n.end' = '100000', 'rows-per-second' = '50')"
     for name, statement in (
         ("numbers", source),
         ("nowhere", "CREATE TABLE nowhere (n INT) WITH ('connector' = 'blackhole')"),

@@ -1,5 +1,7 @@
 """The comparer of command lines, against a command that says what was recorded."""
 
+# ruff: noqa: E501  tables of what is to come out
+
 from __future__ import annotations
 
 from collections.abc import Callable
