@@ -32,7 +32,7 @@ from millrace.cluster.holder import JobHolder, Launch, LaunchError, ProgramStore
 
 NOW = 1_790_000_000_000
 """the moment that the samples are of"""
-MANAGER = "executor-0"
+MANAGER = "localhost:40001-0e626c"
 OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -283,7 +283,7 @@ class SampleHolder:
         return [ThreadDocument("MainThread", '"MainThread"\n  at server.py:1')]
 
     def dispose_savepoint(self, path: str) -> None:
-        if path == "/nowhere":
+        if path.startswith("/no") or path in self.disposed:
             raise FileNotFoundError(f"There is no savepoint at {path}.")
         self.disposed.append(path)
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from tests.cluster_rest.client import ADDRESS, Client, sample_holder
-from tests.cluster_rest.samples import SamplePrograms, job_id
+from tests.cluster_rest.samples import MANAGER, SamplePrograms, job_id
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.routes.table import operations
@@ -147,7 +147,7 @@ def test_no_answer_shows_a_secret() -> None:
     for operation in operations(True, RestSettings()):
         if operation.method == "GET":
             path = operation.path.format_map(AnyId())
-            for each in (path, path.replace(f"taskmanagers/{job_id(1)}", "taskmanagers/executor-0")):
+            for each in (path, path.replace(f"taskmanagers/{job_id(1)}", f"taskmanagers/{MANAGER}")):
                 text = own.get(each).text
                 assert "geheim" not in text and TOKEN not in text, each
 

@@ -66,6 +66,11 @@ def _description(served: list[Operation]) -> Operation:
     return Operation("GET", "/openapi.json", handler, "This description.", dict[str, Any], versioned=False)
 
 
+def _as_sent(request: Request) -> str:
+    raw = request.scope.get("raw_path")
+    return raw.decode("ascii", "replace") if raw else request.url.path
+
+
 def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Response]]:
     """What is answered where no route fits: a page, or Flink's words for that."""
 
@@ -74,7 +79,7 @@ def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Respons
         if status not in (404, 405):
             return error_response(status, str(getattr(error, "detail", "")))
         if request.method not in ("GET", "HEAD"):
-            return error_response(404, f"Not found: {request.url.path}")
+            return error_response(404, f"Not found: {_as_sent(request)}")
         return await pages.answer(request)
 
     return answer
