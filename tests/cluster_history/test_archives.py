@@ -177,7 +177,8 @@ def test_an_archive_that_is_too_large(folder: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "path",
     ["/overview", "/jobs", f"/jobs/{job_id(1)}/status", f"/jobs/{job_id(1)}/execution-result", "/taskmanagers",
-     "/nothing", f"/jobs/{job_id(77)}", "/jobs/xyz", "/jobs/..%2f..%2fetc%2fpasswd", f"/jobs/{job_id(1)}%00", "/v1/config",
+     "/nothing", f"/jobs/{job_id(77)}", "/jobs/xyz", "/jobs/..%2f..%2fetc%2fpasswd", f"/jobs/{job_id(1)}%00",
+     "/v1/config",
      f"/jobs/{job_id(1)}/vertices/{job_id(77)}", f"/applications/{job_id(77)}", "/jobmanager/log"],
 )  # fmt: skip
 def test_what_is_not_archived_is_a_missing_file(folder: Path, path: str) -> None:
