@@ -12,6 +12,7 @@ from tests.flink.rest.cli.steps import Step
 from tests.flink.rest.texts import constant
 
 FILE = Path(__file__).parents[1] / "answers" / "cli.jsonl"
+CAUSE = "Caused by: "
 LINES = 12
 """as many are kept at most"""
 # Lines that are not the command's own: the virtual machine's, a logger's, a stack trace's, a shell's.
@@ -50,16 +51,25 @@ def said_of(step: Step, done: Done) -> Said:
 
 def options(text: str) -> tuple[str, ...]:
     """Options and actions that a help text lists."""
-    found = re.findall(r"^\s+(-\w[\w-]*(?:,--?[\w-]+)?|--[\w-]+)(?=\s|$)", text, re.MULTILINE)
+    found = re.findall(r"^ {1,10}(-\w[\w-]*(?:,--?[\w-]+)?|--[\w-]+)(?=\s|$)", text, re.MULTILINE)
     actions = re.findall(r'^Action "([\w-]+)"', text, re.MULTILINE)
     return tuple(sorted({*found, *actions}))
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    found = [constant(line.strip()) for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
-    # What a plan looks like is another matter.
-    short = ["{..}" if line.startswith("{") else line for line in found]
-    return tuple(short[:LINES])
+    found: list[str] = []
+    after_file = False
+    for line in text.splitlines():
+        # In a traceback of Python's the line of code follows its place.
+        kept = line.strip() and not _NOISE.match(line) and not (after_file and line.startswith("    "))
+        after_file = line.lstrip().startswith('File "')
+        if kept and line.startswith(CAUSE):
+            # Of causes the last one tells why.
+            found = [each for each in found if not each.startswith(CAUSE)]
+        if kept:
+            # What a plan looks like is another matter.
+            found.append("{..}" if line.startswith("{") else constant(line.strip()))
+    return tuple(found[:LINES])
 
 
 def write(said: Iterable[tuple[Step, Said]], file: Path = FILE) -> None:
