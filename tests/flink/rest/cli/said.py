@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tests.flink.rest.texts import constant
 
 FILE = Path(__file__).parents[1] / "answers" / "cli.jsonl"
 CAUSE = "Caused by: "
+_NUMBERS = re.compile(r"(Checkpoint(?:\(FULL\))? |calling o)\d+")
 LINES = 12
 """as many are kept at most"""
 # Lines that are not the command's own: the virtual machine's, a logger's, a stack trace's, a shell's.
@@ -58,18 +59,28 @@ def options(text: str) -> tuple[str, ...]:
 
 def _lines(text: str) -> tuple[str, ...]:
     found: list[str] = []
-    after_file = False
-    for line in text.splitlines():
-        # In a traceback of Python's the line of code follows its place.
-        kept = line.strip() and not _NOISE.match(line) and not (after_file and line.startswith("    "))
-        after_file = line.lstrip().startswith('File "')
-        if kept and line.startswith(CAUSE):
+    for line in _own(text.splitlines()):
+        if line.startswith(CAUSE):
             # Of causes the last one tells why.
             found = [each for each in found if not each.startswith(CAUSE)]
-        if kept:
-            # What a plan looks like is another matter.
-            found.append("{..}" if line.startswith("{") else constant(line.strip()))
+        called = constant(_NUMBERS.sub(r"\1<n>", line.strip()))
+        if called not in found:
+            found.append(called)
     return tuple(found[:LINES])
+
+
+def _own(lines: list[str]) -> Iterator[str]:
+    """What the command itself says: no lines of traces, no code of a program, no plan."""
+    in_plan = after_file = False
+    for line in lines:
+        if line.startswith("{"):
+            yield "{..}"
+        in_plan = line.startswith("{") or (in_plan and line != "}")
+        # In a traceback of Python's the line of code follows its place.
+        code = after_file and line.startswith("    ")
+        after_file = line.lstrip().startswith('File "')
+        if line.strip() not in ("", "}", "]") and not (in_plan or code or _NOISE.match(line)):
+            yield line
 
 
 def write(said: Iterable[tuple[Step, Said]], file: Path = FILE) -> None:
