@@ -32,23 +32,23 @@ def says(actual: Any, shown: Any) -> bool:
     return bool(actual == shown)
 
 
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) == 8
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_the_examples_answer_what_stands_there(tmp_path: Path) -> None:
-    app = make_app(sample_holder(), SamplePrograms(), RestSettings(token="t0ken"))
-    server = RestServer(app, Binding(ports=[0]))
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES)
+def test_an_example_answers_what_stands_there(tmp_path: Path, command: str, shown: str) -> None:
+    server = RestServer(make_app(sample_holder(), SamplePrograms(), RestSettings(token="t0ken")), Binding(ports=[0]))
     server.start()
     environment = {**os.environ, "MILLRACE": server.address, "TOKEN": "t0ken", "JOB": job_id(1)}
+    text = re.sub(r"^curl", "echo; curl", command, flags=re.MULTILINE)  # answers have no line ends of their own
     try:
-        assert len(EXAMPLES) == 8
-        for command, shown in EXAMPLES:
-            # Answers have no line ends of their own.
-            text = re.sub(r"^curl", "echo; curl", command, flags=re.MULTILINE)
-            done = subprocess.run(
-                ["bash", "-euc", text], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120
-            )
-            assert done.returncode == 0, done.stderr
-            answers = [json.loads(line) for line in done.stdout.splitlines() if line]
-            expected = [json.loads(line) for line in shown.splitlines()]
-            assert says(answers, expected), (command, done.stdout)
+        done = subprocess.run(
+            ["bash", "-euc", text], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120
+        )
     finally:
         server.stop()
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line]
+    assert says(answers, [json.loads(line) for line in shown.splitlines()]), done.stdout
