@@ -50,10 +50,7 @@ def test_an_archive_is_the_job_without_its_secrets(folder: Path) -> None:
     assert "geheim" not in Path(path).read_text()
     [archive] = list_archives(str(folder))
     job = read_archive(str(folder), archive)
-    shown = {"input": "words.txt", "db.password": "******"}
-    assert job == replace(
-        ended(1), parameters=shown, configuration={"parallelism.default": "2", "s3.secret-key": "******"}
-    )
+    assert encode(job) == encode(ended(1)).replace(b"geheim", b"******")
 
 
 def test_other_file_systems() -> None:

@@ -39,6 +39,14 @@ def test_it_shows_archives_until_it_is_ended(tmp_path: Path) -> None:
         process.communicate()
 
 
+def test_without_its_packages_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith(("millrace.cluster.rest", "uvicorn"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = CliRunner().invoke(main, ["history-server", "--dir", "/a"])
+    assert result.exit_code == 1 and "pip install 'millrace[cluster]'" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -75,7 +75,9 @@ class RestServer:
     @property
     def address(self) -> str:
         """As it stands in a browser: of a server that listens everywhere, the one for this machine."""
-        name = "localhost" if self._name in ("127.0.0.1", "0.0.0.0", "::", "::1", "") else self._name
+        name = "localhost" if self._name in ("127.0.0.1", "0.0.0.0", "::", "") else self._name
+        if ":" in name and not name.startswith("["):
+            name = f"[{name}]"
         return f"{'https' if self._secure else 'http'}://{name}:{self.port}"
 
     def run(self) -> None:

@@ -10,11 +10,11 @@ from millrace.cluster.control import JobOverError
 from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.masked import masked
 from millrace.cluster.rest.routes.requests import StateQuery
 from millrace.cluster.rest.web.call import Answer, Call
 from millrace.cluster.rest.web.errors import refused, unknown_job
 from millrace.cluster.rest.web.operation import Operation
-from millrace.util.secrets import mask_options
 
 _SECONDS = 30.0
 """how long a query of state is waited for"""
@@ -26,13 +26,8 @@ class StateAnswer(TypedDict):
     value: Any
 
 
-def _shown(job: JobDocument) -> JobDocument:
-    """A job as others may see it: without secrets."""
-    return replace(job, parameters=mask_options(job.parameters), configuration=mask_options(job.configuration))
-
-
 def _job(call: Call) -> Answer:
-    return Answer(encode(_shown(call.job())), encoded=True)
+    return Answer(encode(masked(call.job())), encoded=True)
 
 
 def _jobs(call: Call) -> Answer:
@@ -42,7 +37,7 @@ def _jobs(call: Call) -> Answer:
 
 def _short(job: JobDocument) -> bytes:
     none = CheckpointsDocument()
-    return encode(replace(_shown(job), vertices=(), checkpoints=none, exceptions=(), epochs=(), metrics=()))
+    return encode(masked(replace(job, vertices=(), checkpoints=none, exceptions=(), epochs=(), metrics=())))
 
 
 def _state(call: Call) -> StateAnswer:
