@@ -27,7 +27,7 @@ FALLBACK = "conf"
 
 
 def configuration_directory(named: str | None = None) -> tuple[Path | None, bool]:
-    """Where the files are, and whether somebody has said so. None: there are none."""
+    """Where the files are, and whether that was said, or is the fallback. None: there are none."""
     for directory in (named, *(os.environ.get(variable) for variable in DIRECTORIES)):
         if directory:
             return Path(directory), True
@@ -87,7 +87,7 @@ def _yaml(file: Path) -> Any:
         ) from None
     try:
         # Values stay as they are written: Flink's types are not YAML's.
-        return yaml.load(file.read_text("utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+        return yaml.load(file.read_text("utf-8"), Loader=yaml.BaseLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file}: {error}") from None
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
-from millrace.configuration.fact import Fact, flink_facts
-from millrace.configuration.rule import Rule
+from millrace.configuration.declared.fact import Fact, flink_facts
+from millrace.configuration.declared.rule import Rule
 from millrace.configuration.rules import control, deployment, jobs, metrics, own, resources, security, state, tables
-from millrace.configuration.value_types import canonical
+from millrace.configuration.declared.value_types import canonical
 
 __all__ = ["Option", "TOPICS", "find", "newer_names", "older_names", "options", "with_new_names"]
 
@@ -50,10 +50,10 @@ def _decided(key: str) -> tuple[Rule, str]:
     rules = _rules()
     if key in rules:
         return rules[key]
-    beginnings = [name for name in rules if name.endswith("*") and key.startswith(name[:-1])]
-    if not beginnings:
-        raise LookupError(f"nothing says what becomes of {key}: add it to millrace.configuration.rules")
-    return rules[max(beginnings, key=len)]
+    for length in range(len(key), 0, -1):
+        if (rule := rules.get(f"{key[:length]}*")) is not None:
+            return rule
+    raise LookupError(f"nothing says what becomes of {key}: add it to millrace.configuration.rules")
 
 
 @cache

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from millrace.configuration.registry import Option, find, known_names, options
-from millrace.configuration.rule import Effect
-from millrace.configuration.value_types import is_of, said
+from millrace.configuration.declared.rule import Effect
+from millrace.configuration.declared.value_types import is_of, said
 from millrace.util.secrets import mask
 from millrace.util.similar import did_you_mean
 
@@ -91,7 +91,7 @@ def tell_about(settings: Mapping[str, str]) -> None:
 
 
 def _is_meant_for_us(key: str) -> bool:
-    """Whether a key that nobody knows begins like Flink's, or looks like one that is misspelt."""
+    """Whether an unknown key begins like Flink's, or looks like one that is misspelt."""
     return _family(key) in _families() or bool(difflib.get_close_matches(key, known_names(), 1, ALIKE))
 
 

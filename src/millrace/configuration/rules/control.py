@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, mapped, refused, works
+from millrace.configuration.declared.rule import ignored, mapped, refused, works
 
 CLUSTER = "cluster"
 _OWN_SERVER = "Millrace's server is no server of Flink's: it keeps and answers as it needs"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, mapped
+from millrace.configuration.declared.rule import ignored, mapped
 
 _K = "spark.kubernetes"
 _TEMPLATE = "nearest: kubernetes.pod-template-file.*"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, mapped, refused, works
+from millrace.configuration.declared.rule import ignored, mapped, refused, works
 
 _CONFIG = "common.execution_config"
 _ENVIRONMENT = "datastream.stream_execution_environment"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, works
+from millrace.configuration.declared.rule import ignored, works
 from millrace.configuration.rules.control import CLUSTER
 
 TITLE = "Metrics"

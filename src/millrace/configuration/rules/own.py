@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.configuration.fact import Fact
-from millrace.configuration.rule import works
+from millrace.configuration.declared.fact import Fact
+from millrace.configuration.declared.rule import works
 
 _OPTIONS = "datastream.settings.options"
 

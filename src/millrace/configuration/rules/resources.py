@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, mapped
+from millrace.configuration.declared.rule import ignored, mapped
 
 _TASKS = "spark.executor.memory spark.executor.memoryOverhead"
 _JOBS = "spark.driver.memory spark.driver.memoryOverhead"
@@ -21,9 +21,10 @@ RULES = (
         computed=True,
     ),
     mapped(
-        "taskmanager.memory.task.heap.size taskmanager.memory.framework.heap.size taskmanager.memory.task.off-heap.size "
-        "taskmanager.memory.framework.off-heap.size taskmanager.memory.managed.size "
-        "taskmanager.memory.managed.fraction taskmanager.memory.network.* taskmanager.memory.jvm-metaspace.size "
+        "taskmanager.memory.task.heap.size taskmanager.memory.framework.heap.size "
+        "taskmanager.memory.task.off-heap.size taskmanager.memory.framework.off-heap.size "
+        "taskmanager.memory.managed.size taskmanager.memory.managed.fraction taskmanager.memory.network.* "
+        "taskmanager.memory.jvm-metaspace.size "
         "taskmanager.memory.jvm-overhead.*",
         _TASKS,
         "parts of the whole",

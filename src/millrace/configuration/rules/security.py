@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, mapped, works
+from millrace.configuration.declared.rule import ignored, mapped, works
 from millrace.configuration.rules.control import CLUSTER
 
 _NO_LEADER = "a driver that dies is started again by `millrace run`, from the last checkpoint; there is no second one"

@@ -5,7 +5,7 @@ Ignoring one never changes a result: they choose how Flink stores or transfers w
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, works
+from millrace.configuration.declared.rule import ignored, works
 
 _CHECKPOINTS = "datastream.checkpoint_config"
 _PLAN = "datastream.checkpoint_plan"
@@ -53,8 +53,7 @@ RULES = (
         "execution.checkpointing.max-concurrent-checkpoints", "one at a time is enough: it is a file of the driver", "1"
     ),
     ignored(
-        "execution.checkpointing.unaligned.enabled execution.checkpointing.unaligned.forced"
-        "execution.checkpointing.force-unaligned",
+        "execution.checkpointing.unaligned.enabled execution.checkpointing.unaligned.forced",
         _NOTHING_WAITS,
         "false",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.rule import ignored, refused, works
+from millrace.configuration.declared.rule import ignored, refused, works
 
 _PLANNER = "table.planner.run"
 _CLIENT = "cli.sql.settings"

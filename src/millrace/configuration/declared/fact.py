@@ -33,7 +33,7 @@ class Fact:
 
 def flink_facts() -> Iterator[Fact]:
     """All of them, in the order of their keys."""
-    text = resources.files("millrace.configuration").joinpath("flink_keys.tsv").read_text("utf-8")
+    text = resources.files("millrace.configuration.declared").joinpath("flink_keys.tsv").read_text("utf-8")
     for line in text.splitlines():
         key, type_, default, older, version = line.split("\t")
         yield Fact(key, type_, default, tuple(older.split()), version)
