@@ -69,6 +69,8 @@ def _configured(options: ProgramOptions) -> dict[str, str]:
         tell_about(given)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from None
+    if {MASTER, SPARK_MASTER} & given.keys():
+        files = {key: value for key, value in files.items() if key not in (MASTER, SPARK_MASTER)}
     return {**files, **with_new_names(given)}
 
 

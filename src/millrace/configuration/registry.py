@@ -10,8 +10,8 @@ from types import ModuleType
 
 from millrace.configuration.declared.fact import Fact, flink_facts
 from millrace.configuration.declared.rule import Rule
-from millrace.configuration.rules import control, deployment, jobs, metrics, own, resources, security, state, tables
 from millrace.configuration.declared.value_types import canonical
+from millrace.configuration.rules import control, deployment, jobs, metrics, own, resources, security, state, tables
 
 __all__ = ["Option", "TOPICS", "find", "newer_names", "older_names", "options", "with_new_names"]
 

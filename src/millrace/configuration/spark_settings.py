@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from millrace.common.config_values import split_list, to_bytes_count, to_double, to_duration, to_int, to_map
+from millrace.configuration.declared.rule import Effect
 from millrace.configuration.memory import Sizes, job_manager, task_manager
 from millrace.configuration.registry import Option, options
-from millrace.configuration.declared.rule import Effect
 
 __all__ = ["Target", "environment", "java_options", "jars", "spark_settings"]
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from millrace.configuration.registry import Option, find, known_names, options
 from millrace.configuration.declared.rule import Effect
 from millrace.configuration.declared.value_types import is_of, said
+from millrace.configuration.registry import Option, find, known_names, options
 from millrace.util.secrets import mask
 from millrace.util.similar import did_you_mean
 

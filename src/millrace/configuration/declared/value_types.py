@@ -7,7 +7,7 @@ from typing import Any
 
 from millrace.common import config_values
 
-__all__ = ["canonical", "is_of", "said"]
+__all__ = ["canonical", "is_of", "said", "short_name"]
 
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "boolean": (config_values.to_boolean, "true or false"),
@@ -30,6 +30,18 @@ def said(type_: str) -> str:
     if kind == "list":
         return f"a list with ; between its parts, each {said(rest)}"
     return _PARSERS[type_][1] if type_ in _PARSERS else "text"
+
+
+def short_name(type_: str) -> str:
+    """A type in a word or two, or the values that there are."""
+    kind, _, rest = type_.partition(":")
+    if kind == "enum":
+        return ", ".join(f"`{value}`" for value in rest.split("|"))
+    if kind == "list":
+        return "list" if rest == "string" else f"list of {short_name(rest)}"
+    return {"string": "text", "duration": "time", "memory": "size", "int": "number", "long": "number"}.get(
+        type_, "number" if type_ in ("double", "float") else type_
+    )
 
 
 def is_of(type_: str, value: str) -> bool:

@@ -32,7 +32,7 @@ RULES = (
         "datastream.settings.restore_settings",
         "what the first job begins with",
     ),
-    works("restart-strategy.*", "runtime.coordination.restart_policies", "when a job that failed is started again"),
+    works("restart-strategy.*", "runtime.coordination", "when a job that failed is started again"),
     works(
         "jobmanager.execution.failover-strategy",
         "runtime.coordination.failover",
@@ -44,11 +44,9 @@ RULES = (
         "where programs run: in this process, or on a cluster of Millrace's own",
     ),
     refused(
-        "execution.program-config.*",
-        "what a program sets always counts; nearest: leave the key away",
-        "true",
-        "",
+        "execution.program-config.enabled", "what a program sets always counts; nearest: leave the key away", "true"
     ),
+    ignored("execution.program-config.wildcards", "what a program sets always counts"),
     ignored("pipeline.auto-watermark-interval", "watermarks are written once a chunk of elements"),
     ignored("pipeline.object-reuse", "values are never copied between operators of a chain", "true", "false"),
     ignored("execution.buffer-timeout.*", "buffers are sent at the end of every epoch"),

@@ -15,7 +15,7 @@ RULES = (
     works("millrace.epoch.max-duration-ms", _OPTIONS, "longest time that a subtask of a source reads in an epoch"),
     works("millrace.epoch.timeout", _OPTIONS, "how long an epoch may take; 10 min in streaming mode"),
     works("millrace.state.directory", _OPTIONS, "where tasks keep their state between epochs"),
-    works("millrace.state.trust-directory", _OPTIONS, "whether all who can write there may be trusted"),
+    works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
 )
 FACTS = (
     Fact("millrace.master", "string"),
