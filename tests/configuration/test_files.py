@@ -16,7 +16,7 @@ from millrace.cli.program import Program
 from millrace.cli.settings import run_settings
 from millrace.common.configuration import Configuration
 from millrace.configuration.files import configuration_directory, file_settings, read_directory
-from millrace.configuration.telling import ConfigurationError
+from millrace.configuration.telling import ConfigurationError, Findings, check
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
 
@@ -225,6 +225,15 @@ def test_wrong_options_of_a_command(option: str) -> None:
     found = CliRunner().invoke(main, ["run", "-D", option, "-pym", "this"])
     assert found.exit_code == 2
     assert option.partition("=")[0] in found.stderr
+
+
+def test_the_files_that_flink_comes_with_say_nothing_new(tmp_path: Path) -> None:
+    text = "jobmanager: {bind-host: localhost, rpc: {address: localhost, port: 6123}, memory.process.size: 1600m}\n"
+    text += "taskmanager: {bind-host: localhost, host: localhost, numberOfTaskSlots: 1, memory.process.size: 1728m}\n"
+    text += "parallelism.default: 1\njobmanager.execution.failover-strategy: region\n"
+    text += "rest: {address: localhost, bind-address: localhost}\nenv.java.opts.all: --add-opens=a/b=ALL-UNNAMED"
+    found = check(read_directory(conf(tmp_path, text)))
+    assert found == Findings()
 
 
 def test_wrong_files_stop_everything_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

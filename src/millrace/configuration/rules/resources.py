@@ -65,10 +65,11 @@ RULES = (
     ignored("taskmanager.network.* taskmanager.data.* shuffle-service-factory.class", _BROKER),
     ignored("jobmanager.partition.*", _BROKER),
     ignored(
-        "jobmanager.rpc.* jobmanager.bind-host taskmanager.bind-host",
+        "jobmanager.rpc.address jobmanager.bind-host taskmanager.bind-host taskmanager.host",
         "nearest: --master; spark.driver.host, spark.driver.bindAddress",
+        "localhost",  # as the files that Flink comes with say
     ),
-    ignored("taskmanager.host taskmanager.rpc.* taskmanager.collect-sink.port resourcemanager.rpc.port", _RPC),
+    ignored("jobmanager.rpc.* taskmanager.rpc.* taskmanager.collect-sink.port resourcemanager.rpc.port", _RPC),
     ignored("pekko.* akka.* heartbeat.* cluster.registration.* taskmanager.registration.*", _RPC),
     ignored("blob.*", "Spark sends files to its executors; nearest: spark.blockManager.port"),
     ignored(
@@ -80,7 +81,10 @@ RULES = (
     ),
     ignored("taskmanager.runtime.*", "in batch mode Spark sorts and joins; nearest: spark.sql.*"),
     ignored("taskmanager.system-out.*", "what functions print goes where Spark's executors log"),
-    ignored("taskmanager.log.path taskmanager.debug.* taskmanager.resource-id jobmanager.resource-id", _SLOTS),
+    ignored(
+        "taskmanager.log.path taskmanager.debug.* taskmanager.resource-id jobmanager.resource-id",
+        "executors have names and logs of Spark's",
+    ),
     ignored("taskmanager.jvm-exit-on-oom taskmanager.exit-on-fatal-akka-error", "Spark ends such an executor"),
     ignored("jobmanager.execution.attempts-history-size", "an epoch's attempts are not kept"),
     ignored("jobmanager.future-pool.size jobmanager.io-pool.size cluster.io-pool.size", _RPC),
