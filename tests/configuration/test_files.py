@@ -117,7 +117,9 @@ def test_two_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("config.yaml", "a: [1", "config.yaml: "),
+        ("config.yaml", "ok: 1\na: [1", "config.yaml, line 2: this is no YAML"),
+        ("config.yaml", "password: *hunter2", "config.yaml, line 1: this is no YAML; a value with special characters"),
+        ("config.yaml", "password: @hunter2", "config.yaml, line 1: this is no YAML"),
         ("config.yaml", "- a\n- b", "expected are keys and values"),
         ("config.yaml", "just text", "expected are keys and values"),
         (
@@ -218,6 +220,13 @@ def test_options_of_a_command_count_more_than_the_files(tmp_path: Path) -> None:
     masters = (("millrace.master", "local[2]"),)
     assert of_command(tmp_path, config_dir=str(folder), properties=masters)["millrace.master"] == "local[2]"
     assert of_command(tmp_path, config_dir=str(folder), master="local[4]")["millrace.master"] == "local[4]"
+
+
+def test_a_directory_that_a_command_names(tmp_path: Path) -> None:
+    found = CliRunner().invoke(main, ["info", "--config-dir", str(tmp_path), "-pym", "this"])
+    assert found.exit_code == 2
+    assert "there is neither config.yaml nor flink-conf.yaml in" in found.stderr
+    assert CliRunner().invoke(main, ["info", "--configDir", str(tmp_path), "-pym", "this"]).exit_code == 2
 
 
 @pytest.mark.parametrize("option", ["parallelism.default=lots", "table.exec.sort.default-limit=3"])

@@ -88,8 +88,15 @@ def _yaml(file: Path) -> Any:
     try:
         # Values stay as they are written: Flink's types are not YAML's.
         return yaml.load(file.read_text("utf-8"), Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"{file}: {error}") from None
+    except yaml.YAMLError as error:
+        # What the error says of the text may be a secret.
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise ConfigurationError(
+            f"{file}{where}: this is no YAML; a value with special characters needs quotes"
+        ) from None
 
 
 def _flat(value: Any, file: str, key: str = "") -> Iterator[tuple[str, str]]:
