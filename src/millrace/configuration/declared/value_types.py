@@ -7,7 +7,7 @@ from typing import Any
 
 from millrace.common import config_values
 
-__all__ = ["canonical", "is_of", "said", "short_name"]
+__all__ = ["canonical", "is_of", "said", "short_name", "values_of"]
 
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "boolean": (config_values.to_boolean, "true or false"),
@@ -42,6 +42,14 @@ def short_name(type_: str) -> str:
     return {"string": "text", "duration": "time", "memory": "size", "int": "number", "long": "number"}.get(
         type_, "number" if type_ in ("double", "float") else type_
     )
+
+
+def values_of(type_: str) -> tuple[str, ...]:
+    """All values of a type, if they are few."""
+    kind, _, rest = type_.partition(":")
+    if kind == "enum":
+        return tuple(rest.split("|"))
+    return ("true", "false") if type_ == "boolean" else ()
 
 
 def is_of(type_: str, value: str) -> bool:
