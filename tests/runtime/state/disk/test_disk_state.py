@@ -353,7 +353,7 @@ def test_state_of_another_job_may_be_larger_than_memory(job: Job, monkeypatch: p
         job.copy.backend.apply({"value": ("value", {key: key for key in range(start, start + 4)})})
         working = job.copy.working
         assert isinstance(working, DiskState)
-        assert working._pending() <= 4
+        assert working.pending() <= 4
     job.end_epoch(whole=True)
     job.begin_epoch(1)
     assert job.log.take() == []
