@@ -1,4 +1,4 @@
-"""What is to be written into an environment, in memory as yet: it is as it will be there, and nobody else sees it."""
+"""What is to be written into an environment, in memory as yet: as it will be there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLE = 2
 
 
 class Draft(StoreEnvironment):
-    """An environment with changes that are not in it. Whoever reads the draft sees both.
+    """An environment with changes that are not in it. Readers of the draft see both.
 
     :param environment: None: there is none yet.
     :param on_damage: as for ``Reader``.

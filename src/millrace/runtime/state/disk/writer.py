@@ -117,7 +117,7 @@ class Writer:
         self._wrote(1)
 
     def delete(self, key: bytes) -> None:
-        """Delete a whole record, whoever shares it, if it is there."""
+        """Delete a record with all that share it, if it is there."""
         self._do(lambda: self._txn.delete(key))
         self._wrote(1)
 
