@@ -195,20 +195,21 @@ class DiskState(WorkingState):
     def _begin_draft(self) -> bool:
         """Move what the last epoch has changed out of the tables; False if the environment is at another version."""
         self._draft = draft = Draft(self._environment, self._damaged)
+        begun = False
         try:
-            if not self._see_again():
-                return False
-            if self._since or self.pending():
-                with Writer(draft, at_once=False) as writer:
-                    head = read_head(writer.get)
-                    self._write_content(writer, head, self._at)
-                self._since = []
-                self._forget_changes()
-                self._read_from(head)
-        except BaseException:
-            self._draft = None
-            raise
-        return True
+            if self._see_again():
+                if self._since or self.pending():
+                    with Writer(draft, at_once=False) as writer:
+                        head = read_head(writer.get)
+                        self._write_content(writer, head, self._at)
+                    self._since = []
+                    self._forget_changes()
+                    self._read_from(head)
+                begun = True
+        finally:
+            if not begun:
+                self._draft = None
+        return begun
 
     # -- the environment ------------------------------------------------------------------------------------------
 
