@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.owners.driving import Executor, OwnedJob, eventually, lives
+from tests.owners.driving import Executor, OwnedJob, epoch_after_a_kill, eventually, lives
 
 from millrace.common import Types
 from millrace.datastream import (
@@ -23,7 +23,6 @@ from millrace.datastream import (
 )
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.coordination.coordinator import JobFailedError
-from millrace.spark.owners.pipe import OwnerLostError
 
 PACE = 20
 """ms"""
@@ -110,11 +109,7 @@ def test_state_on_disk_is_of_epochs_that_count_when_the_owner_is_killed(executor
         os.kill(owners[-1], signal.SIGKILL)
         eventually(lambda: not lives(owners[-1]))
         (tmp_path / "beats").unlink()
-        try:
-            found += job.epoch()
-        except OwnerLostError:  # the keeper has not noticed yet
-            job.coordinator.restart()
-            found += job.epoch()
+        found += epoch_after_a_kill(job)
     assert [number for _, number, _ in found] == list(range(1, len(found) + 1))
     assert len(set(owners)) == 2
     job.forget()
