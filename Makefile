@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink flink-rest random versions soak bench compatibility tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink flink-rest random versions soak bench compatibility configuration tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -111,6 +111,9 @@ bench: ## list the benchmarks
 compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-functions.md anew
 	$(BIN)/python scripts/pyflink_compatibility.py
 	$(BIN)/python scripts/sql_functions.py
+
+configuration: venv ## write docs/configuration.md anew
+	$(BIN)/python scripts/configuration.py
 
 tables: venv ## write the tables of docs/guide/time-and-watermarks.md anew
 	$(BIN)/python scripts/what_fires_when.py

@@ -8,6 +8,8 @@ import sys
 from millrace.common import config_values
 from millrace.common.configuration import Configuration
 from millrace.common.time import Duration
+from millrace.configuration.registry import older_names
+from millrace.configuration.telling import ConfigurationError, tell_about
 from millrace.datastream.settings.dependencies import EXECUTABLE
 from millrace.relational.zones import zone_of
 from millrace.table.not_yet import not_yet
@@ -36,13 +38,21 @@ class TableConfig:
         self._root = Configuration() if root is None else root
 
     def get(self, key: str, default_value: str) -> str:
-        return self._configuration.get_string(key, self._root.get_string(key, default_value))
+        for configuration in (self._configuration, self._root):
+            for name in (key, *older_names(key)):
+                if configuration.contains_key(name):
+                    return configuration.get_string(name, default_value)
+        return default_value
 
     def set(self, key: str, value: str) -> TableConfig:
         """:raises TableException: a key that is known, with a value that it cannot have."""
         if not isinstance(value, str):
             raise TypeError(f"the value of {key} is text, not {value!r}")
         _check(key, value)
+        try:
+            tell_about({key: value})
+        except ConfigurationError as error:
+            raise problem(str(error)) from None
         self._configuration.set_string(key, value)
         return self
 

@@ -32,6 +32,7 @@ def of(client: Client, before: str, after: str = "") -> list[str]:
         ("SET 'sql-client.exec", ["sql-client.execution.max-table-result.rows'", "sql-client.execution.result-mode'"]),
         ("SET 'execution.runtime-mode' = 'b", ["batch'"]),
         ("RESET 'table.dml", ["table.dml-sync'"]),
+        ("SET 'table.exec.sink.not-null-enforcer' = 'D", ["DROP'"]),
         ("CREATE TABLE x (a INT) WITH ('conn", ["connector'"]),
         ("CREATE TABLE x (a INT) WITH ('connector' = 'bl", ["blackhole'"]),
         ("SELECT 'sel", []),

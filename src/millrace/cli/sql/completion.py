@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 from millrace.cli.sql.typed import Path, Typed, typed
 from millrace.cli.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
+from millrace.configuration.declared.rule import Effect
+from millrace.configuration.declared.value_types import values_of
+from millrace.configuration.registry import options
+from millrace.configuration.rules.control import CLUSTER
 from millrace.table import TableEnvironment
 from millrace.util.exceptions import TableException
 
@@ -50,9 +54,9 @@ class Completions:
         words, tokens = place.words, place.tokens
         if words in (["SET"], ["RESET"]):
             set_already = self._environment.get_config().to_map()
-            yield from ((key, "option") for key in sorted({*OPTIONS, *set_already}))
+            yield from ((key, "option") for key in sorted({*OPTIONS, *_working_keys(), *set_already}))
         elif words[:1] == ["SET"] and words[-1:] == ["="]:
-            yield from ((value, "value") for value in OPTIONS.get(tokens[1].text, ()))
+            yield from ((value, "value") for value in _values(tokens[1].text))
         elif "WITH" in words and words[-1] in ("(", ","):
             yield "connector", "option"
         elif "WITH" in words and words[-1] == "=" and tokens[-2].text == "connector":
@@ -130,3 +134,15 @@ def _written(word: str, kind: str, place: Typed) -> str:
         return word.lower() if place.begun.islower() else word
     plain = re.fullmatch(r"[^\W\d][\w$]*", word) is not None and word.upper() not in KEYWORDS
     return word if plain else f"`{word.replace('`', '``')}`"
+
+
+def _working_keys() -> Iterator[str]:
+    """Configuration keys that a session can do something with."""
+    for option in options().values():
+        if option.rule.effect is Effect.WORKS and option.rule.reader != CLUSTER and "<" not in option.key:
+            yield option.key
+
+
+def _values(key: str) -> tuple[str, ...]:
+    option = options().get(key)
+    return OPTIONS.get(key) or (() if option is None else values_of(option.fact.type))

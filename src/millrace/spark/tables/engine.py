@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from millrace.configuration.telling import tell_about
 from millrace.datastream.settings.defaults import Submission, get_submitter
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel, Sink
@@ -80,7 +81,11 @@ class BatchEngine:
 
 
 def _context(session: Session, job_name: str = "collect") -> Context:
-    """What one run of a plan of the session needs."""
+    """What one run of a plan of the session needs.
+
+    :raises ConfigurationError: a setting that is wrong.
+    """
+    tell_about(session.config.to_map())
     return execute.batch_context(
         _spark(session),
         session.zone,

@@ -1,4 +1,4 @@
-"""Lets the tables that were made for LMDB read and write a user's store: transactions and cursors over its four calls.
+"""Lets the tables that were made for LMDB read and write any ordered store: transactions and cursors over four calls.
 
 There is one writer and no other reader, so a transaction only has to gather what is written.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from millrace.common.state.store import KeyValueStore
 
 
-class _FullError(Exception):
-    """A store has no map that would have to grow: this is never raised."""
+class NoError(Exception):
+    """Never raised."""
 
 
 class StoreEnvironment:
@@ -19,7 +19,8 @@ class StoreEnvironment:
 
     failure: type[Exception] = Exception
     """what reading may raise: anything"""
-    full: type[Exception] = _FullError
+    full: type[Exception] = NoError
+    """a store has no map that would have to grow"""
 
     def __init__(self, store: KeyValueStore) -> None:
         self._store = store
@@ -32,6 +33,9 @@ class StoreEnvironment:
 
     def write(self) -> Transaction:
         return Transaction(self._store)
+
+    def grow(self) -> None:
+        """There is nothing that could be full."""
 
 
 class Transaction:
