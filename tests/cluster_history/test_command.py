@@ -63,3 +63,15 @@ def test_without_its_packages_it_says_which(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_wrong_is_said(arguments: list[str], text: str) -> None:
     result = CliRunner().invoke(main, ["history-server", *arguments])
     assert result.exit_code != 0 and text in result.output
+
+
+def test_the_directory_of_archives_may_stand_in_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.yaml").write_text(
+        f"historyserver:\n  archive.fs.dir: {tmp_path}\n  web.address: 0.0.0.0\nsecurity.rest.auth: none\n"
+    )
+    for arguments in (["--config-dir", str(tmp_path)], []):
+        monkeypatch.setenv("MILLRACE_CONF_DIR", str(tmp_path))
+        result = CliRunner().invoke(main, ["history-server", *arguments])
+        assert result.exit_code == 1 and "listens on 0.0.0.0" in result.output

@@ -120,6 +120,7 @@ def test_beyond_loopback_there_must_be_a_token(address: str) -> None:
             rest_settings(options, "token" if options else None, where)
     settings = rest_settings({}, "token", where)
     assert settings.beyond_loopback and settings.protect_reads, "others may not even look without the token"
+    assert settings.hosts == {socket.gethostname(), address}
 
 
 def test_on_loopback_a_token_can_be_done_without() -> None:
