@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tests.flink.rest.ask import Ask
 from tests.flink.rest.send import Answered
-from tests.flink.rest.shape import metric_names, shape
+from tests.flink.rest.shape import merged, metric_names, shape
 from tests.flink.rest.texts import constant
 
 FOLDER = Path(__file__).with_name("answers")
@@ -55,6 +55,14 @@ def _shape(ask: Ask, answered: Answered) -> Any:
     if not answered.body:
         return ""
     return "html" if answered.body.lstrip().startswith("<") else "text"
+
+
+def widened(kept: Answer, other: Answer) -> Answer:
+    """An answer that has what both have: Flink itself does not always answer the same. Statuses must be the same."""
+    if kept.status != other.status or kept.status >= 400:
+        return kept
+    names = tuple(sorted(set(kept.names) & set(other.names)))
+    return replace(kept, shape=merged((kept.shape, other.shape)), names=names)
 
 
 def write(surface: str, answers: Iterable[tuple[Ask, Answer]], folder: Path = FOLDER) -> None:

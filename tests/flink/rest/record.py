@@ -2,6 +2,7 @@
 
     python -m tests.flink.rest.record                 # are the answers still those that are kept?
     python -m tests.flink.rest.record --keep          # keep them
+    python -m tests.flink.rest.record --widen         # after that: what is another one each time counts as such
     python -m tests.flink.rest.record --only gateway  # those of one server
 
 A quarter of an hour. The servers listen on loopback, have 2.5 GB at most together and end with the recording.
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.flink.rest.answer import NOT_ASKED, Answer, read, write
+from tests.flink.rest.answer import NOT_ASKED, Answer, read, widened, write
 from tests.flink.rest.ask import ADAPTIVE, GATEWAY, HISTORY, REST, SURFACES, Ask
 from tests.flink.rest.asks import all_asks
 from tests.flink.rest.differences import differences
@@ -61,6 +62,7 @@ def addresses(folder: FlinkFolder) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the answers")
+    parser.add_argument("--widen", action="store_true", help="keep what is kept and what is answered now")
     parser.add_argument("--only", nargs="*", default=list(SURFACES), choices=SURFACES)
     parser.add_argument("--folder", type=Path, help="where Flink has its files; a new temporary folder")
     given = parser.parse_args()
@@ -77,7 +79,10 @@ def main() -> int:
             told = f"  not asked, {answer.why}" if answer.status == NOT_ASKED else ""
             print(f"{time.monotonic() - begun:6.1f} {answer.status} {ask.key[:150]}{told}", flush=True)
     print(Counter((ask.surface, answer.status) for ask, answer in found))
-    if given.keep:
+    if given.widen:
+        known = {key: answer for surface in given.only for key, answer in read(surface).items()}
+        found = [(ask, widened(known[ask.key], answer)) for ask, answer in found]
+    if given.keep or given.widen:
         for surface in given.only:
             write(surface, found)
         return 0

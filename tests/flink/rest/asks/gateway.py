@@ -79,12 +79,14 @@ def _flow(version: str) -> Iterator[Ask]:
         yield result(version, called, table, token)
     yield submitted(version, called, rows, ROWS, executionConfig={"execution.runtime-mode": "batch"})
     yield ended(version, called, rows)
-    yield result(version, called, rows, "0", row_format="" if version == "/v1" else "JSON")
-    yield result(version, called, rows, "0", f"{rows}, page 0 again", row_format="" if version == "/v1" else "JSON")
-    if version not in ("/v1",):
+    page = result(version, called, rows, "0", row_format="" if version == "/v1" else "JSON")
+    yield with_rows(page)
+    given = {**page.given, "token": "@next"}
+    yield replace(page, about=f"{rows}, the last page", given=given, until="resultType=EOS")
+    if version != "/v1":
         other = f"text_{called}"
         yield submitted(version, called, other, ROWS, executionConfig={"execution.runtime-mode": "batch"})
-        yield result(version, called, other, "0", row_format="PLAIN_TEXT")
+        yield with_rows(result(version, called, other, "0", row_format="PLAIN_TEXT"))
     given = operation(called, rows)
     yield Ask(GATEWAY, "POST", f"{version}{OPERATION}/cancel", f"{rows}, when it has ended", given)
     yield Ask(GATEWAY, "DELETE", f"{version}{OPERATION}/close", rows, given)

@@ -24,7 +24,6 @@ from tests.flink.rest.flink.jobs import FlinkJobs
 from tests.flink.rest.flink.servers import running
 from tests.flink.rest.world import World
 
-
 # Some of the jobs that are begun run until the end.
 SLOTS = {"taskmanager.numberOfTaskSlots": "24"}
 
