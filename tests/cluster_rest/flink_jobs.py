@@ -59,7 +59,7 @@ def job_of(name: str, id: str) -> JobDocument:
     if name == "failed":
         first = replace(sample_exception(), labels={}, concurrent=(replace(sample_exception(), labels={}),))
         whole = replace(first, task=None, host=None, task_manager=None)
-        job = replace(job, exceptions=(whole,), checkpoints=checkpoints(sample_checkpoint(1, "FAILED")))
+        job = replace(job, exceptions=(whole,), checkpoints=checkpoints(sample_checkpoint(1)))
         job = replace(job, restart_strategy="Restart deactivated.")
     if name == "restarting":
         failures = [replace(sample_exception(at=NOW - age), labels={}) for age in (1000, 2000)]
