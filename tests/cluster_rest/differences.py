@@ -30,7 +30,6 @@ from millrace.cluster.rest.serving import RestServer
 from millrace.cluster.rest.web.settings import RestSettings
 
 OF_SAMPLES = (
-    Known("whether metrics are there after the end of a job is chance", "*metrics*", "body", "is empty"),
     Known("samples have one shape of a graph", "*", "body*/ship_strategy"),
     Known("samples have one shape of a graph", "* batch job*", "body/stream-graph*"),
     Known("samples are under back pressure", "*/backpressure*", "body*level"),
@@ -57,15 +56,9 @@ OF_SAMPLES = (
 )
 
 
-def said_less(difference: Difference) -> bool:
-    """Texts that are cut off are compared as far as they go."""
-    ours = difference.ours
-    return difference.place == "body/errors" and ours.endswith("..']") and difference.flink.startswith(ours[:-4])
-
-
 def real(found: list[Difference]) -> list[Difference]:
     """Those that are none of the samples'."""
-    return explained([each for each in found if not said_less(each)], OF_SAMPLES)[1]
+    return explained(found, OF_SAMPLES)[1]
 
 
 def compared(folder: Path) -> list[Difference]:
