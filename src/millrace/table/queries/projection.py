@@ -9,12 +9,12 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field, Project, Rel, Schema
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rules.subqueries import unnest
-from millrace.table.queries.problems import problem
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import access, column_at
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import problem
 
 
 @dataclass(frozen=True)

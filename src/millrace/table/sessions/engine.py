@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
     from millrace.relational.nodes import Rel
-    from millrace.table.explain_detail import ExplainDetail
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
+    from millrace.table.settings.explain_detail import ExplainDetail
 
 
 class Engine(Protocol):

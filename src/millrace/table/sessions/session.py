@@ -9,16 +9,16 @@ from millrace.common.configuration import Configuration
 from millrace.relational.nodes import Rel
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager, FoundTable
-from millrace.table.environment_settings import EnvironmentSettings
-from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import renamed
 from millrace.table.sessions.engine import Engine, engine_of
 from millrace.table.sessions.factories import EVERYWHERE, Connectors
 from millrace.table.sessions.functions_by_name import Functions
 from millrace.table.sessions.table_info import sink_info, source_info
+from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.settings.table_config import TableConfig
 from millrace.table.sql.binding.resolver import SinkInfo, TableInfo, UserFunction
 from millrace.table.sql.binding.user_functions import user_function
-from millrace.table.table_config import TableConfig
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.datastream import StreamExecutionEnvironment

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.objects import CatalogDatabase, CatalogFunction, CatalogModel
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.sessions.functions_by_name import load_function
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
 from millrace.table.statement_runners.alter import alter_table
 from millrace.table.statement_runners.create import plain_options
-from millrace.table.table_result import TableResult, done
+from millrace.table.values.problems import did_you_mean, problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

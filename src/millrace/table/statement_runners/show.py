@@ -10,11 +10,11 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.table.catalogs.objects import CatalogPartitionSpec
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import problem
+from millrace.table.sessions.table_result import TableResult, listing, plain, texts
 from millrace.table.sql import statements as s
 from millrace.table.statement_runners.describe import column_rows
 from millrace.table.statement_runners.show_create import create_text
-from millrace.table.table_result import TableResult, listing, plain, texts
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -21,7 +21,7 @@ from millrace.table.sql.binding.function_names import (
 from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.resolver import SCALAR, TABLE, UserFunction
 from millrace.table.sql.binding.user_functions import user_function
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _WORD_OPTIONS = {"TRIM": "side", "IS JSON": "kind"}
 """Functions with a fixed word that is not a unit of time, and the option that it becomes."""

@@ -17,7 +17,7 @@ from millrace.table.sql.binding.dispatch import ExpressionBinder as Handler
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, binds
 from millrace.table.sql.binding.names import access, field_name, resolve
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.queries.subqueries import bind_exists, bind_in_query
+from millrace.table.sql.binding.subqueries import bind_exists, bind_in_query
 
 _NEGATED = {f"IS {what}": f"IS NOT {what}" for what in ("NULL", "TRUE", "FALSE", "UNKNOWN")}
 

@@ -12,7 +12,7 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import Scope
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 
 def resolve(tree: nodes.Node, parts: Sequence[str], block: Block) -> Rex:

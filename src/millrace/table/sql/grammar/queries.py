@@ -12,7 +12,7 @@ from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.grouping import group_by
 from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.over import named_window, order_by
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 N = TypeVar("N", nodes.Where, nodes.Having, nodes.Qualify)
 _Operand = Callable[[Cursor], nodes.Node]

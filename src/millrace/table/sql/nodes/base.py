@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from millrace.table.sql.errors import Position
+    from millrace.table.sql.text.errors import Position
 
 N = TypeVar("N", bound="Node")
 

@@ -18,7 +18,7 @@ from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition
 from millrace.table.sql.binding.function_names import JSON_AGGREGATES, aggregate_names, is_aggregate, is_ranking
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.resolver import AGGREGATE
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _COUNTED = {
     "ROW_NUMBER": BigIntType(False),

@@ -12,7 +12,7 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.group_windows import GroupWindow, bind_group_window, is_group_window
-from millrace.table.sql.errors import SqlValidationError
+from millrace.table.sql.text.errors import SqlValidationError
 
 _Set = tuple[nodes.Node, ...]
 

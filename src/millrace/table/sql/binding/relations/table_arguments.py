@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from millrace.relational.nodes import Rel
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 
 def named_arguments(
