@@ -98,8 +98,8 @@ def _name(node: nodes.Node) -> str | None:
         return node.shown or None
     if isinstance(node, nodes.Dot):
         base = _name(node.this)
-        suffix = f"_{node.expression.name}" if isinstance(node.expression, nodes.Literal) else node.expression.name
-        return None if base is None else f"{base}${suffix}"
+        before = "_" if isinstance(node.expression, nodes.Literal) else ""
+        return None if base is None else f"{base}${before}{nodes.name_of(node.expression)}"
     if isinstance(node, nodes.Cast):
         base = _name(node.this)
         return None if base is None else f"{base}-{node.to.data_type}"

@@ -12,6 +12,7 @@ from millrace.table.descriptions.schema import Declared, DeclaredDistribution, S
 from millrace.table.not_yet import not_yet
 from millrace.table.sessions.table_info import described
 from millrace.table.sql import statements as s
+from millrace.table.sql.nodes import name_of
 from millrace.table.sql.text.names import Name
 from millrace.table.sql.writing import written
 from millrace.table.statement_runners.column_uses import refuse_used
@@ -225,4 +226,4 @@ def _partitions(
 
 
 def _spec(written: s.PartitionSpec) -> CatalogPartitionSpec:
-    return CatalogPartitionSpec({str(name): str(value.name) for name, value in written if value is not None})
+    return CatalogPartitionSpec({str(name): name_of(value) for name, value in written if value is not None})

@@ -67,7 +67,9 @@ def path_of(tree: nodes.Node) -> tuple[str, ...]:
 
 def call_arguments(tree: nodes.Node) -> list[nodes.Node]:
     """The arguments of a call, with or without names in front of the function's."""
-    return list(plain(tree).expressions)
+    call = plain(tree)
+    assert isinstance(call, nodes.Call)
+    return list(call.expressions)
 
 
 def plain(call: nodes.Node) -> nodes.Node:

@@ -46,7 +46,7 @@ class Overs:
     """Collects the OVER calls of a query while its expressions are bound, and then makes nodes of them."""
 
     def __init__(self, windows: Sequence[nodes.Window]) -> None:
-        self._windows = {window.this.name: window for window in windows}
+        self._windows = {nodes.name_of(window.this): window for window in windows}
         self._calls: list[_Call] = []
         self._places: dict[int, int] = {}
 

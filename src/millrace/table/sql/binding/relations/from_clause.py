@@ -92,7 +92,7 @@ def _match_recognize(tree: nodes.MatchRecognize, at: From) -> Source:
     fail(tree, "MATCH_RECOGNIZE is not supported yet: use LAG and LEAD over a window, or a KeyedProcessFunction")
 
 
-def aliased(tree: nodes.Node, source: Source) -> Source:
+def aliased(tree: nodes.Relation, source: Source) -> Source:
     """With the alias of this item and its names for the columns."""
     alias = tree.alias
     if alias is None:

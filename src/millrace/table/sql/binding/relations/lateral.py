@@ -58,7 +58,7 @@ def _with_condition(tree: nodes.Join, correlate: Correlate, scope: Scope, at: Fr
     return Source(correlate, scope.over(correlate.schema))
 
 
-def _named(tree: nodes.Node, produced: Schema) -> Scope:
+def _named(tree: nodes.Relation, produced: Schema) -> Scope:
     alias = tree.alias
     if alias is None:
         return scope_of(None, produced)
