@@ -14,6 +14,7 @@ from millrace.table.catalogs.paths import ObjectIdentifier, split_path
 from millrace.table.descriptions.model_descriptor import ModelDescriptor
 from millrace.table.descriptions.schema import Schema as TableColumns
 from millrace.table.descriptions.table_descriptor import TableDescriptor
+from millrace.table.engines import engine_of
 from millrace.table.functions.module import Module, ModuleEntry
 from millrace.table.functions.udf import wrapped
 from millrace.table.not_yet import not_yet
@@ -53,7 +54,7 @@ class TableEnvironment:
     """
 
     def __init__(self, settings: EnvironmentSettings, stream_environment: StreamExecutionEnvironment) -> None:
-        self._session = Session(settings, stream_environment)
+        self._session = Session(settings, stream_environment, engine_of)
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:

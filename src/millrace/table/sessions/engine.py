@@ -39,14 +39,3 @@ class Engine(Protocol):
 
         :raises TableException: this engine cannot make one.
         """
-
-
-def engine_of(streaming: bool) -> Engine:
-    """The engine of a mode. What it needs is imported with its first use: that of batch brings Spark."""
-    if streaming:
-        from millrace.table.planner.engine import StreamingEngine
-
-        return StreamingEngine()
-    from millrace.spark.tables.engine import BatchEngine
-
-    return BatchEngine()
