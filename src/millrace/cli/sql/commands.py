@@ -12,9 +12,9 @@ from millrace.cli.sql.settings import DEFAULTS, ClientSettings
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.table import TableResult
+from millrace.table.sessions.table_result import listing
 from millrace.table.sql import statements as s
-from millrace.table.sql.errors import SqlError
-from millrace.table.table_result import listing
+from millrace.table.sql.text.errors import SqlError
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:

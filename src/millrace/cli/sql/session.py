@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from millrace.common.configuration import Configuration
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.environment_settings import MODE
-from millrace.table.sql.errors import SqlError
+from millrace.table.settings.environment_settings import MODE
+from millrace.table.sql.text.errors import SqlError
 
 _MODES = ("streaming", "batch")
 

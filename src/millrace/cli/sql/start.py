@@ -19,7 +19,7 @@ from millrace.cli.sql.jobs import SqlJobs
 from millrace.cli.sql.script import FAILED, Script, run_scripts
 from millrace.cli.sql.session import SqlSession
 from millrace.cli.sql.settings import ClientSettings
-from millrace.table.sql.errors import SqlError
+from millrace.table.sql.text.errors import SqlError
 
 STOPPED = 130
 """Exit code: Ctrl-C."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from millrace.table.sql.errors import SqlParseError
 from millrace.table.sql.grammar.keywords import RESERVED
-from millrace.table.sql.source import Source
-from millrace.table.sql.tokens import Kind, Token, tokenize
+from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.text.source import Source
+from millrace.table.sql.text.tokens import Kind, Token, tokenize
 
 Path = tuple[str, ...]
 

@@ -18,19 +18,19 @@ from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
 from millrace.spark.tables.steps.context import Context
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.planner import run
 from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.gathered_streams import GatheredStreams
-from millrace.table.queries.problems import problem
 from millrace.table.sessions.results import name_of_job, query_result, sink_result
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from millrace.datastream import DataStream
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 _NO_CHANGES = "in batch mode every operator gives insertions only"
 _NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"

@@ -11,7 +11,7 @@ import pytest
 
 from millrace.table import DataTypes, FunctionContext, Table
 from millrace.table.expressions import call, col
-from millrace.table.udf import (
+from millrace.table.functions.udf import (
     AggregateFunction,
     AsyncScalarFunction,
     ScalarFunction,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Rel, Sink
 from millrace.table.not_yet import not_yet
 from millrace.table.plans.explaining import explain
-from millrace.table.queries.problems import problem
+from millrace.table.sessions.table_result import TableResult, plain
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
 from millrace.table.sql.parser import parse_statement
 from millrace.table.statement_runners import alter_objects, create, describe, drop, plans, settings, show
 from millrace.table.statement_runners.queries import create_table_as
-from millrace.table.table_result import TableResult, plain
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -78,7 +78,7 @@ def _insert(statement: s.Insert | s.StatementSet, session: Session) -> TableResu
 
 
 def _explain(statement: s.Explain, session: Session) -> TableResult:
-    from millrace.table.explain_detail import ExplainDetail
+    from millrace.table.settings.explain_detail import ExplainDetail
 
     inner = statement.statement
     plans: list[Rel] = []

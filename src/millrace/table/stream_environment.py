@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.typeinfo import TypeInformation
-from millrace.table.changelog_mode import ChangelogMode
-from millrace.table.environment_settings import EnvironmentSettings
-from millrace.table.expression import Expression
-from millrace.table.queries.stream_columns import stream_scan
-from millrace.table.schema import Schema
-from millrace.table.sessions.environment import TableEnvironment
+from millrace.table.descriptions.schema import Schema
+from millrace.table.environment import TableEnvironment
+from millrace.table.expression_methods.expression import Expression
+from millrace.table.sessions.stream_columns import stream_scan
+from millrace.table.settings.changelog_mode import ChangelogMode
+from millrace.table.settings.environment_settings import EnvironmentSettings
 from millrace.table.table import Table
 
 if TYPE_CHECKING:

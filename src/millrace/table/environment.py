@@ -12,36 +12,37 @@ from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDescriptor, CatalogFunction, CatalogModel
 from millrace.table.catalogs.paths import ObjectIdentifier, split_path
 from millrace.table.descriptions.model_descriptor import ModelDescriptor
+from millrace.table.descriptions.schema import Schema as TableColumns
 from millrace.table.descriptions.table_descriptor import TableDescriptor
-from millrace.table.environment_settings import EnvironmentSettings
-from millrace.table.explain_detail import ExplainDetail
-from millrace.table.module import Module, ModuleEntry
+from millrace.table.engines import engine_of
+from millrace.table.functions.module import Module, ModuleEntry
+from millrace.table.functions.udf import wrapped
 from millrace.table.not_yet import not_yet
 from millrace.table.plans.compiled_plan import CompiledPlan, compiled, loaded
 from millrace.table.plans.explaining import explain
 from millrace.table.plans.plan_reference import PlanReference
 from millrace.table.queries.old_names import instead
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Schema as TableColumns
 from millrace.table.sessions.created_catalogs import create_catalog
 from millrace.table.sessions.results import settled
 from millrace.table.sessions.session import Session
-from millrace.table.sessions.statements import execute_statement, insert_plans, query_plan
 from millrace.table.sessions.table_info import source_info, table_of, unnamed
+from millrace.table.sessions.table_result import TableResult
+from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.settings.table_config import TableConfig
+from millrace.table.statement_runners.statements import execute_statement, insert_plans, query_plan
 from millrace.table.statement_set import StatementSet
 from millrace.table.table import Table
-from millrace.table.table_config import TableConfig
-from millrace.table.table_result import TableResult
-from millrace.table.udf import wrapped
 from millrace.table.values.elements import values_of
 from millrace.table.values.pandas_frames import scan_of_pandas
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
 
     from millrace.datastream import DataStream, StreamExecutionEnvironment
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 _JAVA = "functions in Python, made with udf() and its like"
 
@@ -53,7 +54,7 @@ class TableEnvironment:
     """
 
     def __init__(self, settings: EnvironmentSettings, stream_environment: StreamExecutionEnvironment) -> None:
-        self._session = Session(settings, stream_environment)
+        self._session = Session(settings, stream_environment, engine_of)
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:

@@ -9,12 +9,12 @@ from millrace.common import typeinfo as ti
 from millrace.relational import types as t
 from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Project, Rel, StreamScan
 from millrace.relational.rex import Ref, Rex
-from millrace.table.changelog_mode import ChangelogMode
+from millrace.table.descriptions.schema import Schema
 from millrace.table.expression_methods.base import node_of
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Schema
+from millrace.table.settings.changelog_mode import ChangelogMode
 from millrace.table.sql import nodes
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import problem
 from millrace.table.values.stream_types import data_type_of_info
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from millrace.common.types import Row, RowKind
 from millrace.relational.nodes import Field
 from millrace.table import DataTypes as D
 from millrace.table import ResultKind
-from millrace.table.table_result import TableResult, done, listing
+from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.values.cells import row_texts
 
 CHANGES = """\

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import Rex
-from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import chosen, expand, named, project, renamed, select
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import column_at
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import problem
 
 
 def added(plan: Rel, fields: Sequence[nodes.Node], block: Block) -> Rel:

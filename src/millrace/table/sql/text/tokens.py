@@ -6,8 +6,8 @@ import enum
 import re
 from dataclasses import dataclass
 
-from millrace.table.sql.errors import Position, SqlParseError
-from millrace.table.sql.source import Source
+from millrace.table.sql.text.errors import Position, SqlParseError
+from millrace.table.sql.text.source import Source
 
 
 class Kind(enum.Enum):

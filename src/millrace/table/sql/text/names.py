@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millrace.table.sql.errors import Position
+from millrace.table.sql.text.errors import Position
 
 
 class Name(str):

@@ -1,4 +1,4 @@
-"""Base classes of the user's functions. Public through ``millrace.table.udf``."""
+"""Base classes of the user's functions. Public through ``millrace.table.functions.udf``."""
 
 from __future__ import annotations
 
