@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from millrace.cli.sql.typed import Path, Typed, typed
-from millrace.cli.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
+from millrace.cluster.sql.typed import Path, Typed, typed
+from millrace.cluster.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
 from millrace.table import TableEnvironment
 from millrace.util.exceptions import TableException
 
