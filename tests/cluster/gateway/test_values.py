@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 
 from millrace.cluster.gateway.types import described
@@ -23,7 +24,7 @@ UTC = dt.timezone.utc
         (DataTypes.INT(), 1, 1),
         (DataTypes.DOUBLE(), float("nan"), "NaN"),
         (DataTypes.DOUBLE(), float("-inf"), "-Infinity"),
-        (DataTypes.DECIMAL(10, 2), Decimal("1.50"), Decimal("1.50")),
+        (DataTypes.DECIMAL(10, 2), Decimal("1.50"), 1.5),
         (DataTypes.BYTES(), b"\x0a", "Cg=="),
         (DataTypes.DATE(), dt.date(2020, 1, 2), "2020-01-02"),
         (DataTypes.TIME(), dt.time(3, 4, 5), "03:04:05"),
@@ -38,7 +39,14 @@ UTC = dt.timezone.utc
     ],
 )
 def test_values(kind: Any, value: Any, written: Any) -> None:
-    assert row_values([kind])([value]) == [written]
+    encoded = msgspec.json.encode(row_values([kind])([value]))
+    assert msgspec.json.decode(encoded) == [written]
+
+
+def test_decimals_keep_their_digits() -> None:
+    text = "-12345678901234567890123456789.012345678"
+    encoded = msgspec.json.encode(row_values([DataTypes.DECIMAL(38, 9)])([Decimal(text)]))
+    assert encoded.decode() == f"[{text}]"
 
 
 @pytest.mark.parametrize(

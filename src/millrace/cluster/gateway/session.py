@@ -159,7 +159,7 @@ class GatewaySession:
     def complete(self, text: str, position: int) -> list[str]:
         """What may come next in a statement."""
         before, after = text[:position], text[position:]
-        return [each.text for each in Completions(self._sql.environment).of(before, after)]
+        return [str(each.text) for each in Completions(self._sql.environment).of(before, after)]
 
     def is_busy(self) -> bool:
         """Whether a statement runs, or waits for its turn."""

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
 
@@ -77,6 +79,11 @@ def _row(data_type: Any) -> Value:
 
 
 _VALUES: ByFamily = {
+    Family.INTEGER: lambda kind: int,
+    Family.MONTHS: lambda kind: int,
+    Family.TEXT: lambda kind: str,
+    # All digits, as a number.
+    Family.DECIMAL: lambda kind: lambda value: msgspec.Raw(format(value, "f").encode()),
     Family.APPROXIMATE: lambda kind: _number,
     Family.BYTES: lambda kind: lambda value: base64.b64encode(bytes(value)).decode(),
     Family.DATE: lambda kind: lambda value: value.isoformat(),
