@@ -65,6 +65,12 @@ class Operation:
         self.clients: list[JobClient] = []
         """jobs that the statement has started"""
 
+    def started(self, client: JobClient) -> None:
+        """The statement has started a job."""
+        self.clients.append(client)
+        if self._status.is_over:  # by a limit or on demand, in this moment
+            client.cancel()
+
     @property
     def status(self) -> OperationStatus:
         return self._status
@@ -121,7 +127,7 @@ class Operation:
     @property
     def result(self) -> Result:
         """:raises GatewayError: there is none; the statement's own error is its cause."""
-        if self._result is not None and self._status is not OperationStatus.CLOSED:
+        if self._result is not None and self._status is OperationStatus.FINISHED:
             return self._result
         if self._error is not None:
             raise GatewayError("Failed to fetchResults.") from self._error

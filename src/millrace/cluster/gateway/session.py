@@ -63,7 +63,7 @@ class GatewaySession:
     def started(self, client: JobClient) -> None:
         """The statement at hand has started a job."""
         if self._current is not None:
-            self._current.clients.append(client)
+            self._current.started(client)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
