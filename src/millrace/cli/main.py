@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
@@ -30,6 +31,7 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(sql)
+main.add_command(sql_gateway)
 main.add_command(info)
 main.add_command(savepoint)
 main.add_command(state)

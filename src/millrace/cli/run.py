@@ -121,7 +121,7 @@ def _screen() -> Screen | None:
 
 
 def _starter(stopper: Stopper, screen: Screen | None) -> Callable[[Submission], SparkJobClient]:
-    from millrace.cli.jobs import spark_context
+    from millrace.spark.sessions.active import spark_context
 
     def start(submission: Submission) -> SparkJobClient:
         if screen is not None and spark_context() is None:

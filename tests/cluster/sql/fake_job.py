@@ -31,7 +31,8 @@ class FakeJob:
         return self.outcome.result()
 
     def cancel(self) -> Any:
-        self.end(JobStatus.CANCELED)
+        if not self.outcome.done():
+            self.end(JobStatus.CANCELED)
         return CompletableFuture.of(None)
 
     def stop_with_savepoint(self, drain: bool) -> Any:

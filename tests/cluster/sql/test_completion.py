@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.cli.sql.client import Client
-from millrace.cli.sql.completion import Completions
+from millrace.cluster.sql.completion import Completions
+from millrace.cluster.sql.session import SqlSession
 
 
-def of(client: Client, before: str, after: str = "") -> list[str]:
-    return [each.text for each in Completions(client.session.environment).of(before, after)]
+def of(session: SqlSession, before: str, after: str = "") -> list[str]:
+    return [each.text for each in Completions(session.environment).of(before, after)]
 
 
 @pytest.mark.parametrize(
@@ -38,39 +38,39 @@ def of(client: Client, before: str, after: str = "") -> list[str]:
         ("SELECT 'sel", []),
     ],
 )
-def test_candidates(shop: Client, before: str, found: list[str]) -> None:
+def test_candidates(shop: SqlSession, before: str, found: list[str]) -> None:
     assert of(shop, before) == found
 
 
-def test_columns_of_tables_that_come_later(shop: Client) -> None:
+def test_columns_of_tables_that_come_later(shop: SqlSession) -> None:
     assert of(shop, "SELECT ", " FROM orders") == ["id", "price", "`from`", "orders"]
     assert of(shop, "SELECT pr", " FROM cheap")[0] == "price"
     assert of(shop, "SELECT c.", " FROM orders o JOIN customers c") == ["id", "name"]
     assert of(shop, "SELECT `fr", " FROM orders") == ["from`"]
 
 
-def test_functions_keywords_and_types_after_a_letter(shop: Client) -> None:
+def test_functions_keywords_and_types_after_a_letter(shop: SqlSession) -> None:
     found = of(shop, "SELECT subs")
     assert "substring" in found
     assert "timestamp_ltz" in of(shop, "SELECT CAST(a AS timestamp_")
     assert "GROUP" in of(shop, "SELECT * FROM orders GR")
 
 
-def test_functions_of_the_user(shop: Client) -> None:
+def test_functions_of_the_user(shop: SqlSession) -> None:
     from millrace.table import DataTypes
     from millrace.table.udf import udf
 
-    shop.session.environment.create_temporary_function("my_shop", udf(lambda x: x, result_type=DataTypes.INT()))
+    shop.environment.create_temporary_function("my_shop", udf(lambda x: x, result_type=DataTypes.INT()))
     assert of(shop, "SELECT my_s") == ["my_shop"]
 
 
-def test_a_table_that_is_not_there_has_no_columns(shop: Client) -> None:
+def test_a_table_that_is_not_there_has_no_columns(shop: SqlSession) -> None:
     assert of(shop, "SELECT ", " FROM nothing") == ["nothing"]
     assert of(shop, "SELECT ", " FROM no.such.table1") == ["table1"]
 
 
-def test_how_much_is_replaced_and_what_it_is(shop: Client) -> None:
-    (found,) = Completions(shop.session.environment).of("SELECT * FROM ord")
+def test_how_much_is_replaced_and_what_it_is(shop: SqlSession) -> None:
+    (found,) = Completions(shop.environment).of("SELECT * FROM ord")
     assert (found.length, found.kind) == (3, "table")
-    (view,) = Completions(shop.session.environment).of("SELECT * FROM che")
+    (view,) = Completions(shop.environment).of("SELECT * FROM che")
     assert view.kind == "view"

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING
 
-from millrace.cli.jobs import spark_context
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.settings.defaults import Submission
 from millrace.spark.jobs.listeners import JobStarted, PlainListener
 from millrace.table.sql.text.errors import SqlError, did_you_mean
+from millrace.spark.sessions.active import spark_context
+from millrace.table.sql.errors import SqlError, did_you_mean
 
 if TYPE_CHECKING:
     from millrace.spark.jobs.submit import SparkJobClient

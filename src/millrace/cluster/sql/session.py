@@ -31,10 +31,14 @@ class SqlSession:
         """All that is set, now or from the beginning."""
         return self.environment.get_config().to_map()
 
+    def own_settings(self) -> dict[str, str]:
+        """What was set since it began."""
+        return self.environment.get_config().get_configuration().to_dict()
+
     def set(self, key: str, value: str) -> None:
         """:raises SqlError: the key cannot have this value; the old one stays."""
         own = self.environment.get_config().get_configuration()
-        before = own.to_dict().get(key)
+        before = self.own_settings().get(key)
         try:
             self.environment.get_config().set(key, value)
             self._follow()
@@ -47,7 +51,7 @@ class SqlSession:
     def reset(self, key: str | None) -> None:
         """Put back one setting or, with None, all."""
         own = self.environment.get_config().get_configuration()
-        for each in [key] if key is not None else list(own.to_dict()):
+        for each in [key] if key is not None else list(self.own_settings()):
             own.remove_config(each)
         self._follow()
 
