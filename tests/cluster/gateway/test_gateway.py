@@ -8,7 +8,7 @@ import pytest
 
 from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError
-from millrace.table.sql.errors import SqlError
+from millrace.table.sql.text.errors import SqlError
 
 DEADLINE = 30.0
 

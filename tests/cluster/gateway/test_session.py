@@ -16,7 +16,7 @@ from millrace.cluster.gateway.session import MOST_OPERATIONS, GatewaySession
 from millrace.common.jobs.job_status import JobStatus
 from millrace.common.types import Row
 from millrace.table.result_kind import ResultKind
-from millrace.table.sql.errors import SqlError
+from millrace.table.sql.text.errors import SqlError
 
 DEADLINE = 30.0
 TABLES = ("CREATE TABLE t (n INT, s STRING) WITH ('connector' = 'datagen')",

@@ -15,9 +15,9 @@ from millrace.cluster.sql.completion import Completions
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.common.jobs.job_client import JobClient
-from millrace.table.sessions.statements import run
 from millrace.table.sql import statements as s
 from millrace.table.sql.parser import parse_statement
+from millrace.table.statement_runners.statements import run
 from millrace.table.table_result import TableResult
 
 MOST_OPERATIONS = 100

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from millrace.cluster.sql.typed import Path, Typed, typed
+from millrace.cluster.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
 from millrace.configuration.declared.rule import Effect
 from millrace.configuration.declared.value_types import values_of
 from millrace.configuration.registry import options
 from millrace.configuration.rules.control import CLUSTER
-from millrace.cluster.sql.typed import Path, Typed, typed
-from millrace.cluster.sql.words import KEYWORDS, NEXT, OPTIONS, STATEMENTS, TYPES
 from millrace.table import TableEnvironment
 from millrace.util.exceptions import TableException
 

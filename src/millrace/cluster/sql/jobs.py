@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.settings.defaults import Submission
 from millrace.spark.jobs.listeners import JobStarted, PlainListener
-from millrace.table.sql.text.errors import SqlError, did_you_mean
 from millrace.spark.sessions.active import spark_context
-from millrace.table.sql.errors import SqlError, did_you_mean
+from millrace.table.sql.text.errors import SqlError, did_you_mean
 
 if TYPE_CHECKING:
     from millrace.spark.jobs.submit import SparkJobClient
