@@ -459,7 +459,8 @@ class StreamExecutionEnvironment:
         from millrace.spark.jobs.submit import JobSettings, submit
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
-        tell_about({**configuration, **self._checkpoint_config.to_dict()})
+        described = {**configuration, **self._checkpoint_config.to_dict()}
+        tell_about(described)
         plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
         job = self.job_graph(job_name)
         settings = JobSettings(
@@ -477,6 +478,8 @@ class StreamExecutionEnvironment:
             savepoint_directory=self.get_default_savepoint_directory() or configuration.get(_OLDER_SAVEPOINT_DIRECTORY),
             dependencies=self._dependencies,
             jars=tuple(self._jars),
+            described=described,
+            object_reuse=self._config.is_object_reuse_enabled(),
         )
         self._program.clear()
         return submit(job, settings)

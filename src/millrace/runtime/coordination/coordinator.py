@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,9 +11,12 @@ from functools import cached_property, partial
 
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
 from millrace.runtime.coordination.chains import Chains
+from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
 from millrace.runtime.coordination.checkpoints import Checkpoints
 from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
 from millrace.runtime.coordination.commits import Commits
+from millrace.runtime.coordination.figures import Figures
+from millrace.runtime.coordination.history import JobHistory
 from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
 from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.moves import Moves
@@ -45,6 +49,15 @@ SWEEP_MS = 60_000
 """How often sinks look for what was prepared by runs of tasks that was never acknowledged."""
 SWEEP_AFTER_FAILURE_MS = 5_000
 """The first time after a failure, then twice as long each time: tasks of before may have lived on for a while."""
+
+
+class Trigger(enum.Enum):
+    """What a checkpoint on demand consists of."""
+
+    INCREMENTAL = "incremental"
+    """what has changed since the last one, and the files before"""
+    FULL = "full"
+    """all tasks write their whole state"""
 
 
 class ProtocolError(Exception):
@@ -92,7 +105,10 @@ class Coordinator:
     ) -> None:
         self.job = job
         self.checkpoints = checkpoints
+        self.log = CheckpointLog() if checkpoints is None else checkpoints.log
+        self.history = JobHistory(clock)
         self.metrics = JobMetrics(job, clock)
+        self.figures = Figures(job)
         self.attempt = 0
         self._clock = clock
         self._storage = storage
@@ -114,6 +130,8 @@ class Coordinator:
         """tasks that may have files from before their whole state"""
         self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._next_epoch = 1
+        self._epoch_began = -1
+        """when the last epoch was planned (ms)"""
         self._concluded: int | None = None
         """the last epoch whose end was recorded"""
         self._begun = False
@@ -176,14 +194,23 @@ class Coordinator:
     # -- an epoch ---------------------------------------------------------------------------------------------------
 
     def plan(
-        self, keep_state: bool = True, savepoint: str | None = None, queries: tuple[StateQuery, ...] = ()
+        self,
+        keep_state: bool = True,
+        savepoint: str | None = None,
+        queries: tuple[StateQuery, ...] = (),
+        checkpoint: Trigger | None = None,
     ) -> EpochPlan:
         """The orders of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
         splits.
 
         :param savepoint: the folder of a savepoint of the epoch's end.
+        :param checkpoint: its end shall be a checkpoint, whether one is due or not.
         """
         self.metrics.begin_epoch()
+        self._epoch_began = now = self._clock()
+        self.log.give_up(now)
+        if savepoint is not None or checkpoint is not None:
+            self.log.expect(Pending(self._next_epoch, savepoint is not None, now))
         if not self._begun:
             self._begun = True
             self._commits.begin()
@@ -201,7 +228,7 @@ class Coordinator:
                     task = (info.stage, info.offset + subtask)
                     order = source.order(subtask, self._stopping, limit, whole, self._concluded)
                     reading.setdefault(task, {})[info.id] = order
-        compact = self._chains.to_compact()
+        compact = self._chains.to_compact() if checkpoint is not Trigger.FULL else self._chains.tasks.keys()
         tasks = {
             task: TaskOrder(chain.head, chain.at_whole, chain.ran, task in compact, reading.get(task, _NOTHING))
             for task, chain in self._chains.tasks.items()
@@ -213,6 +240,7 @@ class Coordinator:
             savepoint=savepoint,
             queries=queries,
             aggregates=self._aggregates.known,
+            checkpoint=checkpoint is not None,
         )
         return EpochPlan(order_of_all, tasks)
 
@@ -239,6 +267,7 @@ class Coordinator:
             self._record(acks)
         self._commits.prepared(acks)
         self._untold += reports
+        self.figures.take(acks, self._chains.sizes(), self._clock())
         path = self._conclude(order)
         return self._result(order, acks, reports, path)
 
@@ -255,10 +284,10 @@ class Coordinator:
     def _judge(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         failures = [ack for ack in acks if ack.failure is not None]
         if failures:
-            first = min(failures, key=lambda ack: (ack.stage, ack.partition))
+            failures.sort(key=lambda ack: (ack.stage, ack.partition))
             self._commits.abort(acks)
-            assert first.failure is not None
-            raise JobFailedError(first.failure)
+            first, *others = (ack.failure for ack in failures if ack.failure is not None)
+            raise JobFailedError(first, others)
         self._check_complete(order, acks)
         self._count(acks)
 
@@ -315,19 +344,19 @@ class Coordinator:
                 if report.states is not None:
                     uid = self.job.by_id[report.operator].uid
                     self._states[uid] = with_news(self._states.get(uid, ()), report.states)
-        if self.checkpoints is not None:
-            self.checkpoints.written(sum((ack.delta_bytes or 0) + (ack.full_bytes or 0) for ack in acks))
+        self.log.written(acks)
 
     def _conclude(self, order: EpochOrder) -> str | None:
         """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
         path = None
         last = self._suspended or self._at_end
         checkpoints = self.checkpoints if order.keep_state else None
-        if checkpoints is not None and not (last or order.savepoint is not None or checkpoints.due()):
+        asked = order.savepoint is not None or order.checkpoint
+        if checkpoints is not None and not (last or asked or checkpoints.due()):
             return None
         self._commits.before_recorded()
         if checkpoints is not None:
-            path = checkpoints.take(self.snapshot(order.epoch), must=last)
+            path = checkpoints.take(self.snapshot(order.epoch), last, self._epoch_began)
             if path is None:
                 return None
         self._commit()
@@ -429,16 +458,18 @@ class Coordinator:
         if self._commit_owed:
             self._commit()
 
-    def go_on(self, snapshot: JobSnapshot, next_epoch: int) -> None:
+    def go_on(self, snapshot: JobSnapshot, next_epoch: int, path: str | None = None) -> None:
         """A new driver goes on where a checkpoint of this very job was taken: its tasks find their state in their
         files.
 
         :param next_epoch: a number that no epoch of an earlier driver can have.
+        :param path: where the checkpoint is.
         """
         self._begun = True
         self._begin_attempt()
         self._number_from(next_epoch)
         self._chains.restore(snapshot.tasks)
+        self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint=False, path=path))
         # The driver before may have died after a checkpoint and before it deleted what that had made superfluous.
         self._outgrown.update(task for task, chain in self._chains.tasks.items() if chain.first)
         if self.checkpoints is not None:
@@ -461,14 +492,18 @@ class Coordinator:
         self._number_from(next_epoch)
         self._commits.recover(self.job.job_id)
 
-    def begin_from(self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1) -> EpochPlan:
+    def begin_from(
+        self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1, savepoint: bool = False
+    ) -> EpochPlan:
         """This job begins with the state of another one. The order lets its tasks take it over; give what they
         acknowledge to ``begun``.
 
         :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
         :param next_epoch: a number that no epoch of an earlier driver of this job can have.
+        :param savepoint: whether it is a savepoint, or a checkpoint.
         """
         self._begun = True
+        self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint, uri))
         for source in self._sources:
             left = snapshot.sources.get(source.info.uid)
             if left is not None:
@@ -493,9 +528,21 @@ class Coordinator:
         self._judge(plan.order, acks)
         self._record(acks)
 
-    def saved(self) -> None:
+    def saved(self, result: EpochResult, path: str) -> None:
         """The savepoint of the last epoch is there."""
+        sizes = Counter(dict.fromkeys(self._chains.tasks, 0))
+        uids = {info.uid: info for info in self.job.operators}
+        for saved in result.saved:
+            info = uids[saved.uid]
+            small = 0 if saved.small is None else len(saved.small)
+            sizes[info.stage, info.offset + saved.subtask] += small + sum(file.size for file in saved.files)
+        now = self._clock()
+        self.log.saved(now, path, {task: TaskBytes(size, size, now) for task, size in sizes.items()})
         self._commits.saved()
+
+    def not_saved(self, cause: str) -> None:
+        """The savepoint of the last epoch could not be taken."""
+        self.log.give_up(self._clock(), cause)
 
     def clean_up(self) -> None:
         """The job has finished: remove what killed tasks have left with the sinks."""
@@ -513,6 +560,7 @@ class Coordinator:
 
     def close(self) -> None:
         """Release enumerators and committers."""
+        self.log.give_up(self._clock())
         for source in self._sources:
             if source.enumerator is not None:
                 source.enumerator.close()

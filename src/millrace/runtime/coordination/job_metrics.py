@@ -123,15 +123,27 @@ class JobMetrics:
 
     def accumulators(self) -> dict[str, Any]:
         """Accumulator -> value, all subtasks of all operators merged."""
+        return {name: accumulator.get_local_value() for name, accumulator in self.merged_accumulators().items()}
+
+    def merged_accumulators(self) -> dict[str, Accumulator[Any, Any]]:
+        """The same, as accumulators."""
         merged: dict[str, Accumulator[Any, Any]] = {}
+        for accumulators in self.accumulators_by_subtask().values():
+            for name, accumulator in accumulators.items():
+                if name in merged:
+                    merged[name].merge(accumulator)
+                else:
+                    merged[name] = accumulator
+        return merged
+
+    def accumulators_by_subtask(self) -> dict[tuple[int, int], dict[str, Accumulator[Any, Any]]]:
+        """(operator id, subtask) -> copies of its accumulators; those without any are left out."""
         with self._lock:
-            for subtask in self._subtasks.values():
-                for name, accumulator in subtask.accumulators.items():
-                    if name in merged:
-                        merged[name].merge(accumulator)
-                    else:
-                        merged[name] = accumulator.clone()
-        return {name: accumulator.get_local_value() for name, accumulator in merged.items()}
+            found = {
+                place: {name: accumulator.clone() for name, accumulator in subtask.accumulators.items()}
+                for place, subtask in self._subtasks.items()
+            }
+        return {place: accumulators for place, accumulators in found.items() if accumulators}
 
     def report(self) -> MetricsReport:
         """All metrics as they are now."""

@@ -17,6 +17,7 @@ from millrace.runtime.exchange.exchange import Tallies
 from millrace.runtime.failure import Failure
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL
@@ -72,6 +73,8 @@ class EpochOrder:
     queries: tuple[StateQuery, ...] = ()
     aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """uid -> name -> accumulator of a global aggregate, pickled"""
+    checkpoint: bool = False
+    """whether somebody has asked for its end to be a checkpoint"""
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,10 @@ class TaskAck:
     """why it could not write the savepoint, which then has failed; the epoch has not"""
     process: str | None = None
     """the process that the task lives in from now on; None: it lives on in none"""
-
+    at: int = -1
+    """when the task was done (ms, by its clock); -1: not known"""
+    worker: WorkerReport | None = None
+    """the process that it ran in; None: nobody has asked"""
     first_write: Any = None
     """what its process has written to see whether the driver finds it; None after the first time, and where all is on
     one machine"""

@@ -26,6 +26,7 @@ from millrace.spark.owners import orders
 from millrace.spark.owners.alarm import Alarm
 from millrace.spark.owners.frames import Run
 from millrace.spark.owners.rows import SCHEMA
+from millrace.spark.owners.whereabouts import worker_report
 from millrace.spark.shipping.shipped import ShippedJob
 
 BATCH_BYTES = 4 * 1024 * 1024
@@ -98,6 +99,7 @@ class Running:
             snapshots,
             run.number,
             results,
+            worker_report,
         )
         if shipped.token is not None and job not in self._introduced:
             sent = self._introduce(job, run.task, first_write(folder, shipped.token), sent)
