@@ -81,11 +81,23 @@ class _Known:
             ended=states[state] if state in ENDED else -1,
             records_in=figures.records_in,
             records_out=figures.records_out,
+            bytes_in=figures.bytes_in,
+            bytes_out=figures.bytes_out,
+            busy_ms=figures.busy_ms,
+            backpressured_ms=figures.backpressured_ms,
+            idle_ms=figures.idle_ms,
+            busy=figures.busy if self._known(figures) else None,
+            backpressured=figures.backpressured if self._known(figures) else None,
+            idle=figures.idle if self._known(figures) else None,
             watermark=None if figures.watermark == MIN_TIMESTAMP else figures.watermark,
             state_bytes=figures.state_bytes,
             metrics=self._metrics_of(vertex, index),
             accumulators=tuple(document for own in accumulators for document in accumulator_documents(own)),
         )
+
+    def _known(self, figures: SubtaskFigures) -> bool:
+        """Whether its shares of time are those of a job that runs."""
+        return figures.changed >= 0 and not self._history.status.is_globally_terminal_state()
 
     def _metrics_of(self, vertex: Vertex, index: int) -> tuple[MetricDocument, ...]:
         uids = [self._job.by_id[id].uid for id in vertex.operators]

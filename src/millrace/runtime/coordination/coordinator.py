@@ -20,6 +20,7 @@ from millrace.runtime.coordination.history import JobHistory
 from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
 from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.moves import Moves
+from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.reading import alignment_limits, reading_states
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.exchange.exchange import Tally, total
@@ -86,6 +87,8 @@ class EpochResult:
     """why the savepoint failed"""
     answers: dict[int, bytes] = field(default_factory=dict)
     """number of a query -> the value, pickled"""
+    phases: dict[str, float] = field(default_factory=dict)
+    """plan, start, read, process, exchange, record, commit -> ms"""
 
 
 class Coordinator:
@@ -108,7 +111,8 @@ class Coordinator:
         self.log = CheckpointLog() if checkpoints is None else checkpoints.log
         self.history = JobHistory(clock)
         self.metrics = JobMetrics(job, clock)
-        self.figures = Figures(job)
+        self.figures = Figures(job, clock())
+        self._phases = Phases(job)
         self.attempt = 0
         self._clock = clock
         self._storage = storage
@@ -206,6 +210,7 @@ class Coordinator:
         :param savepoint: the folder of a savepoint of the epoch's end.
         :param checkpoint: its end shall be a checkpoint, whether one is due or not.
         """
+        self._phases.begin()
         self.metrics.begin_epoch()
         self._epoch_began = now = self._clock()
         self.log.give_up(now)
@@ -242,6 +247,7 @@ class Coordinator:
             aggregates=self._aggregates.known,
             checkpoint=checkpoint is not None,
         )
+        self._phases.planned()
         return EpochPlan(order_of_all, tasks)
 
     def _take_number(self) -> int:
@@ -258,6 +264,7 @@ class Coordinator:
     def complete(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> EpochResult:
         """Judge an epoch: raise if it failed (nothing of it counts then), else record and commit it."""
         order = plan.order
+        self._phases.ran(acks)
         self._judge(order, acks)
         reports = [report for ack in acks for report in ack.reports]
         reports.sort(key=lambda report: (report.operator, report.subtask))
@@ -356,7 +363,8 @@ class Coordinator:
             return None
         self._commits.before_recorded()
         if checkpoints is not None:
-            path = checkpoints.take(self.snapshot(order.epoch), last, self._epoch_began)
+            with self._phases.recording():
+                path = checkpoints.take(self.snapshot(order.epoch), last, self._epoch_began)
             if path is None:
                 return None
         self._commit()
@@ -370,7 +378,8 @@ class Coordinator:
     def _commit(self) -> None:
         # What is owed is recorded, so it has to be done, after a failure too.
         self._commit_owed = True
-        self._commits.commit()
+        with self._phases.committing():
+            self._commits.commit()
         self._commit_owed = False
 
     def _sweep(self, epoch: int) -> None:
@@ -422,6 +431,7 @@ class Coordinator:
             checkpoint=checkpoint,
             saved=tuple(saved for ack in acks for saved in ack.saved),
             answers={number: value for ack in acks for number, value in ack.answers.items()},
+            phases=self._phases.all(),
             not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from millrace.runtime.coordination.load import Load, Loads, Place
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.vertices import Vertex
@@ -13,8 +15,8 @@ from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import TaskId
 
-Place = tuple[str, int]
-"""(id of a vertex, subtask)"""
+RECENT_MS = 5_000
+"""Shares and rates are those of the last epochs that cover so much, as Flink computes them."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class SubtaskFigures:
     """the input watermark (ms)"""
     finished: bool = False
     """whether nothing will ever come any more"""
+    bytes_in: int = 0
+    """of the packets that have come; elements that stay in their task are not packed"""
+    bytes_out: int = 0
+    busy_ms: float = 0.0
+    backpressured_ms: float = 0.0
+    idle_ms: float = 0.0
+    busy: float = 0.0
+    """share of the last seconds, 0 to 1"""
+    backpressured: float = 0.0
+    idle: float = 1.0
     state_bytes: int = 0
     """bytes of the files that its task's state consists of"""
     changed: int = -1
@@ -40,22 +52,38 @@ class SubtaskFigures:
 class Figures:
     """Written by the thread that drives the job, read by others."""
 
-    def __init__(self, job: JobGraph) -> None:
+    def __init__(self, job: JobGraph, began: int) -> None:
+        """:param began: when the job begins (ms)."""
         self._job = job
         self._lock = threading.Lock()
         self._of_operator: dict[int, Vertex] = {id: vertex for vertex in job.vertices for id in vertex.operators}
+        self._loads = Loads(job)
+        self._told = began
         self._known: dict[Place, SubtaskFigures] = {
             (vertex.id, index): SubtaskFigures() for vertex in job.vertices for index in range(vertex.parallelism)
         }
+        self._recent: dict[Place, deque[tuple[int, SubtaskFigures]]] = {
+            place: deque([(began, figures)]) for place, figures in self._known.items()
+        }
+        """(ms, figures at that time), the last ``RECENT_MS`` and the one before"""
 
     def take(self, acks: Sequence[TaskAck], state: Mapping[TaskId, int], now: int) -> None:
         """An epoch is complete.
 
         :param state: bytes of the state of each task.
         """
+        loads = self._loads.of(acks)
         with self._lock:
+            span, self._told = max(now - self._told, 0), now
             for ack in acks:
                 self._take_task(ack, state.get((ack.stage, ack.partition), 0), now)
+            for place, load in loads.items():
+                known = _with_load(self._known[place], load, span)
+                recent = self._recent[place]
+                recent.append((now, known))
+                while len(recent) > 2 and recent[1][0] <= now - RECENT_MS:
+                    recent.popleft()
+                self._known[place] = _with_shares(known, *recent[0], now)
 
     def _take_task(self, ack: TaskAck, state: int, now: int) -> None:
         reports: dict[str, list[OperatorReport]] = {}
@@ -84,6 +112,8 @@ class Figures:
             known,
             records_in=known.records_in + taken,
             records_out=known.records_out + left,
+            bytes_in=known.bytes_in + sum(report.bytes_in for report in reports),
+            bytes_out=known.bytes_out + sum(report.bytes_out for report in reports),
             watermark=watermark,
             finished=bool(finished),
         )
@@ -92,3 +122,27 @@ class Figures:
         """The figures of this moment."""
         with self._lock:
             return dict(self._known)
+
+
+def _with_load(known: SubtaskFigures, load: Load, span: float) -> SubtaskFigures:
+    """The figures with an epoch that ends so long (ms) after the one before. No more is counted than has passed."""
+    busy = min(load.busy, span)
+    backpressured = min(load.backpressured, span - busy)
+    return replace(
+        known,
+        busy_ms=known.busy_ms + busy,
+        backpressured_ms=known.backpressured_ms + backpressured,
+        idle_ms=known.idle_ms + span - busy - backpressured,
+    )
+
+
+def _with_shares(known: SubtaskFigures, since: int, before: SubtaskFigures, now: int) -> SubtaskFigures:
+    span = now - since
+    if span <= 0:
+        return known
+    return replace(
+        known,
+        busy=(known.busy_ms - before.busy_ms) / span,
+        backpressured=(known.backpressured_ms - before.backpressured_ms) / span,
+        idle=(known.idle_ms - before.idle_ms) / span,
+    )

@@ -17,10 +17,13 @@ from millrace.runtime.exchange.exchange import Tallies
 from millrace.runtime.failure import Failure
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL
+
+NO_TIMES, NO_TASK_TIMES = OperatorTimes(), TaskTimes()
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,10 @@ class OperatorReport:
     """the states that the function has asked for; None: as before"""
     aggregates: dict[str, AddedPart] = field(default_factory=dict)
     """name -> what was added to a global aggregate"""
+    bytes_in: int = 0
+    """of the packets that have come for it"""
+    bytes_out: int = 0
+    times: OperatorTimes = NO_TIMES
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,7 @@ class TaskAck:
     """when the task was done (ms, by its clock); -1: not known"""
     worker: WorkerReport | None = None
     """the process that it ran in; None: nobody has asked"""
+    times: TaskTimes = NO_TASK_TIMES
     first_write: Any = None
     """what its process has written to see whether the driver finds it; None after the first time, and where all is on
     one machine"""

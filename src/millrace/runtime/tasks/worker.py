@@ -19,6 +19,7 @@ from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.member import TaskDelta
+from millrace.runtime.tasks.stopwatch import OTHER, RECORDING
 from millrace.runtime.tasks.task import StageTask
 from millrace.runtime.tasks.task_cache import LiveTask, StaleOrderError, TaskCache
 from millrace.runtime.versions import INITIAL, version_of, whole_at
@@ -69,6 +70,7 @@ def run_task(
             stages = live.task.job.edge_stages
             arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, live.task.job.leading_edges)
+            live.task.watch.start()
             yield from manifest.sending(live.task.run(order, own, arriving, results))
             ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
             ack = replace(ack, sent=manifest.sent, received=manifest.received)
@@ -184,6 +186,7 @@ def _finish(
     snapshots: SnapshotFiles | None,
 ) -> TaskAck:
     task = live.task
+    task.watch.switch(RECORDING)
     ack = TaskAck(order.epoch, *task_id, replayed=replayed, run=run)
     if order.keep_state:
         task.before_snapshot(order.epoch)
@@ -201,7 +204,9 @@ def _finish(
         if order.savepoint is not None:
             ack = _save(task, ack, order.savepoint, snapshots)
     live.ran = version_of(order.epoch, run)
-    ack = replace(ack, reports=task.reports(), answers=task.answers(order.queries))
+    task.watch.switch(OTHER)
+    ack = replace(ack, reports=task.reports(), answers=task.answers(order.queries), times=task.watch.of_task())
+    task.watch.stop()
     if order.keep_state:
         task.working.finish(live.version, delta)
     return ack

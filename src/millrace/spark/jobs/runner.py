@@ -339,7 +339,13 @@ class JobRunner:
     def _remember(self, result: EpochResult, took: int) -> None:
         self.history.epoch(
             EpochRecord(
-                result.epoch, now_millis() - took, took, result.records, result.watermark, result.checkpoint is not None
+                result.epoch,
+                now_millis() - took,
+                took,
+                result.records,
+                result.watermark,
+                result.checkpoint is not None,
+                result.phases,
             )
         )
 
