@@ -12,12 +12,14 @@ from millrace.cluster.control import JobOverError
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.threads import FrameDocument, ThreadDocument
 from millrace.cluster.publishing.batch import batch_document
+from millrace.cluster.publishing.flames import Flames, worker_threads
 from millrace.cluster.publishing.streaming import job_document
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
 from millrace.spark.jobs.client import LocalJobClient
 from millrace.spark.jobs.submit import SparkJobClient
 from millrace.spark.tables.batch_job import BatchJobClient
+from millrace.util.stacks import stacks
 
 T = TypeVar("T")
 """What a future ends with."""
@@ -33,6 +35,7 @@ class LocalControl:
         """:param client: a ``SparkJobClient`` or ``BatchJobClient``."""
         self.id = str(client.get_job_id())
         self._client: LocalJobClient | None = client
+        self._flames = Flames()
         self._lock = threading.Lock()
         self._document: JobDocument | None = None
         self._made = 0.0
@@ -75,10 +78,20 @@ class LocalControl:
         return self._ask(lambda client: _streaming(client, "state to ask for").query_state(operator, state, key))
 
     def threads(self, task_manager: str | None) -> list[ThreadDocument]:
-        raise NotImplementedError("threads are not sampled yet")
+        """Those of this process, or of the job's owners on an executor; none of a job that does not run."""
+        if task_manager is None:
+            return [ThreadDocument(stack.name, stack.text) for stack in stacks()]
+        client = self._client
+        return worker_threads(client.runner, task_manager) if isinstance(client, SparkJobClient) else []
 
     def flame_graph(self, vertex: str, subtask: int | None, mode: str) -> FrameDocument:
-        raise NotImplementedError("threads are not sampled yet")
+        """Takes two seconds; graphs of one vertex that are asked for one soon after the other have the same samples.
+
+        :raises ValueError: there is no such mode.
+        """
+        client = self._client
+        runner = client.runner if isinstance(client, SparkJobClient) else None
+        return self._flames.graph(runner, vertex, subtask, mode)
 
     def _ask(self, ask: Callable[[LocalJobClient], CompletableFuture[T]]) -> Future[T]:
         """What a running job answers later; whatever speaks against it is in the future."""

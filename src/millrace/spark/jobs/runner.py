@@ -41,6 +41,7 @@ from millrace.spark.jobs.locality import warning_about
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
+from millrace.spark.owners.frames import Sampling, Stacks, Told
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.main_classes import main_classes
 from millrace.spark.shipping.provision import Provision
@@ -292,6 +293,11 @@ class JobRunner:
         if self.settings.batch:
             raise ValueError(f"job {self.job.name!r} runs in batch mode, which has no savepoints: use streaming mode")
         return self.savepoints.request(directory, stop, drain)
+
+    def look(self, request: Stacks | Sampling) -> list[Told]:
+        """What the processes of its tasks tell of their threads; nothing before it runs and after its end."""
+        running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
+        return self._tasks.look(request) if running else []
 
     def accumulators(self) -> dict[str, Any]:
         """Those of the user, and how many records the sources have read."""
