@@ -423,7 +423,8 @@ class StreamExecutionEnvironment:
         longest = max(self._option(options.EPOCH_MILLIS), self._cadence_of_checkpoints(job) or 0)
         millis = longest if self._by_the_clock() else None
         files = {file.name: file.path for file in self._dependencies.cached_files}
-        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files)
+        latency = max(self._config.get_latency_tracking_interval(), 0)
+        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files, latency)
 
     def _option(self, option: Any) -> Any:
         return self._configuration.get(option)

@@ -138,9 +138,19 @@ def chain_names(graph: Graph) -> dict[int, str]:
 
 
 def with_settings(
-    job: JobGraph, records: int | None, millis: int | None, parameters: dict[str, str], cached_files: dict[str, str]
+    job: JobGraph,
+    records: int | None,
+    millis: int | None,
+    parameters: dict[str, str],
+    cached_files: dict[str, str],
+    latency_millis: int = 0,
 ) -> JobGraph:
     """The job with the limits of its epochs, and the user's parameters and cached files."""
     return replace(
-        job, epoch_records=records, epoch_millis=millis, parameters=parameters, cached_files=cached_files
+        job,
+        epoch_records=records,
+        epoch_millis=millis,
+        parameters=parameters,
+        cached_files=cached_files,
+        latency_millis=latency_millis,
     )

@@ -159,5 +159,5 @@ def run_locally(
         if len(run.epochs) >= max_epochs and not engine.coordinator.finished:
             raise TimeoutError(f"the program did not end within {max_epochs} epochs")
     run.accumulators = engine.coordinator.metrics.accumulators()
-    run.metrics = engine.coordinator.metrics.report()
+    run.metrics = engine.coordinator.report()
     return run

@@ -9,7 +9,13 @@ from typing import Any
 from millrace.cluster.documents.numbers import AccumulatorDocument, MetricDocument
 from millrace.common.accumulators import Accumulator
 from millrace.metrics.report import MetricEntry, MetricsReport
-from millrace.metrics.snapshot import CounterSnapshot, DistributionSnapshot, MeterSnapshot, MetricSnapshot
+from millrace.metrics.snapshot import (
+    CounterSnapshot,
+    DistributionSnapshot,
+    HistogramSnapshot,
+    MeterSnapshot,
+    MetricSnapshot,
+)
 
 _INVALID = re.compile(r"[ .:,]")
 """What Flink's REST API replaces in the parts of a name."""
@@ -18,7 +24,20 @@ NUMBERS = (int, float)
 
 def job_metrics(report: MetricsReport) -> tuple[MetricDocument, ...]:
     """Those of the job itself."""
-    return tuple(document for entry in report if entry.operator is None for document in _named(entry, ""))
+    return tuple(document for entry in _of_job(report) for document in _named(entry, ""))
+
+
+def _of_job(report: MetricsReport) -> Iterator[MetricEntry]:
+    return (entry for entry in report if entry.operator is None and entry.vertex is None)
+
+
+def task_metrics(report: MetricsReport) -> Mapping[tuple[str, int], list[MetricDocument]]:
+    """(id of a vertex, subtask) -> its metrics."""
+    found: dict[tuple[str, int], list[MetricDocument]] = {}
+    for entry in report:
+        if entry.vertex is not None and entry.subtask is not None:
+            found.setdefault((entry.vertex, entry.subtask), []).extend(_named(entry, ""))
+    return found
 
 
 def subtask_metrics(report: MetricsReport) -> Mapping[tuple[str, int], list[MetricDocument]]:
@@ -45,6 +64,9 @@ def documents(name: str, value: MetricSnapshot) -> Iterator[MetricDocument]:
     elif isinstance(value, DistributionSnapshot):
         parts = {"count": value.count, "sum": value.sum, "min": value.min, "max": value.max, "mean": value.mean}
         for part, number in parts.items():
+            yield MetricDocument(f"{name}_{part}", number, "histogram")
+    elif isinstance(value, HistogramSnapshot):
+        for part, number in value.statistics().items():
             yield MetricDocument(f"{name}_{part}", number, "histogram")
     else:
         shown = value.value

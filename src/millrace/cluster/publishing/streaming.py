@@ -23,7 +23,7 @@ def job_document(runner: JobRunner) -> JobDocument:
     """The job at this moment; may be called from any thread."""
     job, history, settings = runner.job, runner.history, runner.settings
     coordinator = runner.coordinator
-    report = coordinator.metrics.report()
+    report = coordinator.report()
     return JobDocument(
         id=job.job_id,
         name=job.name,

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from millrace.cluster.documents.numbers import MetricDocument
-from millrace.cluster.documents.vertices import InputDocument, OperatorDocument, SubtaskDocument, VertexDocument
+from millrace.cluster.documents.vertices import (
+    HeavyKey,
+    InputDocument,
+    OperatorDocument,
+    SubtaskDocument,
+    VertexDocument,
+)
 from millrace.cluster.publishing.failed_task import task_of
-from millrace.cluster.publishing.metrics import accumulator_documents, subtask_metrics
+from millrace.cluster.publishing.metrics import accumulator_documents, subtask_metrics, task_metrics
 from millrace.common.jobs.job_status import JobStatus
 from millrace.metrics.report import MetricsReport
 from millrace.runtime.coordination.figures import SubtaskFigures
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.jobs.vertices import Vertex, hex_id
+from millrace.runtime.tasks.heavy_keys import LEAST_SHARE, SHOWN
 from millrace.spark.jobs.runner import JobRunner
 
 EXECUTION_STATES = {
@@ -47,6 +54,7 @@ class _Known:
         self._attempt = coordinator.attempt
         self._figures = coordinator.figures.all()
         self._metrics = subtask_metrics(report)
+        self._task_metrics = task_metrics(report)
         self._accumulators = coordinator.metrics.accumulators_by_subtask()
         self._failed = _failed_tasks(runner)
 
@@ -63,7 +71,20 @@ class _Known:
                 InputDocument(given.vertex, given.ship_strategy, number) for number, given in enumerate(vertex.inputs)
             ),
             subtasks=tuple(self._subtask(vertex, index) for index in range(vertex.parallelism)),
+            heavy_keys=self._heavy_keys(vertex),
         )
+
+    def _heavy_keys(self, vertex: Vertex) -> tuple[HeavyKey, ...]:
+        """Those of all subtasks; a key is in one of them only."""
+        subtasks = [self._figures[vertex.id, index] for index in range(vertex.parallelism)]
+        total = sum(figures.records_in for figures in subtasks)
+        shares = [
+            HeavyKey(key, share * figures.records_in / total)
+            for figures in subtasks
+            for key, share in (figures.heavy_keys if total else ())
+        ]
+        shares.sort(key=lambda heavy: -heavy.share)
+        return tuple(heavy for heavy in shares[:SHOWN] if heavy.share >= LEAST_SHARE)
 
     def _subtask(self, vertex: Vertex, index: int) -> SubtaskDocument:
         figures = self._figures[vertex.id, index]
@@ -100,8 +121,9 @@ class _Known:
         return figures.changed >= 0 and not self._history.status.is_globally_terminal_state()
 
     def _metrics_of(self, vertex: Vertex, index: int) -> tuple[MetricDocument, ...]:
+        own = self._task_metrics.get((vertex.id, index), ())
         uids = [self._job.by_id[id].uid for id in vertex.operators]
-        return tuple(metric for uid in uids for metric in self._metrics.get((uid, index), ()))
+        return (*own, *(metric for uid in uids for metric in self._metrics.get((uid, index), ())))
 
     def _state(self, vertex: Vertex, index: int, figures: SubtaskFigures) -> str:
         status = self._history.status

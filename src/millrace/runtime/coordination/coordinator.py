@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+from millrace.metrics.report import MetricsReport
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
 from millrace.runtime.coordination.chains import Chains
 from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
@@ -22,6 +23,7 @@ from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.moves import Moves
 from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.reading import alignment_limits, reading_states
+from millrace.runtime.coordination.reporting import JobReporter
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.exchange.exchange import Tally, total
 from millrace.runtime.failure import Failure, JobFailedError
@@ -114,6 +116,9 @@ class Coordinator:
         self.figures = Figures(job, clock())
         self._phases = Phases(job)
         self.attempt = 0
+        self._reporter = JobReporter(
+            job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
+        )
         self._clock = clock
         self._storage = storage
         self.cleaner = cleaner or AtOnce()
@@ -159,6 +164,10 @@ class Coordinator:
     def states(self) -> dict[str, tuple[StateInfo, ...]]:
         """uid -> the states that its function has asked for so far."""
         return self._states
+
+    def report(self) -> MetricsReport:
+        """All metrics of the job as they are now."""
+        return self._reporter.report()
 
     def use_storage(self, storage: StateStorage) -> None:
         """Where tasks write their state: old versions are deleted there."""

@@ -41,8 +41,15 @@ class SubtaskFigures:
     """share of the last seconds, 0 to 1"""
     backpressured: float = 0.0
     idle: float = 1.0
+    records_in_rate: float = 0.0
+    """per second, over the same time"""
+    records_out_rate: float = 0.0
+    bytes_in_rate: float = 0.0
+    bytes_out_rate: float = 0.0
     state_bytes: int = 0
     """bytes of the files that its task's state consists of"""
+    heavy_keys: tuple[tuple[str, float], ...] = ()
+    """keys with a large share of its input, each with that share"""
     changed: int = -1
     """when it was heard of last (ms)"""
     worker: WorkerReport | None = None
@@ -108,8 +115,10 @@ class Figures:
                 taken, watermark = head.records_in, max(watermark, head.watermark)
                 finished = head.watermark == MAX_WATERMARK
         left = sum(by_operator[id].records_out for id in vertex.leaving if id in by_operator)
+        heavy = [report.heavy_keys for report in reports if report.heavy_keys is not None]
         return replace(
             known,
+            heavy_keys=heavy[0] if heavy else known.heavy_keys,
             records_in=known.records_in + taken,
             records_out=known.records_out + left,
             bytes_in=known.bytes_in + sum(report.bytes_in for report in reports),
@@ -117,6 +126,13 @@ class Figures:
             watermark=watermark,
             finished=bool(finished),
         )
+
+    def workers(self) -> list[WorkerReport]:
+        """The processes that subtasks ran in last, each as it said last."""
+        with self._lock:
+            latest = sorted(self._known.values(), key=lambda figures: figures.changed)
+        found = {(f.worker.host, f.worker.pid): f.worker for f in latest if f.worker is not None}
+        return list(found.values())
 
     def all(self) -> dict[Place, SubtaskFigures]:
         """The figures of this moment."""
@@ -145,4 +161,8 @@ def _with_shares(known: SubtaskFigures, since: int, before: SubtaskFigures, now:
         busy=(known.busy_ms - before.busy_ms) / span,
         backpressured=(known.backpressured_ms - before.backpressured_ms) / span,
         idle=(known.idle_ms - before.idle_ms) / span,
+        records_in_rate=(known.records_in - before.records_in) * 1000 / span,
+        records_out_rate=(known.records_out - before.records_out) * 1000 / span,
+        bytes_in_rate=(known.bytes_in - before.bytes_in) * 1000 / span,
+        bytes_out_rate=(known.bytes_out - before.bytes_out) * 1000 / span,
     )

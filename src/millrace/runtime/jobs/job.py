@@ -81,6 +81,8 @@ class JobGraph:
     """most records that one source subtask reads in an epoch; None: no limit"""
     epoch_millis: int | None = None
     """longest time that one source subtask reads in an epoch; None: no limit"""
+    latency_millis: int = 0
+    """how often sources send marks whose way is timed; 0: never"""
 
     @property
     def info(self) -> JobInfo:

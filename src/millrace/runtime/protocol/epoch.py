@@ -23,6 +23,8 @@ from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL
 
+Latency = tuple[int, int, int]
+"""(id of a source's operator, its subtask, ms that its mark was on the way)"""
 NO_TIMES, NO_TASK_TIMES = OperatorTimes(), TaskTimes()
 
 
@@ -155,6 +157,9 @@ class OperatorReport:
     """of the packets that have come for it"""
     bytes_out: int = 0
     times: OperatorTimes = NO_TIMES
+    heavy_keys: tuple[tuple[str, float], ...] | None = None
+    """keys with a large share of its input, each with that share; None: as before"""
+    latencies: tuple[Latency, ...] = ()
 
 
 @dataclass(frozen=True)

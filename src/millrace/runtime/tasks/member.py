@@ -14,7 +14,7 @@ from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.pickling import dumps
-from millrace.runtime.protocol.epoch import NO_TIMES, OperatorReport, StateQuery
+from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, StateQuery
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.saved import SubtaskState
@@ -60,6 +60,8 @@ class Member:
         self.fork = fork
         self.gate = gate
         self.number = number
+        self.marked = 0
+        """when a source sent its last latency mark (ms)"""
         self._states_reported: tuple[StateInfo, ...] = ()
         self._small = Latest()
 
@@ -129,6 +131,10 @@ class Member:
         except Exception as error:
             raise self.operator.context.error(error, during=" to take over its earlier state") from error
 
+    def _take_latencies(self) -> tuple[Latency, ...]:
+        taken, self.gate.latencies = self.gate.latencies, []
+        return tuple((mark.source, mark.subtask, millis) for mark, millis in taken)
+
     def report(self, times: OperatorTimes = NO_TIMES) -> OperatorReport:
         """What the epoch did; takes printed and collected elements out."""
         operator = self.operator
@@ -151,4 +157,6 @@ class Member:
             bytes_in=self.gate.bytes,
             bytes_out=self.fork.bytes,
             times=times,
+            heavy_keys=None if self.gate.keys is None else self.gate.keys.report(operator.context.clock()),
+            latencies=self._take_latencies(),
         )

@@ -10,7 +10,7 @@ from millrace.common.functions import Function
 from millrace.runtime.bases.base import OperatorContext, ReadingOperator
 from millrace.runtime.bases.by_key import ByKey
 from millrace.runtime.context.context import OperatorRuntimeContext
-from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, LatencyMark
 from millrace.runtime.exchange.codec import decode
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.exchange.partitioners import Hash
@@ -25,6 +25,7 @@ from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.between import Between
+from millrace.runtime.tasks.heavy_keys import watched
 from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
 from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
 from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, Stopwatch, work_slot, write_slot
@@ -87,7 +88,9 @@ class StageTask:
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
-        return Member(info, subtask, operator, fork, Gate(operator, channels, self.watch, number), number)
+        gate = Gate(operator, channels, self.watch, number)
+        gate.keys = watched([edge.partitioner for edge in job.edges if edge.target == info.id])
+        return Member(info, subtask, operator, fork, gate, number)
 
     def _connect(self, edge: EdgeInfo) -> None:
         sender, target = self._members[edge.source], self.job.by_id[edge.target]
@@ -185,6 +188,7 @@ class StageTask:
         for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
             if isinstance(member.operator, ReadingOperator):
                 share = own.sources.get(member.info.id) or SourceOrder()
+                self._send_latency_mark(member)
                 reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
                 for _ in self._polls(reading, member):
                     yield from self._drain()
@@ -206,6 +210,16 @@ class StageTask:
         for member in members:
             member.fork.end_epoch()
         yield from self._drain()
+
+    def _send_latency_mark(self, member: Member) -> None:
+        """In front of what a source reads, at most once in ``metrics.latency.interval``."""
+        interval, now = self.job.latency_millis, self._clock()
+        operator = member.operator
+        if not interval or now - member.marked < interval or not isinstance(operator, SourceOperator):
+            return
+        if not operator.finished:
+            member.marked = now
+            member.fork.mark(LatencyMark(member.info.id, member.subtask, now))
 
     def _polls(self, reading: Iterator[None], member: Member) -> Iterator[None]:
         """Poll a reader. A poll that brought nothing was a wait."""

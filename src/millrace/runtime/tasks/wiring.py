@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from millrace.runtime.bases.base import Operator
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status, count
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status, count
+from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.exchange import ChannelWriter
 from millrace.runtime.exchange.partitioners import PartitioningError
 from millrace.runtime.failure import OperatorError
+from millrace.runtime.tasks.heavy_keys import Watched
 from millrace.runtime.tasks.stopwatch import Stopwatch, sort_slot, work_slot
 from millrace.runtime.tasks.watermarks import ValveState, WatermarkValve
 
@@ -34,6 +36,10 @@ class Gate:
         self.records = 0
         self.bytes = 0
         """of the packets that have arrived"""
+        self.keys: Watched | None = None
+        """looks at the keys of what comes"""
+        self.latencies: list[tuple[LatencyMark, int]] = []
+        """marks that have come in this epoch, and how long each was on its way (ms)"""
         self.watch = watch or Stopwatch(number + 1)
         self._slot = work_slot(number)
         self._inputs = channels
@@ -46,6 +52,8 @@ class Gate:
 
     def chunk(self, chunk: Chunk, input: int) -> None:
         self.records += count(chunk.values)
+        if self.keys is not None:
+            self.keys.see(chunk.values, chunk.keys)
         watch = self.watch
         before = watch.switch(self._slot)
         self.operator.process(chunk, input)
@@ -54,7 +62,10 @@ class Gate:
             keyed.after_records(len(chunk.values))
         watch.switch(before)
 
-    def mark(self, channel: Channel, mark: int | Status) -> None:
+    def mark(self, channel: Channel, mark: Mark) -> None:
+        if isinstance(mark, LatencyMark):
+            self._time(mark)
+            return
         before = self.watch.switch(self._slot)
         self._mark(channel, mark)
         self.watch.switch(before)
@@ -74,6 +85,13 @@ class Gate:
         if valve.idle != was_idle:
             self.operator.idle = valve.idle
             self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
+
+    def _time(self, mark: LatencyMark) -> None:
+        """It overtakes what the operator keeps for later, as in Flink."""
+        output = self.operator.output
+        self.latencies.append((mark, self.operator.context.clock() - mark.at))
+        if isinstance(output, Fork):
+            output.mark(mark)
 
     def _finish(self, channel: Channel) -> None:
         input = self._inputs[channel]
@@ -193,8 +211,8 @@ class Fork:
                 raise self._fail(error) from error
         self._watch.switch(before)
 
-    def mark(self, mark: int | Status) -> None:
-        if not isinstance(mark, Status):
+    def mark(self, mark: Mark) -> None:
+        if mark.__class__ is int:
             self.watermark = mark
         for gate, channel in self._marked:
             gate.mark(channel, mark)

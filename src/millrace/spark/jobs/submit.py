@@ -200,7 +200,7 @@ class SparkJobClient(LocalJobClient):
         return CompletableFuture.of(self.runner.accumulators())
 
     def get_metrics(self) -> MetricsReport:
-        return self.runner.coordinator.metrics.report()
+        return self.runner.coordinator.report()
 
     def collected(self) -> Iterator[Any]:
         """The values of the job's collect sink as epochs complete; raises the job's error at its end."""
