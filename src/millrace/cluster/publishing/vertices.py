@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from millrace.cluster.documents.numbers import MetricDocument
 from millrace.cluster.documents.vertices import (
     HeavyKey,
@@ -72,7 +74,15 @@ class _Known:
             ),
             subtasks=tuple(self._subtask(vertex, index) for index in range(vertex.parallelism)),
             heavy_keys=self._heavy_keys(vertex),
+            states=self._states_of(vertex),
         )
+
+    def _states_of(self, vertex: Vertex) -> dict[str, int]:
+        """Name of each state that a function has asked for -> about how many bytes all subtasks have."""
+        sizes: Counter[str] = Counter()
+        for index in range(vertex.parallelism):
+            sizes.update(self._figures[vertex.id, index].state_sizes)
+        return dict(sorted(sizes.items()))
 
     def _heavy_keys(self, vertex: Vertex) -> tuple[HeavyKey, ...]:
         """Those of all subtasks; a key is in one of them only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from millrace.runtime.coordination.load import Load, Loads, Place
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -50,6 +50,8 @@ class SubtaskFigures:
     """bytes of the files that its task's state consists of"""
     heavy_keys: tuple[tuple[str, float], ...] = ()
     """keys with a large share of its input, each with that share"""
+    state_sizes: dict[str, int] = field(default_factory=dict)
+    """name of a state -> about how many bytes it takes"""
     changed: int = -1
     """when it was heard of last (ms)"""
     worker: WorkerReport | None = None
@@ -72,6 +74,7 @@ class _Counted:
         "records_in",
         "records_out",
         "state_bytes",
+        "state_sizes",
         "watermark",
         "worker",
     )
@@ -82,6 +85,7 @@ class _Counted:
         self.watermark = MIN_TIMESTAMP
         self.finished = False
         self.heavy_keys: tuple[tuple[str, float], ...] = ()
+        self.state_sizes: dict[str, int] = {}
         self.changed = -1
         self.worker: WorkerReport | None = None
         self.recent: deque[tuple[int, tuple[float, ...]]] = deque([(began, self._moving())])
@@ -132,6 +136,7 @@ class _Counted:
             bytes_out,
             self.state_bytes,
             self.heavy_keys,
+            dict(self.state_sizes),
             self.changed,
             self.worker,
         )
@@ -175,6 +180,8 @@ class Figures:
             known.bytes_out += report.bytes_out
             if report.heavy_keys is not None:
                 known.heavy_keys = report.heavy_keys
+            if report.state_sizes:
+                known.state_sizes.update(report.state_sizes)
             if report.operator in self._leaving:
                 known.records_out += report.records_out
             if report.operator == vertex.head:
