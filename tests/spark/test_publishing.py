@@ -15,7 +15,9 @@ from millrace.cluster.documents.threads import FrameDocument
 from millrace.cluster.publishing import LocalControl, control, published_jobs
 from millrace.common import WatermarkStrategy
 from millrace.connectors.datagen import DataGeneratorSource
+from millrace.spark.tables.execute import QueryFailedError
 from millrace.table import EnvironmentSettings, TableEnvironment
+from millrace.table.udf import udf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,3 +120,21 @@ def test_a_query_in_batch_mode(spark: SparkSession) -> None:
     assert b"FINISHED" in encode(document)
     with pytest.raises(JobOverError, match="is FINISHED"):
         steering.checkpoint(full=False).result(10)
+
+
+def test_a_query_that_fails(spark: SparkSession) -> None:
+    published_jobs()
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    t_env._session.streams.set_spark_session(spark)
+    t_env.create_temporary_system_function("half", udf(lambda v: 1 // v, result_type="INT"))
+    result = t_env.execute_sql("SELECT half(k) FROM (VALUES (0)) AS t (k)")
+    client = result.get_job_client()
+    assert client is not None
+    with pytest.raises(QueryFailedError), result.collect() as rows:
+        list(rows)
+    document = published(client.get_job_id()).document()
+    assert document.state == "FAILED"
+    (failure,) = document.exceptions
+    assert (failure.name, failure.task, failure.concurrent) == ("ZeroDivisionError", None, ())
+    assert "half()" in failure.text
+    assert "integer division" in failure.stacktrace

@@ -20,7 +20,7 @@ from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
 
 WORKERS = "spark"
-"""``<tm_id>`` of all metrics: a subtask is not bound to a worker."""
+"""``<tm_id>`` of metrics as long as the executor of a subtask is not known."""
 
 
 class AccumulatorConflictError(ValueError):
