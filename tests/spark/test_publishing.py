@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(control, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(control, "MOST_SECONDS", 0.0)
 
 
 def slowly(value: int) -> int:

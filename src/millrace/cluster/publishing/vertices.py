@@ -13,10 +13,12 @@ from millrace.cluster.documents.vertices import (
     VertexDocument,
 )
 from millrace.cluster.publishing.failed_task import task_of
-from millrace.cluster.publishing.metrics import accumulator_documents, subtask_metrics, task_metrics
+from millrace.cluster.publishing.metrics import accumulator_documents, documents, subtask_metrics
 from millrace.common.jobs.job_status import JobStatus
 from millrace.metrics.report import MetricsReport
+from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.figures import SubtaskFigures
+from millrace.runtime.coordination.reporting import task_metrics
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.jobs.vertices import Vertex, hex_id
 from millrace.runtime.tasks.heavy_keys import LEAST_SHARE, SHOWN
@@ -56,7 +58,7 @@ class _Known:
         self._attempt = coordinator.attempt
         self._figures = coordinator.figures.all()
         self._metrics = subtask_metrics(report)
-        self._task_metrics = task_metrics(report)
+        self._now = now_millis()
         self._accumulators = coordinator.metrics.accumulators_by_subtask()
         self._failed = _failed_tasks(runner)
 
@@ -131,7 +133,8 @@ class _Known:
         return figures.changed >= 0 and not self._history.status.is_globally_terminal_state()
 
     def _metrics_of(self, vertex: Vertex, index: int) -> tuple[MetricDocument, ...]:
-        own = self._task_metrics.get((vertex.id, index), ())
+        values = task_metrics(self._figures[vertex.id, index], self._now).items()
+        own = (document for name, value in values for document in documents(name, value))
         uids = [self._job.by_id[id].uid for id in vertex.operators]
         return (*own, *(metric for uid in uids for metric in self._metrics.get((uid, index), ())))
 

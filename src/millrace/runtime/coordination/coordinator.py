@@ -116,7 +116,7 @@ class Coordinator:
         self.figures = Figures(job, clock())
         self._phases = Phases(job)
         self.attempt = 0
-        self._reporter = JobReporter(
+        self.reporter = JobReporter(
             job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
         )
         self._clock = clock
@@ -167,7 +167,7 @@ class Coordinator:
 
     def report(self) -> MetricsReport:
         """All metrics of the job as they are now."""
-        return self._reporter.report()
+        return self.reporter.report()
 
     def use_storage(self, storage: StateStorage) -> None:
         """Where tasks write their state: old versions are deleted there."""

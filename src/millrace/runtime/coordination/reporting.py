@@ -54,7 +54,7 @@ class JobReporter:
         """All metrics as they are now."""
         known = self._figures.all()
         of_operators = (self._placed(entry, known) for entry in self._metrics.report())
-        return MetricsReport((*of_operators, *self._of_job(), *self._of_tasks(known)))
+        return MetricsReport((*of_operators, *self.of_job(), *self._of_tasks(known)))
 
     def _placed(self, entry: MetricEntry, known: Mapping[Place, SubtaskFigures]) -> MetricEntry:
         """With the worker that its subtask was on last."""
@@ -65,7 +65,8 @@ class JobReporter:
             return entry
         return replace(entry, variables=entry.variables | {"<host>": worker.host, "<tm_id>": worker.executor})
 
-    def _of_job(self) -> Iterator[MetricEntry]:
+    def of_job(self) -> Iterator[MetricEntry]:
+        """Those of the job alone that are not counted epoch by epoch."""
         variables = self._metrics.job_variables()
         for name, value in {**self._times(), **self._checkpoints(), **self._workers()}.items():
             yield MetricEntry((name,), GaugeSnapshot(value), variables)
@@ -127,11 +128,12 @@ class JobReporter:
                 }
                 if worker is not None:
                     variables["<host>"] = worker.host
-                for name, value in _named(figures, now).items():
+                for name, value in task_metrics(figures, now).items():
                     yield MetricEntry((name,), value, variables, subtask=index, vertex=vertex.id)
 
 
-def _named(figures: SubtaskFigures, now: int) -> dict[str, MetricSnapshot]:
+def task_metrics(figures: SubtaskFigures, now: int) -> dict[str, MetricSnapshot]:
+    """Name of each metric of a task -> its value at this moment (ms)."""
     counted = {
         "numRecordsIn": (figures.records_in, figures.records_in_rate),
         "numRecordsOut": (figures.records_out, figures.records_out_rate),
