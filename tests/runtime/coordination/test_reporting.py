@@ -19,6 +19,7 @@ from millrace.runtime.coordination.checkpoint_log import (
 )
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.history import JobHistory
+from millrace.runtime.protocol.epoch import OperatorReport, SourceReport
 from millrace.runtime.storage import MemoryStorage
 from millrace.testing import run_locally
 
@@ -55,6 +56,28 @@ def test_of_tasks() -> None:
         report.task(source, "nothing")
     assert report.get("keyed", "numRecordsIn").count == 20
     assert isinstance(report.job("lastEpochPhase.process"), GaugeSnapshot)
+
+
+def test_of_sources() -> None:
+    now = [10_000]
+    job = program().job_graph()
+    source = job.operators[0]
+    coordinator = Coordinator(job, lambda: now[0], MemoryStorage())
+
+    def gauges(subtask: int) -> dict[str, object]:
+        found = [entry for entry in coordinator.report() if (entry.uid, entry.subtask) == (source.uid, subtask)]
+        return {entry.name: entry.value.value for entry in found if isinstance(entry.value, GaugeSnapshot)}
+
+    assert (gauges(0)["watermarkLag"], gauges(0)["sourceIdleTime"]) == (None, 0)
+    read = SourceReport(("a", "b"), False, 9_000)
+    nothing = SourceReport((), False, 0, idle=True)
+    coordinator.metrics.take([OperatorReport(source.id, 0, 0, 5, 0, read, watermark_out=9_000)])
+    now[0] = 12_000
+    coordinator.metrics.take([OperatorReport(source.id, 1, 0, 0, 0, nothing)])
+    first, second = gauges(0), gauges(1)
+    names = ("watermarkLag", "sourceIdleTime", "isIdle", "numSplits")
+    assert [first[name] for name in names] == [3_000, 2_000, 0, 2]
+    assert [second[name] for name in names] == [None, 2_000, 1, 0]
 
 
 def value(coordinator: Coordinator, name: str) -> object:
