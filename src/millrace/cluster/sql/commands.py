@@ -9,9 +9,9 @@ from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
+from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.sql import statements as s
 from millrace.table.sql.text.errors import SqlError
-from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.util.secrets import mask_options
 
 JOB_COLUMNS = ("job id", "job name", "status", "start time")
