@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
     from millrace.cli.screen import Screen
     from millrace.datastream.settings.defaults import Submission
+    from millrace.spark.jobs.client import LocalJobClient
     from millrace.spark.jobs.submit import SparkJobClient
 
 EPILOG = """
@@ -69,36 +70,49 @@ def run(
     folder = supervisor.directory if supervisor else None
     try:
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
-            _run(found, run_settings(program, found, directory), stopper, program.pyflink, quiet, verbose)
+            manner = Manner(program.pyflink, quiet, verbose)
+            run_program(found, run_settings(program, found, directory), stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
         sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
 
 
-def _run(
-    program: Program, settings: RunSettings, stopper: Stopper, pyflink: bool, quiet: bool, verbose: bool
-) -> None:
+@dataclass(frozen=True)
+class Manner:
+    """How a program is run."""
+
+    pyflink: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    announce: Callable[[str], None] = lambda _: None
+    """told the id of each job, on the thread that drives it, before it does anything"""
+    started: Callable[[LocalJobClient], None] = lambda _: None
+    """told of each job that runs"""
+
+
+def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
+    """Run a program with its jobs. Exits with what is to be said of it if it fails."""
     from millrace.cli.errors import report
     from millrace.cli.hooks import hooks
     from millrace.cli.jobs import Jobs
     from millrace.cli.live import JobWatch
     from millrace.cli.savepoint_signal import savepoints_on_signal
 
-    if not verbose:
+    if not manner.verbose:
         # A program that logs at INFO would otherwise print how its connections to the JVM open and close.
         logging.getLogger("py4j").setLevel(logging.WARNING)
-    screen = None if quiet else _screen()
-    watch = JobWatch(screen)
-    jobs = Jobs(_starter(stopper, screen))
+    screen = None if manner.quiet else _screen()
+    watch = JobWatch(screen, manner.announce)
+    jobs = Jobs(_starter(stopper, screen, manner.started))
     say = screen.say if screen else partial(click.echo, err=True)
-    with hooks(settings, jobs.submit, watch.listener, pyflink):
+    with hooks(settings, jobs.submit, watch.listener, manner.pyflink):
         try:
             with screen.around() if screen else contextlib.nullcontext(), savepoints_on_signal(jobs, say):
                 _run_with_jobs(program, settings, jobs)
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 _reader_has_gone()
-            explained = report(jobs.lost() or error, watch.log_file, verbose)
+            explained = report(jobs.lost() or error, watch.log_file, manner.verbose)
             sys.stdout.flush()
             click.echo(explained.text, err=True)
             sys.exit(explained.exit_code)
@@ -120,14 +134,18 @@ def _screen() -> Screen | None:
     return terminal()
 
 
-def _starter(stopper: Stopper, screen: Screen | None) -> Callable[[Submission], SparkJobClient]:
+def _starter(
+    stopper: Stopper, screen: Screen | None, started: Callable[[LocalJobClient], None]
+) -> Callable[[Submission], SparkJobClient]:
     from millrace.cli.jobs import spark_context
 
     def start(submission: Submission) -> SparkJobClient:
         if screen is not None and spark_context() is None:
             screen.show("starting Spark")
         with stopper.deferred():
-            return submission.start()
+            client = submission.start()
+        started(client)
+        return client
 
     return start
 

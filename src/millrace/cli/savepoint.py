@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-if TYPE_CHECKING:
-    from millrace.checkpoint.files.folder import Folder
 
 @click.command()
 @click.argument("job", required=False)
@@ -33,30 +29,10 @@ def savepoint(job: str | None, directory: str | None, dispose: str | None) -> No
 
 
 def _dispose(path: str) -> None:
-    from millrace.checkpoint.files.errors import SnapshotError
-    from millrace.checkpoint.files.folder import open_folder
-    from millrace.checkpoint.savepoints.metadata import METADATA
+    from millrace.checkpoint.savepoints.disposal import NotDisposedError, dispose
 
     try:
-        folder = open_folder(path.rstrip("/").removesuffix(f"/{METADATA}"))
-        _check(folder)
-    except (OSError, ValueError, SnapshotError) as error:
-        raise click.ClickException(f"nothing is deleted: {error}") from None
-    folder.delete_tree()
-    click.echo(f"deleted the savepoint {folder.uri}")
-
-
-def _check(folder: Folder) -> None:
-    """See that a folder is a savepoint and nothing else. Raises ``ValueError``, ``OSError``, ``SnapshotError``."""
-    from millrace.checkpoint.savepoints.metadata import METADATA, SAVEPOINT, read_metadata
-
-    metadata = read_metadata(folder)
-    if metadata.kind != SAVEPOINT:
-        raise ValueError(
-            f"{folder.uri} is a checkpoint of job {metadata.job_id}, which shares files with others; nearest: when the "
-            "job needs none of them any more, delete the folder of the job"
-        )
-    own = {METADATA, *(file.path for saved in metadata.saved.values() for file in saved.files)}
-    others = sorted(set(folder.files()) - own)
-    if others:
-        raise ValueError(f"{folder.uri} holds more than the savepoint ({others[0]}): put that elsewhere first")
+        uri = dispose(path)
+    except NotDisposedError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"deleted the savepoint {uri}")

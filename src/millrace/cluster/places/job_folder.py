@@ -5,6 +5,7 @@
     jobs/ID                     programs that run: the same folder, moved, with what happens to it
     done/ID                     programs that have ended: the same folder, moved again
     archive/ID.json             the last document of each job
+    logs                        of the cluster's processes, and ID.log and ID.out of programs that nobody waits for
 
 A folder only ever moves as a whole, so a program is in one of these places, whatever dies at whatever moment.
 """
@@ -21,7 +22,7 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places.durable import is_unfinished, write_file
 from millrace.util.private_folder import make_private
 
-SUBMISSIONS, JOBS, DONE, ARCHIVE = "submissions", "jobs", "done", "archive"
+SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
 CONFIGURATION = "configuration.json"
 DOCUMENTS = "documents.json"
 """in the folder of a program: its jobs, as they were last"""
@@ -29,7 +30,7 @@ DOCUMENTS = "documents.json"
 
 def make_folders(folder: str) -> None:
     """Make what is missing of a cluster's folder."""
-    for name in (SUBMISSIONS, JOBS, DONE, ARCHIVE):
+    for name in (SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS):
         make_private(os.path.join(folder, name))
 
 

@@ -1,7 +1,7 @@
 """The run folder: what runs for this user on this machine, clusters and programs in the foreground.
 
-Each has a folder of its own there, which only this user can enter, with an ``entry.json`` that says where it is reached.
-An entry whose process is dead counts for nothing.
+Each has a folder of its own there, which only this user can enter, with an ``entry.json`` that says where it is
+reached. An entry whose process is dead counts for nothing.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ class SubmittedProgram:
     """of the program's first job, chosen by whoever submits it"""
     directory: str
     """where it runs"""
+    name: str = "program"
+    """what people know it by"""
     options: Mapping[str, Any] = field(default_factory=dict)
     """of the command line, by the names of ``ProgramOptions``"""
     savepoint: tuple[tuple[str, str], ...] = ()

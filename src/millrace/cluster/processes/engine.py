@@ -14,10 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.places import job_folder, sockets
 from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.run_folder import Process, this_process
+from millrace.cluster.processes.task_managers import task_managers
 from millrace.cluster.wire.serving import CallServer
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ class Engine:
         self._changed = threading.Condition()
 
     def calls(self) -> Mapping[str, Any]:
-        return {"attach": self._attach, "job": self._job, "released": self._released}
+        return {"attach": self._attach, "job": self._job, "released": self._released, "task_managers": self._executors}
 
     def _attach(self, connection: int, holder: str) -> dict[str, Any]:
         """A gateway for a process, for as long as it keeps the connection open."""
@@ -87,6 +90,9 @@ class Engine:
             return self._changed.wait_for(
                 lambda: all(lease.holder != holder for lease in self._leases.values()), CLOSE_SECONDS
             )
+
+    def _executors(self, connection: int) -> Any:
+        return msgspec.to_builtins(task_managers(self._session))
 
     def gone(self, connection: int) -> None:
         """A process has ended."""

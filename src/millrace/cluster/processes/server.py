@@ -1,0 +1,105 @@
+"""The server of a cluster: its REST API and pages. It holds nothing that is not in the cluster's folder."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.holding.cluster_holder import ClusterHolder
+from millrace.cluster.holding.program_store import ClusterPrograms
+from millrace.cluster.places import job_folder
+from millrace.cluster.places.durable import write_file
+from millrace.cluster.places.run_folder import Process, read_token, this_process
+from millrace.cluster.processes.address import NoPortError, is_loopback, listen
+
+if TYPE_CHECKING:
+    from millrace.cluster.documents.job import JobDocument
+    from millrace.cluster.holder import Launch
+
+DESCRIPTION = "server.json"
+CANNOT_LISTEN = 78
+"""Exit code: the port is taken, or must not be used."""
+AUTHENTICATION, SUBMIT, CANCEL = "security.rest.auth", "web.submit.enable", "web.cancel.enable"
+
+PlanOf = Callable[["Launch", str], "JobDocument"]
+"""The job that an uploaded program would start, with the program's path."""
+
+
+@dataclass(frozen=True)
+class ServerDescription:
+    """What others know about a server that is ready."""
+
+    process: Process
+    url: str
+
+
+def describe_server(folder: str) -> ServerDescription | None:
+    """What is known about the server of a cluster; None: it is not ready, or dead."""
+    try:
+        with open(os.path.join(folder, DESCRIPTION), "rb") as file:
+            found = decode(file.read(), ServerDescription)
+    except (OSError, ValueError):
+        return None
+    return found if found.process.is_alive else None
+
+
+def run_server(folder: str, plan_of: PlanOf) -> int:
+    """Be the server of a cluster until SIGTERM comes; the exit code."""
+    import uvicorn
+
+    make_app = importlib.import_module("millrace.cluster.rest.app").make_app
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
+    configuration = job_folder.read_configuration(folder)
+    try:
+        listening = listen(_at_the_same_port(folder, configuration))
+        settings = rest_settings(configuration, read_token(folder), listening.beyond_loopback)
+    except NoPortError as error:
+        print(error, file=sys.stderr, flush=True)
+        return CANNOT_LISTEN
+    programs = None
+    if configuration.get(SUBMIT, "true").lower() != "false":
+        programs = ClusterPrograms(folder, plan_of)
+    app = make_app(ClusterHolder(folder, configuration), programs, settings)
+    write_file(os.path.join(folder, DESCRIPTION), encode(ServerDescription(this_process(), listening.url)))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
+    server.run(sockets=[listening.socket])
+    return 0
+
+
+def _at_the_same_port(folder: str, configuration: Mapping[str, str]) -> Mapping[str, str]:
+    """A server that is started again listens where the one before did, so that links and scripts go on working."""
+    if configuration.get("rest.port"):
+        return configuration
+    try:
+        with open(os.path.join(folder, DESCRIPTION), "rb") as file:
+            before = decode(file.read(), ServerDescription)
+        listen({**configuration, "rest.port": before.url.rpartition(":")[2]}).socket.close()
+    except (OSError, ValueError, NoPortError):
+        return configuration
+    return {**configuration, "rest.port": before.url.rpartition(":")[2]}
+
+
+def rest_settings(configuration: Mapping[str, str], token: str, beyond_loopback: bool) -> Any:
+    """Settings of the REST API.
+
+    :raises NoPortError: it would be open to others without a token.
+    """
+    settings_class = importlib.import_module("millrace.cluster.rest.web.settings").RestSettings
+    open_to_all = configuration.get(AUTHENTICATION, "token").lower() == "none"
+    bind = configuration.get("rest.bind-address") or "127.0.0.1"
+    if open_to_all and not is_loopback(bind):
+        raise NoPortError(f"{AUTHENTICATION}: none is for the loopback only, not for {bind}: others could run programs")
+    hosts = frozenset(filter(None, (each.strip() for each in configuration.get("rest.allowed-hosts", "").split(","))))
+    return settings_class(
+        token=None if open_to_all else token,
+        hosts=hosts | frozenset(filter(None, [configuration.get("rest.address")])),
+        beyond_loopback=beyond_loopback,
+        protect_reads=beyond_loopback,
+        cancel=configuration.get(CANCEL, "true").lower() != "false",
+    )
