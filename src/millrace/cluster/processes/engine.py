@@ -119,6 +119,7 @@ def run_engine(folder: str) -> int:
     """Be the engine of a cluster until its JVM is gone or SIGTERM comes; the exit code."""
     from millrace.spark.errors import jvm_answers
     from millrace.spark.sessions.session import SessionWishes, log_file_of, make_session
+    from millrace.spark.sessions.shared import warm_up
 
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
@@ -126,6 +127,7 @@ def run_engine(folder: str) -> int:
     configuration = job_folder.read_configuration(folder)
     session = make_session(SessionWishes(_slots(configuration), {**FAIR, **configuration}))
     context = session.sparkContext
+    warm_up(session)
     engine = Engine(session)
     listener = sockets.listen(sockets.socket_path(folder, SOCKET))
     CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()

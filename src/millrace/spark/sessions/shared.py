@@ -93,6 +93,17 @@ def attach(gateway: Gateway) -> SparkSession:
     return session
 
 
+def warm_up(session: SparkSession) -> None:
+    """Let the executors start what the first job would wait for: Python with all that tasks need."""
+    width = max(session.sparkContext.defaultParallelism, 1)
+    session.range(0, width, 1, width).mapInArrow(_prepared, "id long").count()
+
+
+def _prepared(batches: Any) -> Any:
+    pipe.prepare()
+    yield from batches
+
+
 def run_in_pool(context: SparkContext, pool: str) -> None:
     """What this thread runs from now on gets its share of the shared Spark beside other pools."""
     context.setLocalProperty(POOL, pool)
