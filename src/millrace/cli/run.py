@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from millrace.cli.cluster.submitting import cluster_for, submit_to
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options, savepoint_options
 from millrace.cli.program import Program, find_program
@@ -22,6 +23,7 @@ from millrace.cli.refused import refuse_the_rest
 from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.signals import StoppedError, Stopper
 from millrace.cli.supervisor import Supervisor, can_supervise
+from millrace.cli.targets import Target, target_options
 from millrace.spark import recovery_file
 
 if TYPE_CHECKING:
@@ -43,15 +45,21 @@ exits with.
 
 @click.command(cls=ProgramCommand, epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @program_options
+@target_options
 @savepoint_options
 @click.option("--no-restart", is_flag=True, help="Don't start the driver again when it has died.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary on a terminal; log errors only.")
 @click.option("--verbose", is_flag=True, help="Log more, and show errors with all their tracebacks.")
 @refuse_the_rest
 def run(
-    program: ProgramOptions, savepoint: tuple[tuple[str, str], ...], no_restart: bool, quiet: bool, verbose: bool
+    program: ProgramOptions,
+    target: Target,
+    savepoint: tuple[tuple[str, str], ...],
+    no_restart: bool,
+    quiet: bool,
+    verbose: bool,
 ) -> None:
-    """Run a Flink program written in Python on Spark, in the foreground.
+    """Run a Flink program written in Python on Spark: on the cluster that runs, or else in this process.
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
     """
@@ -60,8 +68,11 @@ def run(
     if quiet or verbose:
         level = ("spark.log.level", "INFO" if verbose else "ERROR")
         program = replace(program, properties=(level, *program.properties))
-    program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     found = find_program(program)
+    cluster = cluster_for(program, target)
+    if cluster is not None:
+        submit_to(cluster, program, found, savepoint, target)
+    program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     supervisor = None if no_restart or not can_supervise() else Supervisor()
     if supervisor is not None and (code := supervisor.supervise()) is not None:
         sys.exit(code)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
 
+from millrace.cli.cluster.submitting import SUBMITTED
 from millrace.cli.options import ProgramOptions
 from millrace.cli.program import find_program
 from millrace.cli.run import Manner, run_program
@@ -16,12 +19,25 @@ from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.client_control import control_of
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.spark import job_ids, recovery_file
+from millrace.spark.jobs.client import LocalJobClient
+
+Pairs = Sequence[tuple[str, str]]
+_OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
+"""Beginnings of keys that say how the cluster itself runs."""
 
 
 def run_submitted(run: ProgramRun, here: JobsHere) -> int:
     """Run the program as ``millrace run`` does; the exit code."""
     submission = run.submission
-    options = program_options_of(submission.options, submission.savepoint)
+    if submission.python and submission.python != sys.prefix:
+        click.echo(
+            f"the cluster runs the Python in {sys.prefix}, the program was submitted with that in {submission.python}, "
+            "and may not find its packages: start the cluster with that one, or give -t local",
+            err=True,
+        )
+        return 2
+    defaults = [(key, value) for key, value in run.configuration.items() if not key.startswith(_OF_THE_CLUSTER)]
+    options = program_options_of(submission.options, defaults, submission.savepoint)
     recovery_file.use(run.recovery)
     job_ids.choose(submission.id)
     stopper = Stopper()
@@ -30,7 +46,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         manner = Manner(
             pyflink=options.pyflink,
             announce=run.announce,
-            started=lambda client: here.add(str(client.get_job_id()), control_of(client)),
+            started=partial(_started, here),
         )
         with stopper.listening():
             run_program(program, run_settings(options, program, run.work), stopper, manner)
@@ -43,10 +59,16 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
     return 0
 
 
-def program_options_of(options: Mapping[str, Any], savepoint: tuple[tuple[str, str], ...]) -> ProgramOptions:
-    """The options as JSON has kept them."""
+def _started(here: JobsHere, client: LocalJobClient) -> None:
+    id = str(client.get_job_id())
+    here.add(id, control_of(client))
+    click.echo(f"{SUBMITTED} {id}")
+
+
+def program_options_of(options: Mapping[str, Any], defaults: Pairs, savepoint: Pairs) -> ProgramOptions:
+    """The options as JSON has kept them, over defaults; an option beats its -D twin."""
     known: dict[str, Any] = {name: _tuples(value) for name, value in options.items()}
-    known["properties"] = (*known.get("properties", ()), *savepoint)
+    known["properties"] = (*defaults, *known.get("properties", ()), *savepoint)
     return ProgramOptions(**known)
 
 

@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TextIO
 
-from millrace.cluster.places import attempts, sockets
+from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.submissions import SubmittedProgram, read_submission
 from millrace.cluster.processes import engine
 from millrace.cluster.processes.published import Published
@@ -38,6 +38,8 @@ class ProgramRun:
     """A program that is about to run in this process."""
 
     submission: SubmittedProgram
+    configuration: Mapping[str, str]
+    """of the cluster, which is the default of its programs"""
     work: str
     """folder for what is not needed any more when the program has ended"""
     recovery: str
@@ -90,7 +92,9 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     )
     service.start()
     try:
-        return _ends(lambda: entry(ProgramRun(submission, work, os.path.join(work, "jobs"), announce), published.here))
+        configuration = job_folder.read_configuration(cluster)
+        run = ProgramRun(submission, configuration, work, os.path.join(work, "jobs"), announce)
+        return _ends(lambda: entry(run, published.here))
     finally:
         published.close()
         service.close()

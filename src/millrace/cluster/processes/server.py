@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -53,7 +52,8 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
     """Be the server of a cluster until SIGTERM comes; the exit code."""
     import uvicorn
 
-    make_app = importlib.import_module("millrace.cluster.rest.app").make_app
+    from millrace.cluster.rest.app import make_app
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
     try:
@@ -90,13 +90,14 @@ def rest_settings(configuration: Mapping[str, str], token: str, beyond_loopback:
 
     :raises NoPortError: it would be open to others without a token.
     """
-    settings_class = importlib.import_module("millrace.cluster.rest.web.settings").RestSettings
+    from millrace.cluster.rest.web.settings import RestSettings
+
     open_to_all = configuration.get(AUTHENTICATION, "token").lower() == "none"
     bind = configuration.get("rest.bind-address") or "127.0.0.1"
     if open_to_all and not is_loopback(bind):
         raise NoPortError(f"{AUTHENTICATION}: none is for the loopback only, not for {bind}: others could run programs")
     hosts = frozenset(filter(None, (each.strip() for each in configuration.get("rest.allowed-hosts", "").split(","))))
-    return settings_class(
+    return RestSettings(
         token=None if open_to_all else token,
         hosts=hosts | frozenset(filter(None, [configuration.get("rest.address")])),
         beyond_loopback=beyond_loopback,
