@@ -160,6 +160,8 @@ def _attached(cluster: Found, id: str) -> int:
                 message, _ = receive(connection)
                 if "exit" in message:
                     return int(message["exit"])
+                if message.get("result") is False:
+                    return _outcome(cluster, id)  # it runs without these streams
     except (NotThereError, EOFError, OSError):
         click.echo(f"the supervisor of the cluster has ended; program {id} goes on: see `millrace list`", err=True)
         return _outcome(cluster, id)

@@ -31,6 +31,8 @@ from millrace.spark.owners.frames import same_user
 SOCKET = "supervisor.sock"
 LOOK_MS = 200
 GREETING_SECONDS = 5.0
+ATTACH_SECONDS = 30.0
+"""How long a program waits for the command that submitted it and is to lend it its streams."""
 CANCEL_SECONDS = 30.0
 """How long programs may take to cancel their jobs when the cluster stops."""
 
@@ -87,11 +89,26 @@ class Supervisor:
         for service in self._services:
             service.look(now)
         for name in job_folder.names(self._cluster, job_folder.SUBMISSIONS):
-            self._take_up(name)
+            self._look_at_submission(name)
         for program in list(self._programs.values()):
             self._look_at(program, now)
 
     # -- programs -------------------------------------------------------------------------------------------------
+
+    def _look_at_submission(self, name: str) -> None:
+        """Take up what needs nobody's streams; a program whose command died before it lent them is not run."""
+        try:
+            submission = submissions.read_submission(os.path.join(self._cluster, job_folder.SUBMISSIONS, name))
+        except (OSError, ValueError):
+            submission = None  # taking it up says so
+        if submission is None or not submission.attached:
+            self._take_up(name)
+        elif _now() - submission.submitted > ATTACH_SECONDS * 1000:
+            folder = submissions.take_up(self._cluster, name)
+            program = None if folder is None else self._watch(folder)
+            if program is not None:
+                program.cancelled = True
+                self._settle(program, Outcome(FAILED, _now(), "the command that submitted it ended before it began"))
 
     def _take_up(self, name: str, streams: Sequence[int] = ()) -> Watched | None:
         folder = submissions.take_up(self._cluster, name)
@@ -254,13 +271,14 @@ class Supervisor:
     def _submitted(self, id: str, files: list[int], connection: socket.socket) -> dict[str, Any]:
         """There is a new program. With streams the connection waits for its end."""
         program = self._programs.get(id) or self._take_up(id, files)
-        if program is not None and files and program.streams[:1] == files[:1]:
+        lent = program is not None and bool(files) and program.streams == files
+        if program is not None and lent:
             self._connections[connection.fileno()] = (connection, id)
             program.client = connection
         else:
             for file in files:
                 os.close(file)
-        return {"result": program is not None}
+        return {"result": lent or (program is not None and not files)}
 
     def _cancel(self, id: str) -> bool:
         """End a program whose process does not answer, or that waits for another one."""
