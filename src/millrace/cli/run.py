@@ -81,7 +81,7 @@ def run(
     folder = supervisor.directory if supervisor else None
     try:
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
-            manner = Manner(program.pyflink, quiet, verbose)
+            manner = Manner(program.pyflink, quiet, verbose, is_found=True)
             run_program(found, run_settings(program, found, directory), stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
@@ -99,6 +99,8 @@ class Manner:
     """told the id of each job, on the thread that drives it, before it does anything"""
     started: Callable[[LocalJobClient], None] = lambda _: None
     """told of each job that runs"""
+    is_found: bool = False
+    """whether others find the jobs as those of a program in the foreground"""
 
 
 def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
@@ -107,6 +109,7 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
     from millrace.cli.hooks import hooks
     from millrace.cli.jobs import Jobs
     from millrace.cli.live import JobWatch
+    from millrace.cli.presence import Presence
     from millrace.cli.savepoint_signal import savepoints_on_signal
 
     if not manner.verbose:
@@ -114,7 +117,12 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
         logging.getLogger("py4j").setLevel(logging.WARNING)
     screen = None if manner.quiet else _screen()
     watch = JobWatch(screen, manner.announce)
-    jobs = Jobs(_starter(stopper, screen, manner.started))
+    started, presence = manner.started, None
+    if manner.is_found:
+        tell = screen.say if screen else None
+        presence = Presence(program.target, settings.configuration, tell, lambda: watch.log_file)
+        started = presence.started
+    jobs = Jobs(_starter(stopper, screen, started))
     say = screen.say if screen else partial(click.echo, err=True)
     with hooks(settings, jobs.submit, watch.listener, manner.pyflink):
         try:
@@ -127,6 +135,9 @@ def run_program(program: Program, settings: RunSettings, stopper: Stopper, manne
             sys.stdout.flush()
             click.echo(explained.text, err=True)
             sys.exit(explained.exit_code)
+        finally:
+            if presence is not None:
+                presence.close()
 
 
 def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs) -> None:

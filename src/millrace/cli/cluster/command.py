@@ -96,7 +96,7 @@ def status() -> None:
     """Show the clusters of this user on this machine, and programs that run in the foreground."""
     from millrace.cli.cluster import lifecycle
     from millrace.cluster.places import run_folder
-    from millrace.cluster.processes.engine import describe_engine
+    from millrace.cluster.places.descriptions import describe_engine
 
     clusters = lifecycle.clusters()
     for found in clusters:

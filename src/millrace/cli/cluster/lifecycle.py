@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.cli.cluster.process import BEGAN, command
+from millrace.cli.cluster.roles import BEGAN, command
 from millrace.cluster.places import job_folder, run_folder, sockets
+from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
+from millrace.cluster.places.job_folder import tail
 from millrace.cluster.places.run_folder import Entry, Found, Process
-from millrace.cluster.processes import supervisor
-from millrace.cluster.processes.engine import describe_engine
-from millrace.cluster.processes.server import CANNOT_LISTEN, describe_server
-from millrace.cluster.processes.watched import tail
 from millrace.cluster.wire.asking import NotThereError, ask
 
 START_SECONDS = 180.0
@@ -95,7 +93,7 @@ def _ready(folder: str, process: subprocess.Popen[bytes], say: Callable[[str], N
 
 def _answers(folder: str) -> bool:
     try:
-        ask(sockets.socket_path(folder, supervisor.SOCKET), "the supervisor", "status")
+        ask(sockets.socket_path(folder, sockets.SUPERVISOR), "the supervisor", "status")
     except NotThereError:
         return False
     return True

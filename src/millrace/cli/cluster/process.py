@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable
 
+from millrace.cli.cluster.roles import BEGAN, command
 from millrace.cluster.places import job_folder
+from millrace.cluster.places.descriptions import describe_engine, describe_server
 from millrace.cluster.places.run_folder import CLUSTER, Entry, Process, register, this_process, withdraw
-from millrace.cluster.processes.engine import describe_engine, run_engine
+from millrace.cluster.processes.engine import run_engine
 from millrace.cluster.processes.service import Service
 
 PREPARED = (
@@ -30,14 +32,7 @@ PREPARED = (
 """What the supervisor has imported, so that the process of a program need not."""
 
 
-def command(role: str, folder: str) -> list[str]:
-    """The command line of a process."""
-    return [sys.executable, "-m", "millrace.cli.cluster.process", role, folder]
-
-
 def _supervise(folder: str) -> int:
-    from millrace.cluster.processes.server import describe_server
-
     began = job_folder.read_configuration(folder).get(BEGAN, "0")
     register(folder, Entry(CLUSTER, this_process(), began=int(began)))
     services = [
@@ -54,10 +49,6 @@ def _supervise(folder: str) -> int:
     Supervisor(folder, services, run_submitted).run()
     withdraw(folder)
     return 0
-
-
-BEGAN = "millrace.cluster.began"
-"""ms since the epoch"""
 
 
 def _service(role: str, folder: str, describe: Callable[[str], object]) -> Service:

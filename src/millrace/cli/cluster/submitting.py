@@ -118,7 +118,6 @@ def _run_on(cluster: Found, program: ProgramOptions, savepoint: Savepoint, targe
 
 def _detached(cluster: Found, id: str) -> int:
     from millrace.cluster.places import attempts, job_folder
-    from millrace.cluster.processes.watched import tail
     from millrace.cluster.wire.asking import NotThereError, ask
 
     with contextlib.suppress(NotThereError):  # it finds the submission when it is there again
@@ -130,7 +129,7 @@ def _detached(cluster: Found, id: str) -> int:
         begun = program is not None and job_folder.read_documents(program)
         if outcome is not None and outcome.exit_code:
             log = os.path.join(cluster.folder, job_folder.LOGS, f"{id}.log")
-            why = outcome.text or tail(log) or f"the program has ended with exit code {outcome.exit_code}"
+            why = outcome.text or job_folder.tail(log) or f"the program has ended with exit code {outcome.exit_code}"
             click.echo(why, err=True)
             return outcome.exit_code
         if begun or outcome is not None:
@@ -200,6 +199,5 @@ def _signals_to(connection: socket.socket) -> Iterator[None]:
 
 def _socket(cluster: Found) -> str:
     from millrace.cluster.places import sockets
-    from millrace.cluster.processes import supervisor
 
-    return sockets.socket_path(cluster.folder, supervisor.SOCKET)
+    return sockets.socket_path(cluster.folder, sockets.SUPERVISOR)

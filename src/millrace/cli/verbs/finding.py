@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 TOKEN = "MILLRACE_TOKEN"
 """Environment variable with the token of a cluster of another machine."""
-CONTROL = "control.sock"
 NOTHING_RUNS = "nothing runs: no cluster (`millrace cluster start`), and no `millrace run` in the foreground"
 
 
@@ -64,7 +63,7 @@ def jobs_of(found: Found) -> JobsElsewhere:
     from millrace.cluster.remote.socket_jobs import SocketJobs
 
     if found.entry.kind == run_folder.FOREGROUND:
-        return SocketJobs(sockets.socket_path(found.folder, CONTROL))
+        return SocketJobs(sockets.socket_path(found.folder, sockets.CONTROL))
     if found.entry.address is None:
         raise ElsewhereError(f"the server of the cluster {found.name!r} is not there (it is just being started?)")
     return RestJobs(found.entry.address, found.token)

@@ -17,8 +17,7 @@ from millrace.cluster.holding.logs import list_logs, read_log
 from millrace.cluster.holding.other_controls import ControlWithoutProcess
 from millrace.cluster.holding.stacks import threads_here
 from millrace.cluster.places import attempts, job_folder, sockets
-from millrace.cluster.processes import engine, supervisor
-from millrace.cluster.processes.job_process import CONTROL
+from millrace.cluster.places.descriptions import describe_engine
 from millrace.cluster.remote.socket_control import SocketControl
 from millrace.cluster.wire.asking import NotThereError, RefusedError, ask
 from millrace.util.secrets import mask_options
@@ -54,15 +53,15 @@ class ClusterHolder:
         if program is None or is_over(document):
             return ControlWithoutProcess(document)
         if document.state not in ("RESTARTING", "CREATED") and attempts.is_running(program):
-            return SocketControl(document.id, sockets.socket_path(program, CONTROL))
+            return SocketControl(document.id, sockets.socket_path(program, sockets.CONTROL))
         return ControlWithoutProcess(document, lambda: self._cancel(os.path.basename(program)))
 
     def _cancel(self, program: str) -> None:
-        path = sockets.socket_path(self._folder, supervisor.SOCKET)
+        path = sockets.socket_path(self._folder, sockets.SUPERVISOR)
         ask(path, "the supervisor of the cluster", "cancel", id=program)
 
     def task_managers(self) -> Sequence[TaskManagerDocument]:
-        path = sockets.socket_path(self._folder, engine.SOCKET)
+        path = sockets.socket_path(self._folder, sockets.ENGINE)
         try:
             found = ask(path, "the engine", "task_managers", ENGINE_SECONDS)
         except (NotThereError, RefusedError):
@@ -81,7 +80,7 @@ class ClusterHolder:
     def _log_paths(self, task_manager: str | None) -> list[str]:
         """A driver of programs logs beside server and engine; executors of other machines keep their logs there."""
         if task_manager is not None:
-            described = engine.describe_engine(self._folder)
+            described = describe_engine(self._folder)
             return [described.log_file] if described is not None and described.log_file else []
         base = os.path.join(self._folder, job_folder.LOGS)
         return [os.path.join(base, name) for name in sorted(os.listdir(base))]
@@ -93,4 +92,4 @@ class ClusterHolder:
         dispose(path)
 
     def shut_down(self) -> None:
-        ask(sockets.socket_path(self._folder, supervisor.SOCKET), "the supervisor of the cluster", "stop")
+        ask(sockets.socket_path(self._folder, sockets.SUPERVISOR), "the supervisor of the cluster", "stop")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.submissions import read_submission
-from millrace.cluster.processes.job_process import CONTROL
 from millrace.cluster.processes.published import OVER
 from millrace.cluster.remote.socket_control import read_documents
 from millrace.cluster.wire.asking import NotThereError, RefusedError
@@ -92,7 +91,7 @@ def documents_of(program: str) -> Sequence[JobDocument]:
     """The jobs of a program that has not ended: from its process, or as they were written last."""
     if attempts.is_running(program):
         try:
-            found = read_documents(sockets.socket_path(program, CONTROL), PATIENCE_SECONDS)
+            found = read_documents(sockets.socket_path(program, sockets.CONTROL), PATIENCE_SECONDS)
             if found:
                 return found
         except (NotThereError, RefusedError, ValueError):

@@ -16,7 +16,6 @@ from millrace.cluster.holder import Launch, LaunchError
 from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
-from millrace.cluster.processes.watched import tail
 from millrace.util.private_folder import make_private
 
 PROGRAMS = "programs"
@@ -82,7 +81,8 @@ class ClusterPrograms:
                 return id
             if outcome is not None and outcome.exit_code:
                 log = os.path.join(self._cluster, job_folder.LOGS, f"{id}.log")
-                raise LaunchError(outcome.text or tail(log) or f"it has ended with exit code {outcome.exit_code}")
+                text = outcome.text or job_folder.tail(log)
+                raise LaunchError(text or f"it has ended with exit code {outcome.exit_code}")
             if outcome is not None:
                 raise LaunchError("the program has ended without executing a job")
             time.sleep(LOOK_SECONDS)

@@ -24,6 +24,8 @@ from millrace.util.private_folder import make_private
 
 SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
 CONFIGURATION = "configuration.json"
+TEXT_LINES = 30
+"""of a log, which tell why a program has failed"""
 DOCUMENTS = "documents.json"
 """in the folder of a program: its jobs, as they were last"""
 
@@ -102,3 +104,12 @@ def read_archive(path: str) -> JobDocument | None:
             return decode(file.read(), JobDocument)
     except (OSError, ValueError):
         return None
+
+
+def tail(path: str, lines: int = TEXT_LINES) -> str:
+    """The last lines of a text."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return "".join(file.readlines()[-lines:]).rstrip()
+    except OSError:
+        return ""

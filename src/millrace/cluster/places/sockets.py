@@ -10,6 +10,9 @@ import socket
 from millrace.spark.owners import place
 from millrace.util.private_folder import make_private
 
+ENGINE, SUPERVISOR, CONTROL = "engine.sock", "supervisor.sock", "control.sock"
+"""Names of the sockets of engine, supervisor, and of the process of a program."""
+
 
 def socket_path(folder: str, name: str) -> str:
     """The path of a socket of a private folder.

@@ -16,37 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.documents.codec import encode
 from millrace.cluster.places import job_folder, sockets
+from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription
 from millrace.cluster.places.durable import write_file
-from millrace.cluster.places.run_folder import Process, this_process
+from millrace.cluster.places.run_folder import this_process
 from millrace.cluster.processes.task_managers import task_managers
 from millrace.cluster.wire.serving import CallServer
 
 if TYPE_CHECKING:
     from millrace.spark.sessions.shared import OpenGateway
 
-SOCKET = "engine.sock"
-DESCRIPTION = "engine.json"
 LOOK_SECONDS = 1.0
 CLOSE_SECONDS = 30.0
 """How long whoever goes on with the jobs of a dead process waits for what still runs of them."""
 JVM_LOST = 70
 """Exit code: the JVM is gone."""
-
-
-@dataclass(frozen=True)
-class EngineDescription:
-    """What others know about an engine that is ready."""
-
-    process: Process
-    application: str
-    """Spark's id"""
-    master: str
-    slots: int
-    web_page: str | None
-    """address of Spark's own pages"""
-    log_file: str | None
 
 
 @dataclass
@@ -92,7 +77,7 @@ class Engine:
             )
 
     def _executors(self, connection: int) -> Any:
-        return msgspec.to_builtins(task_managers(self._session))
+        return msgspec.to_builtins(task_managers(self._session.sparkContext))
 
     def gone(self, connection: int) -> None:
         """A process has ended."""
@@ -103,16 +88,6 @@ class Engine:
         with self._changed:
             del self._leases[connection]
             self._changed.notify_all()
-
-
-def describe_engine(folder: str) -> EngineDescription | None:
-    """What is known about the engine of a cluster; None: it is not ready, or dead."""
-    try:
-        with open(os.path.join(folder, DESCRIPTION), "rb") as file:
-            found = decode(file.read(), EngineDescription)
-    except (OSError, ValueError):
-        return None
-    return found if found.process.is_alive else None
 
 
 def run_engine(folder: str) -> int:
@@ -129,7 +104,7 @@ def run_engine(folder: str) -> int:
     context = session.sparkContext
     warm_up(session)
     engine = Engine(session)
-    listener = sockets.listen(sockets.socket_path(folder, SOCKET))
+    listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
     CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
     description = EngineDescription(
         this_process(),
@@ -139,7 +114,7 @@ def run_engine(folder: str) -> int:
         context.uiWebUrl,
         log_file_of(context),
     )
-    write_file(os.path.join(folder, DESCRIPTION), encode(description))
+    write_file(os.path.join(folder, ENGINE_FILE), encode(description))
     try:
         while not stopped.wait(LOOK_SECONDS):
             if not jvm_answers(context):
@@ -147,7 +122,7 @@ def run_engine(folder: str) -> int:
                 return JVM_LOST
         return 0
     finally:
-        os.unlink(os.path.join(folder, DESCRIPTION))
+        os.unlink(os.path.join(folder, ENGINE_FILE))
 
 
 FAIR = {"spark.scheduler.mode": "FAIR"}

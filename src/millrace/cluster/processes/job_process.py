@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import NoReturn, TextIO
 
 from millrace.cluster.places import attempts, job_folder, sockets
+from millrace.cluster.places.descriptions import describe_engine
 from millrace.cluster.places.submissions import SubmittedProgram, read_submission
-from millrace.cluster.processes import engine
+from millrace.cluster.processes.engine import CLOSE_SECONDS
 from millrace.cluster.processes.published import Published
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.wire.asking import NotThereError, connect, converse
 from millrace.cluster.wire.serving import CallServer
 
-CONTROL = "control.sock"
 ENGINE_SECONDS = 180.0
 """How long a program waits for the engine of its cluster, which may just be starting."""
 DRIVER_LOST = 70
@@ -88,7 +88,7 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     os.makedirs(work, mode=0o700, exist_ok=True)
     published = Published(cluster, program)
     service = CallServer(
-        sockets.listen(sockets.socket_path(program, CONTROL)), published.here.calls(), "millrace-control"
+        sockets.listen(sockets.socket_path(program, sockets.CONTROL)), published.here.calls(), "millrace-control"
     )
     service.start()
     try:
@@ -127,7 +127,7 @@ def _attach(cluster: str, holder: str) -> Callable[[str], None]:
 
     lease = _engine(cluster)
     # What ran for an earlier driver of the program must have ended.
-    converse(lease, "the engine", {"call": "released", "holder": holder}, engine.CLOSE_SECONDS + 10)
+    converse(lease, "the engine", {"call": "released", "holder": holder}, CLOSE_SECONDS + 10)
     found = converse(lease, "the engine", {"call": "attach", "holder": holder}, ENGINE_SECONDS)
     session = attach(Gateway(found["port"], found["secret"], found["log_file"]))
     context = session.sparkContext
@@ -142,11 +142,11 @@ def _attach(cluster: str, holder: str) -> Callable[[str], None]:
 
 
 def _engine(cluster: str) -> socket.socket:
-    path = sockets.socket_path(cluster, engine.SOCKET)
+    path = sockets.socket_path(cluster, sockets.ENGINE)
     until = time.monotonic() + ENGINE_SECONDS
     while True:
         try:
-            if engine.describe_engine(cluster) is not None:
+            if describe_engine(cluster) is not None:
                 return connect(path, "the engine")
         except NotThereError:
             pass

@@ -6,46 +6,25 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.holding.cluster_holder import ClusterHolder
 from millrace.cluster.holding.program_store import ClusterPrograms
 from millrace.cluster.places import job_folder
+from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription
 from millrace.cluster.places.durable import write_file
-from millrace.cluster.places.run_folder import Process, read_token, this_process
+from millrace.cluster.places.run_folder import read_token, this_process
 from millrace.cluster.processes.address import NoPortError, is_loopback, listen
 
 if TYPE_CHECKING:
     from millrace.cluster.documents.job import JobDocument
     from millrace.cluster.holder import Launch
 
-DESCRIPTION = "server.json"
-CANNOT_LISTEN = 78
-"""Exit code: the port is taken, or must not be used."""
 AUTHENTICATION, SUBMIT, CANCEL = "security.rest.auth", "web.submit.enable", "web.cancel.enable"
 
 PlanOf = Callable[["Launch", str], "JobDocument"]
 """The job that an uploaded program would start, with the program's path."""
-
-
-@dataclass(frozen=True)
-class ServerDescription:
-    """What others know about a server that is ready."""
-
-    process: Process
-    url: str
-
-
-def describe_server(folder: str) -> ServerDescription | None:
-    """What is known about the server of a cluster; None: it is not ready, or dead."""
-    try:
-        with open(os.path.join(folder, DESCRIPTION), "rb") as file:
-            found = decode(file.read(), ServerDescription)
-    except (OSError, ValueError):
-        return None
-    return found if found.process.is_alive else None
 
 
 def run_server(folder: str, plan_of: PlanOf) -> int:
@@ -66,7 +45,7 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
     if configuration.get(SUBMIT, "true").lower() != "false":
         programs = ClusterPrograms(folder, plan_of)
     app = make_app(ClusterHolder(folder, configuration), programs, settings)
-    write_file(os.path.join(folder, DESCRIPTION), encode(ServerDescription(this_process(), listening.url)))
+    write_file(os.path.join(folder, SERVER_FILE), encode(ServerDescription(this_process(), listening.url)))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
     server.run(sockets=[listening.socket])
     return 0
@@ -77,7 +56,7 @@ def _at_the_same_port(folder: str, configuration: Mapping[str, str]) -> Mapping[
     if configuration.get("rest.port"):
         return configuration
     try:
-        with open(os.path.join(folder, DESCRIPTION), "rb") as file:
+        with open(os.path.join(folder, SERVER_FILE), "rb") as file:
             before = decode(file.read(), ServerDescription)
         listen({**configuration, "rest.port": before.url.rpartition(":")[2]}).socket.close()
     except (OSError, ValueError, NoPortError):

@@ -24,11 +24,10 @@ from millrace.cluster.places.durable import move
 from millrace.cluster.processes.job_process import DRIVER_LOST, FAILED, NOT_THE_ONE, Entry, become_job
 from millrace.cluster.processes.restarts import Restarts
 from millrace.cluster.processes.service import Service
-from millrace.cluster.processes.watched import Watched, death, tail
+from millrace.cluster.processes.watched import Watched, death
 from millrace.cluster.wire.messages import receive, send
 from millrace.spark.owners.frames import same_user
 
-SOCKET = "supervisor.sock"
 LOOK_MS = 200
 GREETING_SECONDS = 5.0
 ATTACH_SECONDS = 30.0
@@ -56,7 +55,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Until the cluster is to stop."""
-        self._listener = sockets.listen(sockets.socket_path(self._cluster, SOCKET))
+        self._listener = sockets.listen(sockets.socket_path(self._cluster, sockets.SUPERVISOR))
         for file in self._wake:
             os.set_blocking(file, False)
         signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
@@ -213,7 +212,7 @@ class Supervisor:
 
     def _settle(self, program: Watched, outcome: Outcome) -> None:
         if outcome.exit_code and not outcome.text and not program.streams:
-            outcome = Outcome(outcome.exit_code, outcome.ended, tail(program.log))
+            outcome = Outcome(outcome.exit_code, outcome.ended, job_folder.tail(program.log))
         program.settle(outcome)
         move(program.folder, os.path.join(self._cluster, job_folder.DONE, program.id))
         del self._programs[program.id]
@@ -305,7 +304,7 @@ class Supervisor:
         for service in reversed(self._services):
             service.end(CANCEL_SECONDS)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(sockets.socket_path(self._cluster, SOCKET))
+            os.unlink(sockets.socket_path(self._cluster, sockets.SUPERVISOR))
 
 
 def _to_end(path: str) -> int:

@@ -10,8 +10,8 @@ from millrace.cluster.documents.cluster import TaskManagerDocument
 from millrace.cluster.documents.numbers import MetricDocument
 
 
-def task_managers(session: Any) -> list[TaskManagerDocument]:
-    """Those of a session's Spark, as they are now."""
+def task_managers(context: Any) -> list[TaskManagerDocument]:
+    """Those of a Spark, by its ``SparkContext``, as they are now."""
     from millrace.spark.sessions.executors import executors
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -35,5 +35,5 @@ def task_managers(session: Any) -> list[TaskManagerDocument]:
                 MetricDocument("failedTasks", each.failed_tasks, "counter"),
             ),
         )
-        for each in executors(session.sparkContext)
+        for each in executors(context)
     ]

@@ -19,9 +19,6 @@ from millrace.cluster.processes.published import OVER
 from millrace.cluster.processes.restarts import Restarts
 from millrace.cluster.wire.messages import send
 
-TEXT_LINES = 30
-"""of the log, which tell why a program has failed"""
-
 
 @dataclass
 class Watched:
@@ -127,15 +124,6 @@ def _in_state(document: JobDocument, state: str, now: int, outcome: Outcome | No
 def _append(path: str, text: str) -> None:
     with open(path, "a", encoding="utf-8") as file:
         file.write(f"{text}\n")
-
-
-def tail(path: str, lines: int = TEXT_LINES) -> str:
-    """The last lines of a text."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return "".join(file.readlines()[-lines:]).rstrip()
-    except OSError:
-        return ""
 
 
 def death(code: int) -> str:

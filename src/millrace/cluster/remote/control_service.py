@@ -35,6 +35,11 @@ class JobsHere:
             controls = list(self._controls.values())
         return [control.document() for control in controls]
 
+    def control(self, id: str) -> JobControl | None:
+        """What steers a job."""
+        with self._lock:
+            return self._controls.get(id)
+
     def calls(self) -> Mapping[str, Any]:
         return {
             "documents": self._documents,
@@ -48,8 +53,7 @@ class JobsHere:
         }
 
     def _control(self, job: str) -> JobControl:
-        with self._lock:
-            found = self._controls.get(job)
+        found = self.control(job)
         if found is None:
             raise LookupError(f"process has no job {job}")
         return found
