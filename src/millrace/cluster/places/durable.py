@@ -53,10 +53,10 @@ def move(source: str, target: str) -> bool:
 
 
 def append_line(path: str, line: bytes) -> None:
-    """Add a line to a file; it is on the disk afterwards."""
+    """Add a line to a file; it is on the disk afterwards. An empty one is before it, should the last be cut off."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.write(file, line + b"\n")
+        os.write(file, b"\n" + line + b"\n")
         os.fsync(file)
     finally:
         os.close(file)
