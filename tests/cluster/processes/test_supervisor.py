@@ -86,8 +86,9 @@ def test_a_program_whose_command_died_before_it_began_does_not_run(
 def test_stopping_ends_all_programs(small: Small) -> None:
     small.start()
     ids = [small.submit("wait"), small.submit("wait")]
-    for id in ids:
-        wait_for(lambda id=id: "waiting" in small.output(id) if small.begun(id) else None, "the program waits")
+    for each in ids:
+        small.begun(each)
+    wait_for(lambda: all("waiting" in small.output(id) for id in ids), "the programs wait")
     small.ask("stop")
     assert small.process is not None
     small.process.wait(SECONDS)
