@@ -423,7 +423,8 @@ class StreamExecutionEnvironment:
         longest = max(self._option(options.EPOCH_MILLIS), self._cadence_of_checkpoints(job) or 0)
         millis = longest if self._by_the_clock() else None
         files = {file.name: file.path for file in self._dependencies.cached_files}
-        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files)
+        latency = max(self._config.get_latency_tracking_interval(), 0)
+        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files, latency)
 
     def _option(self, option: Any) -> Any:
         return self._configuration.get(option)
@@ -459,7 +460,8 @@ class StreamExecutionEnvironment:
         from millrace.spark.jobs.submit import JobSettings, submit
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
-        tell_about({**configuration, **self._checkpoint_config.to_dict()})
+        described = {**configuration, **self._checkpoint_config.to_dict()}
+        tell_about(described)
         plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
         job = self.job_graph(job_name)
         settings = JobSettings(
@@ -477,6 +479,8 @@ class StreamExecutionEnvironment:
             savepoint_directory=self.get_default_savepoint_directory() or configuration.get(_OLDER_SAVEPOINT_DIRECTORY),
             dependencies=self._dependencies,
             jars=tuple(self._jars),
+            described=described,
+            object_reuse=self._config.is_object_reuse_enabled(),
         )
         self._program.clear()
         return submit(job, settings)
