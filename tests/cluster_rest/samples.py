@@ -171,7 +171,7 @@ def sample_job(
         started=NOW - 61_000,
         ended=NOW if state in OVER else -1,
         written=NOW,
-        timestamps={"INITIALIZING": NOW - 61_000, "CREATED": NOW - 60_900, "RUNNING": NOW - 60_500, state: NOW - 60_500},
+        timestamps={"INITIALIZING": NOW - 61_000, "RUNNING": NOW - 60_500, state: NOW - 60_400},
         vertices=tuple(chain),
         checkpoints=sample_checkpoints(),
         exceptions=(replace(exceptions[0], concurrent=(replace(exceptions[1], root=False),)), exceptions[1]),

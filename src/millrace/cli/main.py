@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from millrace.cli.cluster.command import cluster
+from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run
@@ -43,3 +44,4 @@ main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
 main.add_command(cluster)
+main.add_command(history_server)

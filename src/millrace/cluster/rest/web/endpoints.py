@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -73,9 +74,12 @@ def _name(kind: Any) -> str:
 async def _uploads(request: Request) -> tuple[Upload, ...]:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return ()
-    async with request.form(max_files=2, max_fields=100) as form:
-        files = [each for each in form.values() if isinstance(each, UploadFile)]
-        return tuple([Upload(each.filename or "", await each.read()) for each in files])
+    try:
+        async with request.form(max_files=2, max_fields=100) as form:
+            files = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
+            return tuple([Upload(each.filename or "", await each.read()) for each in files])
+    except HTTPException as error:
+        raise refused(error.status_code, error.detail) from None
 
 
 def _response(operation: Operation, result: Any) -> Response:
