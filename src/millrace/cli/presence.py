@@ -45,7 +45,7 @@ class Presence:
         self._configuration = configuration
         self._say = say
         self._log_file = log_file
-        self._clients: list[LocalJobClient] = []
+        self._begun = False
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._here: JobsHere | None = None
@@ -54,13 +54,8 @@ class Presence:
 
     def started(self, client: LocalJobClient) -> None:
         """There is one more job."""
-        with self._lock:
-            first = not self._clients
-            self._clients.append(client)
-            here = self._here
-        if here is not None:
-            _add(here, client)
-        elif first and find_spec("msgspec") is not None:
+        if not self._begun and find_spec("msgspec") is not None:
+            self._begun = True
             threading.Thread(target=self._begin, name="millrace-presence", daemon=True).start()
 
     def _begin(self) -> None:
@@ -75,20 +70,15 @@ class Presence:
 
     def _listen(self) -> None:
         from millrace.cluster.places import run_folder, sockets
+        from millrace.cluster.publishing import published_jobs
         from millrace.cluster.remote.control_service import JobsHere
         from millrace.cluster.wire.serving import CallServer
 
-        here = JobsHere()
+        here = self._here = JobsHere(published_jobs)
         folder = run_folder.new_folder(f"run-{os.getpid()}")
-        service = CallServer(
+        CallServer(
             sockets.listen(sockets.socket_path(folder, sockets.CONTROL)), here.calls(), "millrace-control"
-        )
-        service.start()
-        with self._lock:
-            self._here = here
-            clients = list(self._clients)
-        for client in clients:
-            _add(here, client)
+        ).start()
         with self._lock:
             if not self._closed.is_set():
                 self._folder = folder
@@ -110,50 +100,41 @@ class Presence:
         wanted = self._configuration.get(PORT, "").lower() != NO_PORT
         if not wanted or any(find_spec(name) is None for name in ("starlette", "uvicorn")):
             return
-        import uvicorn
-
         from millrace.cluster.holding.process_holder import ProcessHolder
         from millrace.cluster.places.run_folder import read_token
-        from millrace.cluster.processes.address import NoPortError, listen
-        from millrace.cluster.processes.server import rest_settings
         from millrace.cluster.rest.app import make_app
+        from millrace.cluster.rest.options import binding, rest_settings
+        from millrace.cluster.rest.serving import NoPortError, RestServer
 
         assert self._here is not None and self._folder is not None
         token = read_token(self._folder)
         try:
-            listening = listen(self._configuration)
-            settings = rest_settings(self._configuration, token, listening.beyond_loopback)
-        except NoPortError as error:
+            where = binding(self._configuration)
+            settings = rest_settings(self._configuration, token, where)
+            holder = ProcessHolder(self._here, self._configuration, _task_managers, self._log_file)
+            server = RestServer(make_app(holder, None, settings), where)
+        except (NoPortError, ValueError) as error:
             if self._say is not None:
                 self._say(f"no web pages: {error}")
             return
-        holder = ProcessHolder(self._here, self._configuration, _task_managers, self._log_file)
-        app = make_app(holder, None, settings)
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
         with self._lock:
             if self._closed.is_set():
-                listening.socket.close()
+                server.stop()
                 return
             self._server = server
-            self._register(listening.url)
+            self._register(server.address)
         if self._say is not None:
-            self._say(f"dashboard: {listening.url}/?token={token}")
-        server.run(sockets=[listening.socket])
+            self._say(f"dashboard: {server.address}/?token={token}")
+        server.run()
 
     def close(self) -> None:
         """The program has ended."""
         with self._lock:
             self._closed.set()
             if self._server is not None:
-                self._server.should_exit = True
+                self._server.stop()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _add(here: JobsHere, client: LocalJobClient) -> None:
-    from millrace.cluster.remote.client_control import control_of
-
-    here.add(str(client.get_job_id()), control_of(client))
 
 
 def _task_managers() -> Any:

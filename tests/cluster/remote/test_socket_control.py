@@ -27,6 +27,8 @@ ID = "a" * 32
 class FakeControl:
     """A job that remembers what was asked of it."""
 
+    id = ID
+
     def __init__(self, state: str = "RUNNING") -> None:
         self.state = state
         self.asked: list[tuple[Any, ...]] = []
@@ -66,8 +68,8 @@ class FakeControl:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[FakeControl, str]]:
-    control, here = FakeControl(), JobsHere()
-    here.add(ID, control)
+    control = FakeControl()
+    here = JobsHere(lambda: [control])
     path = sockets.socket_path(str(tmp_path), sockets.CONTROL)
     server = CallServer(sockets.listen(path), here.calls(), "test")
     server.start()

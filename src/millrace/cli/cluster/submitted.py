@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import click
@@ -16,7 +15,6 @@ from millrace.cli.run import Manner, run_program
 from millrace.cli.settings import run_settings
 from millrace.cli.signals import StoppedError, Stopper
 from millrace.cluster.processes.job_process import ProgramRun
-from millrace.cluster.remote.client_control import control_of
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
@@ -46,7 +44,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         manner = Manner(
             pyflink=options.pyflink,
             announce=run.announce,
-            started=partial(_started, here),
+            started=_started,
         )
         with stopper.listening():
             run_program(program, run_settings(options, program, run.work), stopper, manner)
@@ -59,10 +57,8 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
     return 0
 
 
-def _started(here: JobsHere, client: LocalJobClient) -> None:
-    id = str(client.get_job_id())
-    here.add(id, control_of(client))
-    click.echo(f"{SUBMITTED} {id}")
+def _started(client: LocalJobClient) -> None:
+    click.echo(f"{SUBMITTED} {client.get_job_id()}")
 
 
 def program_options_of(options: Mapping[str, Any], defaults: Pairs, savepoint: Pairs) -> ProgramOptions:

@@ -15,12 +15,12 @@ from millrace.cluster.documents.threads import ThreadDocument
 from millrace.cluster.holding.known_jobs import KnownJob, KnownJobs, is_over
 from millrace.cluster.holding.logs import list_logs, read_log
 from millrace.cluster.holding.other_controls import ControlWithoutProcess
-from millrace.cluster.holding.stacks import threads_here
 from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.descriptions import describe_engine
 from millrace.cluster.remote.socket_control import SocketControl
 from millrace.cluster.wire.asking import NotThereError, RefusedError, ask
 from millrace.util.secrets import mask_options
+from millrace.util.stacks import stacks
 
 ENGINE_SECONDS = 5.0
 
@@ -86,7 +86,7 @@ class ClusterHolder:
         return [os.path.join(base, name) for name in sorted(os.listdir(base))]
 
     def threads(self) -> Sequence[ThreadDocument]:
-        return threads_here()
+        return [ThreadDocument(stack.name, stack.text) for stack in stacks()]
 
     def dispose_savepoint(self, path: str) -> None:
         dispose(path)

@@ -13,9 +13,9 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.threads import ThreadDocument
 from millrace.cluster.holding.known_jobs import is_over
 from millrace.cluster.holding.logs import list_logs, read_log
-from millrace.cluster.holding.stacks import threads_here
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.util.secrets import mask_options
+from millrace.util.stacks import stacks
 
 
 class ProcessHolder:
@@ -63,7 +63,7 @@ class ProcessHolder:
         return [] if found is None else [found]
 
     def threads(self) -> Sequence[ThreadDocument]:
-        return threads_here()
+        return [ThreadDocument(stack.name, stack.text) for stack in stacks()]
 
     def dispose_savepoint(self, path: str) -> None:
         dispose(path)

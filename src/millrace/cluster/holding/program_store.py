@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import sys
 import time
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from millrace.cluster.documents.cluster import ProgramDocument
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.holder import Launch, LaunchError
 from millrace.cluster.places import attempts, job_folder
-from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
-from millrace.util.private_folder import make_private
+from millrace.cluster.programs.folder import ProgramFolder
 
 PROGRAMS = "programs"
 START_SECONDS = 120.0
 """How long a program may take until its first job begins."""
 LOOK_SECONDS = 0.05
-_SAFE = re.compile(r"[^\w.\-]")
 
 
-class ClusterPrograms:
+class ClusterPrograms(ProgramFolder):
     """Programs in the folder of a cluster.
 
     :param plan_of: gives the job that a program would start; it gets the program's path, too.
     """
 
     def __init__(self, cluster: str, plan_of: Callable[[Launch, str], JobDocument]) -> None:
+        super().__init__(os.path.join(cluster, PROGRAMS))
         self._cluster = cluster
-        self._folder = os.path.join(cluster, PROGRAMS)
         self._plan_of = plan_of
-        make_private(self._folder)
-
-    def programs(self) -> Sequence[ProgramDocument]:
-        names = [name for name in os.listdir(self._folder) if "_" in name]
-        found = []
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                uploaded = os.stat(os.path.join(self._folder, name)).st_mtime_ns // 1_000_000
-                found.append(ProgramDocument(name, name.partition("_")[2], uploaded, None))
-        return sorted(found, key=lambda program: -program.uploaded)
-
-    def upload(self, name: str, content: bytes) -> ProgramDocument:
-        plain = _SAFE.sub("_", os.path.basename(name)) or "program.py"
-        id = f"{uuid.uuid4()}_{plain}"
-        write_file(os.path.join(self._folder, id), content)
-        return ProgramDocument(id, plain, time.time_ns() // 1_000_000, None)
-
-    def delete(self, id: str) -> bool:
-        path = self._path(id)
-        if path is None:
-            return False
-        os.unlink(path)
-        return True
 
     def plan(self, launch: Launch) -> JobDocument:
         return self._plan_of(launch, self._found(launch))
@@ -89,14 +60,10 @@ class ClusterPrograms:
         raise LaunchError(f"the program has not begun a job for {START_SECONDS:g} s; its id is {id}")
 
     def _found(self, launch: Launch) -> str:
-        path = self._path(launch.program)
+        path = self.path(launch.program)
         if path is None:
             raise LaunchError(f"there is no program {launch.program!r}")
-        return path
-
-    def _path(self, id: str) -> str | None:
-        """The file of a program; ids cannot lead elsewhere, since they are compared with what is there."""
-        return os.path.join(self._folder, id) if id in os.listdir(self._folder) else None
+        return str(path)
 
 
 def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
@@ -110,7 +77,7 @@ def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
         options["python"] = path
     else:
         options["files"] = [path]
-        options["module"] = launch.entry or "main"
+        options["module"] = launch.entry or "__main__"
     restore = {
         PATH: launch.savepoint,
         IGNORE_UNCLAIMED: "true" if launch.allow_non_restored else None,

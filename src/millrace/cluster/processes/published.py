@@ -7,6 +7,7 @@ import threading
 import time
 
 from millrace.cluster.places import job_folder
+from millrace.cluster.publishing import published_jobs
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.common.jobs.job_status import JobStatus
 
@@ -22,18 +23,16 @@ class Published:
     def __init__(self, cluster: str, program: str) -> None:
         self._cluster = cluster
         self._program = program
-        self._changed = threading.Event()
         self._closed = threading.Event()
         self._states: list[tuple[str, str]] = []
         self._written = 0.0
         self._lock = threading.Lock()
-        self.here = JobsHere(self._changed.set)
+        published_jobs()  # from here on it hears of all
+        self.here = JobsHere(published_jobs)
         threading.Thread(target=self._watch, name="millrace-documents", daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._closed.is_set():
-            self._changed.wait(LOOK_SECONDS)
-            self._changed.clear()
+        while not self._closed.wait(LOOK_SECONDS):
             with contextlib.suppress(OSError):  # no space: the next look tries again
                 self._write()
 
@@ -51,5 +50,4 @@ class Published:
     def close(self) -> None:
         """The program has ended: write the last documents."""
         self._closed.set()
-        self._changed.set()
         self._write()

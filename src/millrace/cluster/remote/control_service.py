@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,30 +14,29 @@ SAVEPOINT_SECONDS = 3_600.0
 """How long a call waits for a savepoint, a checkpoint, an answer of the state."""
 
 
+class NamedControl(JobControl, Protocol):
+    """A job that knows its id."""
+
+    @property
+    def id(self) -> str: ...
+
+
 class JobsHere:
-    """The jobs that this process has run, by id; the calls with which others reach them."""
+    """The jobs that this process has run; the calls with which others reach them.
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        """:param on_change: told when there is one more."""
-        self._controls: dict[str, JobControl] = {}
-        self._lock = threading.Lock()
-        self._on_change = on_change
+    :param controls: gives those that there are now.
+    """
 
-    def add(self, id: str, control: JobControl) -> None:
-        with self._lock:
-            self._controls[id] = control
-        self._on_change()
+    def __init__(self, controls: Callable[[], Sequence[NamedControl]]) -> None:
+        self._controls = controls
 
     def documents(self) -> list[JobDocument]:
-        """All jobs as they are now, in the order of their beginning."""
-        with self._lock:
-            controls = list(self._controls.values())
-        return [control.document() for control in controls]
+        """All jobs as they are now."""
+        return [control.document() for control in self._controls()]
 
     def control(self, id: str) -> JobControl | None:
         """What steers a job."""
-        with self._lock:
-            return self._controls.get(id)
+        return next((control for control in self._controls() if control.id == id), None)
 
     def calls(self) -> Mapping[str, Any]:
         return {
