@@ -8,7 +8,7 @@ from millrace.cli.cluster.command import cluster
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
-from millrace.cli.run import run
+from millrace.cli.run import run, run_application
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
 from millrace.cli.verbs.cancel import cancel
@@ -34,6 +34,7 @@ def main() -> None:
 
 
 main.add_command(run)
+main.add_command(run_application)
 main.add_command(sql)
 main.add_command(info)
 main.add_command(list_jobs)

@@ -103,6 +103,23 @@ class Manner:
     """whether others find the jobs as those of a program in the foreground"""
 
 
+@click.command("run-application", cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
+@program_options
+@target_options
+@savepoint_options
+@refuse_the_rest
+def run_application(program: ProgramOptions, target: Target, savepoint: tuple[tuple[str, str], ...]) -> None:
+    """Run a program on the cluster with a Spark of its own, main() and all, and return when its job has begun.
+
+    Flink's documents of old have this command; it is `run -d --isolated`.
+    """
+    found = find_program(program)
+    target = replace(target, detached=True, isolated=True)
+    cluster = cluster_for(program, target)
+    assert cluster is not None, "detached programs need a cluster"
+    submit_to(cluster, program, found, savepoint, target)
+
+
 def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
     """Run a program with its jobs. Exits with what is to be said of it if it fails."""
     from millrace.cli.errors import report

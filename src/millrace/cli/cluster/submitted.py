@@ -9,15 +9,21 @@ from typing import Any
 import click
 
 from millrace.cli.cluster.submitting import SUBMITTED
+from millrace.cli.errors import report
+from millrace.cli.hooks import hooks
+from millrace.cli.live import JobWatch
 from millrace.cli.options import ProgramOptions
 from millrace.cli.program import find_program
 from millrace.cli.run import Manner, run_program
-from millrace.cli.settings import run_settings
+from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.signals import StoppedError, Stopper
+from millrace.cluster.handing_over import handed_over
 from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.control_service import JobsHere
+from millrace.runtime.jobs.job import JobGraph
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
+from millrace.spark.jobs.submit import JobSettings, submit
 
 Pairs = Sequence[tuple[str, str]]
 _OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
@@ -40,6 +46,10 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
     job_ids.choose(submission.id)
     stopper = Stopper()
     try:
+        given = handed_over(run.program)
+        if given is not None:
+            with stopper.listening():
+                return _run_job(*given, run)
         program = find_program(options)
         manner = Manner(
             pyflink=options.pyflink,
@@ -54,6 +64,19 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
         return stopped.exit_code if isinstance(stopped, StoppedError) else 130
+    return 0
+
+
+def _run_job(job: JobGraph, settings: JobSettings, run: ProgramRun) -> int:
+    """A job without its program, which runs elsewhere."""
+    watch = JobWatch(None, run.announce)
+    try:
+        with hooks(RunSettings({}, ()), lambda submission: submission.start(), watch.listener):
+            submit(job, settings).wait()
+    except Exception as error:
+        explained = report(error, watch.log_file)
+        click.echo(explained.text, err=True)
+        return explained.exit_code
     return 0
 
 

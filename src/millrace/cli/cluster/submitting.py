@@ -53,7 +53,7 @@ def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
         return None
     found = _clusters() if something_runs() else []
     if target.address is not None:
-        from millrace.cli.verbs.finding import same_address
+        from millrace.cluster.remote.addresses import same_address
 
         for each in found:
             if target.address == each.name or same_address(target.address, each.entry.address):

@@ -26,7 +26,8 @@ _OVER = frozenset(("FINISHED", "CANCELED", "FAILED"))
 
 def run_at(address: str, program: ProgramOptions, found: Program, savepoint: Savepoint, target: Target) -> NoReturn:
     """Upload a program with the Python files beside it, and run it there; exits when its job has ended, or begun."""
-    from millrace.cli.verbs.finding import TOKEN, url_of
+    from millrace.cli.verbs.finding import TOKEN
+    from millrace.cluster.remote.addresses import url_of
     from millrace.cluster.remote.rest_jobs import RestJobs
 
     _refuse_what_stays_here(program)

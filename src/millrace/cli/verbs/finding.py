@@ -47,6 +47,7 @@ def address_of(configuration: Mapping[str, str]) -> str | None:
 
 def at_address(address: str, found: list[Found]) -> JobsElsewhere:
     """The jobs at an address, or of what has that name."""
+    from millrace.cluster.remote.addresses import same_address, url_of
     from millrace.cluster.remote.rest_jobs import RestJobs
 
     for each in found:
@@ -67,20 +68,6 @@ def jobs_of(found: Found) -> JobsElsewhere:
     if found.entry.address is None:
         raise ElsewhereError(f"the server of the cluster {found.name!r} is not there (it is just being started?)")
     return RestJobs(found.entry.address, found.token)
-
-
-def url_of(address: str) -> str:
-    return address if "://" in address else f"http://{address}"
-
-
-def same_address(address: str, url: str | None) -> bool:
-    """Whether both lead to the same port of this machine, or are the same."""
-    if url is None:
-        return False
-    host, _, port = url_of(address).partition("://")[2].rstrip("/").rpartition(":")
-    other, _, its_port = url.partition("://")[2].rstrip("/").rpartition(":")
-    here = {"localhost", "127.0.0.1", "[::1]"}
-    return port == its_port and (host == other or {host, other} <= here)
 
 
 def _found() -> list[Found]:

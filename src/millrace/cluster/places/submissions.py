@@ -61,7 +61,7 @@ def check_id(id: str) -> str:
     return id.lower()
 
 
-def submit(folder: str, program: SubmittedProgram) -> bool:
+def submit(folder: str, program: SubmittedProgram, files: Mapping[str, bytes] | None = None) -> bool:
     """Hand a program to a cluster: from here on it runs once, whatever dies. False: one with this id is there already.
 
     Before this returns, it may or may not be there; asking with the same id again makes sure of it.
@@ -69,7 +69,7 @@ def submit(folder: str, program: SubmittedProgram) -> bool:
     if job_folder.place_of(folder, check_id(program.id)) is not None:
         return False
     path = os.path.join(folder, job_folder.SUBMISSIONS, program.id)
-    return write_folder(path, {FILE: msgspec.json.encode(program)})
+    return write_folder(path, {FILE: msgspec.json.encode(program), **(files or {})})
 
 
 def take_up(folder: str, id: str) -> str | None:

@@ -38,6 +38,8 @@ class ProgramRun:
     """A program that is about to run in this process."""
 
     submission: SubmittedProgram
+    program: str
+    """its folder"""
     configuration: Mapping[str, str]
     """of the cluster, which is the default of its programs"""
     work: str
@@ -93,7 +95,7 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     service.start()
     try:
         configuration = job_folder.read_configuration(cluster)
-        run = ProgramRun(submission, configuration, work, os.path.join(work, "jobs"), announce)
+        run = ProgramRun(submission, program, configuration, work, os.path.join(work, "jobs"), announce)
         return _ends(lambda: entry(run, published.here))
     finally:
         published.close()
