@@ -92,7 +92,8 @@ class Operated:
 
     def wait_until(self, job: str, *states: str) -> str:
         """Wait for a state of a job."""
-        return str(wait_for(lambda: (now := self.state(job)) in states and now, f"job {job} is {states}: {self.logs}"))
+        reached = lambda: (now := self.state(job)) in states and now
+        return str(wait_for(reached, f"job {job} is {states}", SECONDS, self.logs))
 
     def driver(self, job: str) -> int:
         """The pid of the process that drives it."""

@@ -69,7 +69,8 @@ config = Configuration()
 config.set_string("execution.target", "remote")
 env = StreamExecutionEnvironment.get_execution_environment(config)
 env.set_parallelism(1)
-env.from_collection([1, 2, 3]).map(lambda number: number // int(sys.argv[1])).print()
+divisor = int(sys.argv[1])
+env.from_collection([1, 2, 3]).map(lambda number: number // divisor).print()
 print(env.execute("plain").get_job_id())
 """
 

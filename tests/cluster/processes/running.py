@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[3]
 SECONDS = 60.0
 
 
-def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    """What the condition gives when it is true."""
-    until = time.monotonic() + SECONDS
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = SECONDS, more: Callable[[], str] = str) -> Any:
+    """What the condition gives when it is true. ``more`` is said in vain."""
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         if found := condition():
             return found
         time.sleep(0.02)
-    raise TimeoutError(f"{what}: not after {SECONDS} s")
+    raise TimeoutError(f"{what}: not after {seconds} s {more()}")
 
 
 class Small:

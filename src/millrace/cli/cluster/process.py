@@ -25,7 +25,7 @@ PREPARED = (
     "millrace.datastream",
     "millrace.datastream.functions",
     "millrace.spark.jobs.submit",
-    "millrace.spark.sessions.shared",
+    "millrace.spark.sharing.gateways",
     "millrace.spark.tables.engine",
     "millrace.table",
 )

@@ -167,7 +167,7 @@ def _attached(cluster: Found, id: str) -> int:
 
 
 def _outcome(cluster: Found, id: str) -> int:
-    """Wait for the end of a program that nobody tells of."""
+    """Wait for the end of a program by looking at its folder."""
     from millrace.cluster.places import attempts, job_folder
 
     while True:

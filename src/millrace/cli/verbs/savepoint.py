@@ -38,7 +38,7 @@ def savepoint(
 
 
 def _dispose(path: str) -> None:
-    """Here, and not in the cluster: whoever reaches the savepoint can delete it, whether a cluster runs or not."""
+    """Here, and not in the cluster: the command reaches the savepoint whether a cluster runs or not."""
     from millrace.checkpoint.savepoints.disposal import NotDisposedError, dispose
 
     click.echo(f"Disposing savepoint '{path}'.")

@@ -48,6 +48,10 @@ class KnownJobs:
     def all(self) -> list[KnownJob]:
         """Running ones first, then those that have ended last."""
         with self._lock:
+            ended = any(map(self._has_ended, self._running.values()))
+        if ended:
+            self.look()
+        with self._lock:
             running, archived = list(self._running.values()), list(self._archived.values())
         running.sort(key=lambda job: -job.document.started)
         archived.sort(key=lambda job: -job.document.ended)
@@ -56,11 +60,15 @@ class KnownJobs:
     def get(self, id: str) -> KnownJob | None:
         with self._lock:
             found = self._archived.get(id) or self._running.get(id)
-        if found is None:
-            self.look()  # it may have been submitted since the last look
+        if found is None or self._has_ended(found):
+            self.look()  # it may have been submitted, or have ended, since the last look
             with self._lock:
                 found = self._archived.get(id) or self._running.get(id)
         return found
+
+    def _has_ended(self, job: KnownJob) -> bool:
+        """Whether a job has ended since the last look."""
+        return job.program is not None and job_folder.is_archived(self._cluster, job.document.id)
 
     def _keep_looking(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):

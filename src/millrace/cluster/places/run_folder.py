@@ -114,7 +114,7 @@ def register(folder: str, entry: Entry) -> None:
 
 
 def withdraw(folder: str) -> None:
-    """Let nobody find it any more."""
+    """Take the entry back: it is not found any more."""
     try:
         os.unlink(os.path.join(folder, _ENTRY))
     except FileNotFoundError:

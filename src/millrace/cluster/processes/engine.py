@@ -25,7 +25,7 @@ from millrace.cluster.processes.task_managers import task_managers
 from millrace.cluster.wire.serving import CallServer
 
 if TYPE_CHECKING:
-    from millrace.spark.sessions.shared import OpenGateway
+    from millrace.spark.sharing.gateways import OpenGateway
 
 LOOK_SECONDS = 1.0
 CLOSE_SECONDS = 30.0
@@ -56,7 +56,7 @@ class Engine:
 
     def _attach(self, connection: int, holder: str) -> dict[str, Any]:
         """A gateway for a process, for as long as it keeps the connection open."""
-        from millrace.spark.sessions.shared import OpenGateway
+        from millrace.spark.sharing.gateways import OpenGateway
 
         opened = OpenGateway(self._session)
         with self._changed:
@@ -94,10 +94,8 @@ def run_engine(folder: str) -> int:
     """Be the engine of a cluster until its JVM is gone or SIGTERM comes; the exit code."""
     from millrace.spark.errors import jvm_answers
     from millrace.spark.sessions.session import SessionWishes, log_file_of, make_session
-    from millrace.spark.sessions.shared import warm_up
+    from millrace.spark.sharing.gateways import warm_up
 
-    stopped = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
     session = make_session(SessionWishes(_slots(configuration), {**FAIR, **configuration}))
@@ -106,6 +104,8 @@ def run_engine(folder: str) -> int:
     engine = Engine(session)
     listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
     CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())  # before, it ends what is just being started
     description = EngineDescription(
         this_process(),
         context.applicationId,

@@ -125,7 +125,7 @@ def _attach(cluster: str, holder: str) -> Callable[[str], None]:
 
     :raises NotThereError: it is not there, and does not come.
     """
-    from millrace.spark.sessions.shared import Gateway, attach, run_in_pool
+    from millrace.spark.sharing.gateways import Gateway, attach, run_in_pool
 
     lease = _engine(cluster)
     # What ran for an earlier driver of the program must have ended.
@@ -158,7 +158,7 @@ def _engine(cluster: str) -> socket.socket:
 
 
 def _nothing(job: str) -> None:
-    """A program with an engine of its own has nobody to tell."""
+    """What a program with an engine of its own does instead of telling the cluster's."""
 
 
 def _signals_as_usual() -> None:

@@ -95,7 +95,7 @@ class Supervisor:
     # -- programs -------------------------------------------------------------------------------------------------
 
     def _look_at_submission(self, name: str) -> None:
-        """Take up what needs nobody's streams; a program whose command died before it lent them is not run."""
+        """Take up a program that needs no streams; one whose command died before it lent them is not run."""
         try:
             submission = submissions.read_submission(os.path.join(self._cluster, job_folder.SUBMISSIONS, name))
         except (OSError, ValueError):
@@ -216,6 +216,7 @@ class Supervisor:
         program.settle(outcome)
         move(program.folder, os.path.join(self._cluster, job_folder.DONE, program.id))
         del self._programs[program.id]
+        program.close(outcome.exit_code)  # last: who hears of the end finds it recorded
 
     # -- who asks -------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from millrace.cluster.documents.numbers import MetricDocument
 
 def task_managers(context: Any) -> list[TaskManagerDocument]:
     """Those of a Spark, by its ``SparkContext``, as they are now."""
-    from millrace.spark.sessions.executors import executors
+    from millrace.spark.sharing.executors import executors
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     now = time.time_ns() // 1_000_000

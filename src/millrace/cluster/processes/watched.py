@@ -68,7 +68,7 @@ class Watched:
         self._mark("RESTARTING", None)
 
     def settle(self, outcome: Outcome) -> None:
-        """It has ended for good: archive what its process could not, tell who waits, and let go of everything."""
+        """It has ended for good: archive what its process could not."""
         if attempts.read_outcome(self.folder) is None:
             attempts.write_outcome(self.folder, outcome)
         state = "CANCELED" if self.cancelled else "FAILED"
@@ -76,7 +76,6 @@ class Watched:
             if not job_folder.is_archived(self.cluster, document.id):
                 job_folder.archive(self.cluster, document)
         shutil.rmtree(os.path.join(self.folder, "work"), ignore_errors=True)
-        self.close(outcome.exit_code)
 
     def close(self, exit_code: int | None) -> None:
         """Let go of the streams, and of who waits for the end."""
@@ -102,7 +101,7 @@ class Watched:
         return marked
 
     def _without_job(self, now: int, outcome: Outcome | None) -> list[JobDocument]:
-        """What stands for a program that has failed before it had a job: else nobody would hear of it."""
+        """What stands for a program that has failed before it had a job."""
         if outcome is None or (outcome.exit_code == 0 and not self.cancelled):
             return []
         name = self.submission.name

@@ -46,7 +46,7 @@ def get_defaults() -> Configuration:
 
 
 def _start(submission: Submission) -> SparkJobClient:
-    """Whoever sets a submitter of their own has decided where programs run."""
+    """Commands, which set submitters of their own, have decided already where a program runs."""
     if submission.elsewhere and submission.prepare is not None:
         return _hand_over(submission.prepare, submission.collecting)
     return submission.start()

@@ -55,7 +55,7 @@ class OpenGateway:
         )
 
     def close(self, jobs: Iterable[str]) -> None:
-        """The process has ended: end what runs for its jobs, so that whoever goes on with them finds nobody there.
+        """The process has ended: end what runs for its jobs, so that its successor finds nothing of them.
 
         Waits until the owners of the jobs have closed.
         """
