@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from millrace.cli.cluster.submitting import cluster_for, submit_to
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options, savepoint_options
 from millrace.cli.program import Program, find_program
@@ -63,6 +62,8 @@ def run(
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
     """
+    from millrace.cli.cluster.submitting import cluster_for, submit_to
+
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
     if quiet or verbose:
@@ -113,6 +114,8 @@ def run_application(program: ProgramOptions, target: Target, savepoint: tuple[tu
 
     Flink's documents of old have this command; it is `run -d --isolated`.
     """
+    from millrace.cli.cluster.submitting import cluster_for, submit_to
+
     found = find_program(program)
     target = replace(target, detached=True, isolated=True)
     cluster = cluster_for(program, target)

@@ -17,9 +17,9 @@ from millrace.cli.program import find_program
 from millrace.cli.run import Manner, run_program
 from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.signals import StoppedError, Stopper
-from millrace.cluster.handing_over import handed_over
 from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.control_service import JobsHere
+from millrace.cluster.remote.handing_over import handed_over
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.submissions import read_submission
-from millrace.cluster.processes.published import OVER
 from millrace.cluster.remote.socket_control import read_documents
 from millrace.cluster.wire.asking import NotThereError, RefusedError
 
@@ -119,4 +118,4 @@ def _waiting(program: str) -> list[JobDocument]:
 
 
 def is_over(document: JobDocument) -> bool:
-    return document.state in OVER
+    return document.state in job_folder.OVER

@@ -20,10 +20,13 @@ from collections.abc import Iterator, Mapping
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places.durable import is_unfinished, write_file
+from millrace.common.jobs.job_status import JobStatus
 from millrace.util.private_folder import make_private
 
 SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
 CONFIGURATION = "configuration.json"
+OVER = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
+"""States of jobs that have ended."""
 TEXT_LINES = 30
 """of a log, which tell why a program has failed"""
 DOCUMENTS = "documents.json"

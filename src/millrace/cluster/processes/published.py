@@ -9,12 +9,10 @@ import time
 from millrace.cluster.places import job_folder
 from millrace.cluster.publishing import published_jobs
 from millrace.cluster.remote.control_service import JobsHere
-from millrace.common.jobs.job_status import JobStatus
 
 LOOK_SECONDS = 0.5
 WRITE_SECONDS = 10.0
 """How old the written documents of jobs may be whose states have not changed."""
-OVER = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
 
 
 class Published:
@@ -40,7 +38,7 @@ class Published:
         with self._lock:
             documents = self.here.documents()
             for document in documents:
-                if document.state in OVER and not job_folder.is_archived(self._cluster, document.id):
+                if document.state in job_folder.OVER and not job_folder.is_archived(self._cluster, document.id):
                     job_folder.archive(self._cluster, document)
             states = [(document.id, document.state) for document in documents]
             if states != self._states or (states and time.monotonic() - self._written > WRITE_SECONDS):

@@ -15,7 +15,6 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.attempts import Outcome
 from millrace.cluster.places.submissions import SubmittedProgram
-from millrace.cluster.processes.published import OVER
 from millrace.cluster.processes.restarts import Restarts
 from millrace.cluster.wire.messages import send
 
@@ -95,7 +94,7 @@ class Watched:
         documents = job_folder.read_documents(self.folder)
         if not documents and over:
             documents = self._without_job(now, outcome)
-        marked = [each if each.state in OVER else _in_state(each, state, now, outcome) for each in documents]
+        marked = [each if each.state in job_folder.OVER else _in_state(each, state, now, outcome) for each in documents]
         if marked:
             job_folder.write_documents(self.folder, marked)
         return marked

@@ -58,7 +58,7 @@ def _hand_over(prepare: Callable[[], tuple[JobGraph, JobSettings]], collecting: 
             "execution.target is remote, and this program reads the results of its job itself: run all of it on the "
             "cluster, with `millrace run`"
         )
-    from millrace.cluster.handing_over import hand_over
+    from millrace.cluster.remote.handing_over import hand_over
 
     client: Any = hand_over(*prepare())
     return client  # type: ignore[no-any-return]

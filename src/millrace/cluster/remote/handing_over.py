@@ -12,10 +12,10 @@ from typing import Any
 
 import cloudpickle
 
-from millrace.cluster.client import RestJobClient
 from millrace.cluster.places import run_folder, sockets, submissions
 from millrace.cluster.places.descriptions import describe_server
 from millrace.cluster.remote.addresses import same_address
+from millrace.cluster.remote.rest_client import RestJobClient
 from millrace.cluster.wire.asking import NotThereError, ask
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark.jobs.submit import JobSettings
