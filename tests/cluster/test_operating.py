@@ -234,6 +234,7 @@ def test_a_job_goes_on_after_a_death(cluster: Operated, tmp_path: Path, victim: 
     else:
         cluster.kill("engine")
     wait_for(lambda: cluster.driver(job) != driver, "another driver")
+    assert cluster.state(job) in ("RESTARTING", "RUNNING", "FAILING")
     cluster.wait_until(job, "RUNNING")
     grows(cluster, job)
     cluster("cancel", job)

@@ -88,14 +88,15 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     announce = _nothing if submission.isolated else _attach(cluster, submission.id)
     work = os.path.join(program, "work")
     os.makedirs(work, mode=0o700, exist_ok=True)
-    published = Published(cluster, program)
+    recovery = os.path.join(work, "jobs")
+    published = Published(cluster, program, recovery)
     service = CallServer(
         sockets.listen(sockets.socket_path(program, sockets.CONTROL)), published.here.calls(), "millrace-control"
     )
     service.start()
     try:
         configuration = job_folder.read_configuration(cluster)
-        run = ProgramRun(submission, program, configuration, work, os.path.join(work, "jobs"), announce)
+        run = ProgramRun(submission, program, configuration, work, recovery, announce)
         return _ends(lambda: entry(run, published.here))
     finally:
         published.close()

@@ -25,14 +25,20 @@ class JobsHere:
     """The jobs that this process has run; the calls with which others reach them.
 
     :param controls: gives those that there are now.
+    :param shown: what others see of a document.
     """
 
-    def __init__(self, controls: Callable[[], Sequence[NamedControl]]) -> None:
+    def __init__(
+        self,
+        controls: Callable[[], Sequence[NamedControl]],
+        shown: Callable[[JobDocument], JobDocument] = lambda document: document,
+    ) -> None:
         self._controls = controls
+        self._shown = shown
 
     def documents(self) -> list[JobDocument]:
         """All jobs as they are now."""
-        return [control.document() for control in self._controls()]
+        return [self._shown(control.document()) for control in self._controls()]
 
     def control(self, id: str) -> JobControl | None:
         """What steers a job."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,7 @@ from millrace.spark.sessions import session as sessions
 from millrace.spark.sessions.logs import quiet_about_lost_jvm
 
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+CANCEL_SECONDS = 10.0
 POOL = "spark.scheduler.pool"
 
 
@@ -59,13 +61,27 @@ class OpenGateway:
 
         Waits until the owners of the jobs have closed.
         """
+        with contextlib.suppress(Exception):
+            self._server.shutdown()  # first: nothing more begins
         for job in jobs:
             with contextlib.suppress(Exception):
-                self._context._jsc.sc().cancelJobGroupAndFutureJobs(job)
+                self._cancel(job)
             with contextlib.suppress(Exception):
                 pipe.forget(job)
-        with contextlib.suppress(Exception):
-            self._server.shutdown()
+
+    def _cancel(self, job: str) -> None:
+        """Let what runs for a job end; not what its next driver begins, whose group is the same."""
+        until = time.monotonic() + CANCEL_SECONDS
+        while True:
+            self._context.cancelJobGroup(job)
+            if not self._is_active(job) or time.monotonic() > until:
+                return
+            time.sleep(0.05)
+
+    def _is_active(self, job: str) -> bool:
+        tracker = self._context.statusTracker()
+        infos = [tracker.getJobInfo(id) for id in tracker.getJobIdsForGroup(job)]
+        return any(info is not None and info.status == "RUNNING" for info in infos)
 
 
 def attach(gateway: Gateway) -> SparkSession:
