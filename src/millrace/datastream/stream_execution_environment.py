@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ from millrace.runtime.state.working import InMemory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millrace.spark.jobs.submit import SparkJobClient
+    from millrace.spark.jobs.submit import JobSettings, SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -435,9 +436,11 @@ class StreamExecutionEnvironment:
         return self._configuration.get(option)
 
     def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
-        start = partial(self._start, job_name)
+        prepare = partial(self._prepare, job_name)
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting))
+        start = partial(_start, prepare)
+        elsewhere = self._configuration.get_string("execution.target", "") == "remote"
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, elsewhere))
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
         """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
@@ -461,8 +464,9 @@ class StreamExecutionEnvironment:
         limit: int = options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
         return limit + (job.epoch_millis or 0)
 
-    def _start(self, job_name: str | None) -> SparkJobClient:
-        from millrace.spark.jobs.submit import JobSettings, submit
+    def _prepare(self, job_name: str | None) -> tuple[JobGraph, JobSettings]:
+        """What is submitted now; the program begins afresh afterwards."""
+        from millrace.spark.jobs.submit import JobSettings
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
         described = {**configuration, **self._checkpoint_config.to_dict()}
@@ -488,7 +492,7 @@ class StreamExecutionEnvironment:
             object_reuse=self._config.is_object_reuse_enabled(),
         )
         self._program.clear()
-        return submit(job, settings)
+        return job, settings
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Submit the program and go on; the client tells how it fares."""
@@ -512,3 +516,9 @@ class StreamExecutionEnvironment:
         self._program.clear()
         for cache in self._result_caches:
             cache.invalidate()
+
+
+def _start(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> SparkJobClient:
+    from millrace.spark.jobs.submit import submit
+
+    return submit(*prepare())

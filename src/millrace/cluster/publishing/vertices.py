@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from millrace.cluster.documents.numbers import MetricDocument
 from millrace.cluster.documents.vertices import (
@@ -20,6 +21,7 @@ from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.figures import SubtaskFigures
 from millrace.runtime.coordination.reporting import task_metrics
 from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.vertices import Vertex, hex_id
 from millrace.runtime.tasks.heavy_keys import LEAST_SHARE, SHOWN
 from millrace.spark.jobs.runner import JobRunner
@@ -48,6 +50,22 @@ def vertex_documents(runner: JobRunner, report: MetricsReport) -> tuple[VertexDo
     return tuple(known.vertex(vertex) for vertex in runner.job.vertices)
 
 
+def planned_vertex(job: JobGraph, vertex: Vertex) -> VertexDocument:
+    """A vertex as the plan of its job has it, without anything that runs."""
+    infos = [job.by_id[id] for id in vertex.operators]
+    return VertexDocument(
+        id=vertex.id,
+        name=vertex.name,
+        parallelism=vertex.parallelism,
+        max_parallelism=vertex.max_parallelism,
+        slot_sharing_group=hex_id(f"slot sharing group {vertex.slot_group}"),
+        operators=tuple(OperatorDocument(i.uid, i.name, i.origin, i.description or i.name) for i in infos),
+        inputs=tuple(
+            InputDocument(given.vertex, given.ship_strategy, number) for number, given in enumerate(vertex.inputs)
+        ),
+    )
+
+
 class _Known:
     """All that the driver knows of the subtasks of a job at one moment."""
 
@@ -63,17 +81,8 @@ class _Known:
         self._failed = _failed_tasks(runner)
 
     def vertex(self, vertex: Vertex) -> VertexDocument:
-        infos = [self._job.by_id[id] for id in vertex.operators]
-        return VertexDocument(
-            id=vertex.id,
-            name=vertex.name,
-            parallelism=vertex.parallelism,
-            max_parallelism=vertex.max_parallelism,
-            slot_sharing_group=hex_id(f"slot sharing group {vertex.slot_group}"),
-            operators=tuple(OperatorDocument(i.uid, i.name, i.origin, i.description or i.name) for i in infos),
-            inputs=tuple(
-                InputDocument(given.vertex, given.ship_strategy, number) for number, given in enumerate(vertex.inputs)
-            ),
+        return replace(
+            planned_vertex(self._job, vertex),
             subtasks=tuple(self._subtask(vertex, index) for index in range(vertex.parallelism)),
             heavy_keys=self._heavy_keys(vertex),
             states=self._states_of(vertex),

@@ -27,6 +27,7 @@ from millrace.runtime.coordination.restart import RestartPolicy
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import Collect
 from millrace.spark import recovery_file
+from millrace.spark.job_ids import next_id
 from millrace.spark.jobs.client import POLL_SECONDS, LocalJobClient
 from millrace.spark.jobs.runner import JobRunner
 from millrace.spark.sessions.session import SessionWishes, workplace
@@ -76,6 +77,7 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
     checkpoints = settings.checkpoints
     durable = checkpoints is not None and checkpoints.directory is not None
+    job = replace(job, job_id=next_id(job.job_id))
     index = recovery_file.begin_job(job.job_id, settings.restart.configuration if durable else None)
     lost = recovery_file.recoverable_job(index)
     if lost is not None:

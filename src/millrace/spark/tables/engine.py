@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.configuration.telling import tell_about
@@ -13,6 +14,7 @@ from millrace.relational.nodes import Rel, Sink
 from millrace.relational.nodes.text import plan_text
 from millrace.relational.rows import Rows
 from millrace.relational.rules.batch import optimise
+from millrace.spark.job_ids import next_id
 from millrace.spark.sessions.session import SessionWishes, workplace
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
@@ -42,6 +44,7 @@ class BatchEngine:
 
     def execute(self, plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
         context = _context(session, name_of_job(plans, session, job_name))
+        context = replace(context, job_id=next_id(context.job_id))
         sinks = [plan for plan in plans if isinstance(plan, Sink)]
         if sinks:
             client = _submit(lambda: execute.start_inserts(sinks, context), False)

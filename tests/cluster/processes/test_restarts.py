@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.cli.restarts import Restarts, Verdict
+from millrace.cluster.processes.restarts import Restarts, Verdict
 from millrace.spark.recovery_file import begin_job, record_end, record_job, use
 
 DEATH = "the driver was killed"
