@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.cluster.command import cluster
+from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
