@@ -1,0 +1,115 @@
+"""Task managers and the job manager."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import TypedDict
+
+from millrace.cluster.control import JobOverError
+from millrace.cluster.documents.cluster import TaskManagerDocument
+from millrace.cluster.documents.threads import ThreadDocument
+from millrace.cluster.rest.answers.flame_graphs import ThreadDumpInfo, thread_dump
+from millrace.cluster.rest.answers.managers import (
+    TaskManagerDetailsInfo,
+    TaskManagersInfo,
+    task_manager_details,
+    task_managers,
+)
+from millrace.cluster.rest.answers.overview import ConfigurationInfoEntry, configuration
+from millrace.cluster.rest.answers.states import ENDED
+from millrace.cluster.rest.web.call import Call
+from millrace.cluster.rest.web.errors import NO_TASK_MANAGER, broken
+from millrace.cluster.rest.web.operation import Operation
+
+
+class JVMInfo(TypedDict):
+    """What runs the server: here it is Python."""
+
+    version: str
+    arch: str
+    options: list[str]
+
+
+class EnvironmentInfo(TypedDict):
+    """What runs the server, and from where."""
+
+    jvm: JVMInfo
+    classpath: list[str]
+
+
+def _list(call: Call) -> TaskManagersInfo:
+    return task_managers(call.holder.task_managers())
+
+
+def _find(call: Call) -> TaskManagerDocument:
+    id = call.path["taskmanagerid"]
+    found = next((each for each in call.holder.task_managers() if each.id == id), None)
+    if found is None:
+        raise broken(NO_TASK_MANAGER, f"No TaskExecutor registered under {id}.")
+    return found
+
+
+def _details(call: Call) -> TaskManagerDetailsInfo:
+    return task_manager_details(_find(call), call.holder.jobs())
+
+
+def _threads_of_workers(call: Call) -> ThreadDumpInfo:
+    manager = _find(call)
+    found: list[ThreadDocument] = []
+    for job in call.holder.jobs():
+        control = None if job.state in ENDED else call.holder.control(job.id)
+        if control is not None:
+            try:
+                found += control.threads(manager.id)
+            except JobOverError:  # it has just ended
+                continue
+    return thread_dump(found)
+
+
+def _threads(call: Call) -> ThreadDumpInfo:
+    return thread_dump(call.holder.threads())
+
+
+def _configuration(call: Call) -> list[ConfigurationInfoEntry]:
+    return configuration(call.holder.configuration())
+
+
+def _environment(call: Call) -> EnvironmentInfo:
+    version = f"{platform.python_implementation()} {platform.python_version()} ({platform.system()})"
+    return {"jvm": {"version": version, "arch": platform.machine(), "options": []}, "classpath": [*sys.path]}
+
+
+OPERATIONS = (
+    Operation("GET", "/taskmanagers", _list, "All task managers.", TaskManagersInfo),
+    Operation("GET", "/taskmanagers/{taskmanagerid}", _details, "A task manager.", TaskManagerDetailsInfo),
+    Operation(
+        "GET",
+        "/taskmanagers/{taskmanagerid}/thread-dump",
+        _threads_of_workers,
+        "The threads of the workers on a task manager.",
+        ThreadDumpInfo,
+    ),
+    Operation("GET", "/jobmanager/thread-dump", _threads, "The threads of the server.", ThreadDumpInfo),
+    *(
+        operation
+        for place in ("", "/jobs/{jobid}")
+        for operation in (
+            Operation(
+                "GET",
+                f"{place}/jobmanager/config",
+                _configuration,
+                "The cluster's configuration.",
+                list[ConfigurationInfoEntry],
+            ),
+            Operation("GET", f"{place}/jobmanager/environment", _environment, "What runs the server.", EnvironmentInfo),
+        )
+    ),
+    Operation(
+        "GET",
+        "/applications/{applicationid}/jobmanager/config",
+        _configuration,
+        "The cluster's configuration.",
+        list[ConfigurationInfoEntry],
+    ),
+)

@@ -1,0 +1,82 @@
+"""What Flink has not: the documents themselves, and queryable state."""
+
+from __future__ import annotations
+
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
+from typing import Any, TypedDict
+
+from millrace.cluster.control import JobOverError
+from millrace.cluster.documents.checkpoints import CheckpointsDocument
+from millrace.cluster.documents.codec import encode
+from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.rest.routes.requests import StateQuery
+from millrace.cluster.rest.web.call import Answer, Call
+from millrace.cluster.rest.web.errors import refused, unknown_job
+from millrace.cluster.rest.web.operation import Operation
+from millrace.util.secrets import mask_options
+
+_SECONDS = 30.0
+"""how long a query of state is waited for"""
+
+
+class StateAnswer(TypedDict):
+    """What a keyed state holds; null for nothing."""
+
+    value: Any
+
+
+def _shown(job: JobDocument) -> JobDocument:
+    """Without secrets, whoever has made it."""
+    return replace(job, parameters=mask_options(job.parameters), configuration=mask_options(job.configuration))
+
+
+def _job(call: Call) -> Answer:
+    return Answer(encode(_shown(call.job())), encoded=True)
+
+
+def _jobs(call: Call) -> Answer:
+    short = [
+        replace(_shown(each), vertices=(), checkpoints=CheckpointsDocument(), exceptions=(), epochs=(), metrics=())
+        for each in call.holder.jobs()
+    ]
+    return Answer(encode(short), encoded=True)
+
+
+def _state(call: Call) -> StateAnswer:
+    query: StateQuery = call.body
+    control = call.control()
+    if control is None:
+        raise unknown_job(call.path["jobid"])
+    if not query.operator or not query.state:
+        raise refused(400, "The fields operator and state must be given.")
+    try:
+        return {"value": control.query_state(query.operator, query.state, query.key).result(_SECONDS)}
+    except FutureTimeoutError:
+        text = f"No answer about state {query.state} of operator {query.operator} within {_SECONDS:g} seconds."
+        raise refused(503, text) from None
+    except JobOverError as error:
+        raise refused(409, str(error)) from None
+    except (LookupError, ValueError, TypeError) as error:
+        raise refused(400, str(error)) from None
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/millrace/jobs",
+        _jobs,
+        "All jobs as documents, without vertices, checkpoints, exceptions, epochs and metrics.",
+        list[JobDocument],
+        history=True,
+    ),
+    Operation("GET", "/millrace/jobs/{jobid}", _job, "A job as the document it is.", JobDocument, history=True),
+    Operation(
+        "POST",
+        "/millrace/jobs/{jobid}/state",
+        _state,
+        "What a keyed state holds for a key.",
+        StateAnswer,
+        request=StateQuery,
+    ),
+)
