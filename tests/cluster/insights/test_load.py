@@ -41,6 +41,11 @@ def test_busy_without_anyone_waiting_is_a_hint() -> None:
     ]
 
 
+def test_several_at_their_limit_are_one_hint() -> None:
+    (one,) = slow_vertices(job(vertex("A", [HOT]), vertex("B", [{"busy": 1.0}]), vertex("C", [CALM])))
+    assert one.vertex == id_of("B") and "works 100 % of the time, and so nearly do “A”: they limit" in one.text
+
+
 def test_pressure_without_a_culprit_says_so() -> None:
     document = job(vertex("Source", [HELD]), vertex("Sink", [CALM], after=["Source"]))
     assert [each.rule for each in slow_vertices(document)] == ["held-up"]

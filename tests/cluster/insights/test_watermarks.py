@@ -69,6 +69,21 @@ def test_one_subtask_is_reported_once_for_all_that_wait() -> None:
     assert len(list(watermarks(job(sources, *waiting)))) == 1
 
 
+def test_one_that_is_marked_as_idle_holds_nothing_back() -> None:
+    assert found(pipeline([given(NOW), given(None, 0)], [GOT])) == {}
+    assert found(pipeline([given(NOW), given(NOW - 7_200_000, 5, idle=1.0)], [GOT])) == {}
+
+
+def test_an_input_that_gives_none_at_all() -> None:
+    rules = vertex("Source: rules", [{"records_out": 3}])
+    orders = vertex("Source: orders", [given(NOW)])
+    both = vertex("Join", [{"records_in": 20}], after=["Source: orders", "Source: rules"])
+    one = found(job(rules, orders, both))["input-without-watermarks"]
+    assert one.vertex == id_of("Source: rules") and "“Join”: of its inputs, “Source: rules” gives none" in one.text
+    done = vertex("Source: rules", [{"state": "FINISHED"}])
+    assert found(job(done, orders, both)) == {}
+
+
 def test_a_finished_subtask_holds_nothing_back() -> None:
     assert found(pipeline([given(NOW), given(None, 0, state="FINISHED")], [GOT])) == {}
 

@@ -32,8 +32,9 @@ def slow_vertices(job: JobDocument) -> Iterator[Finding]:
     for vertex in job.vertices:
         if vertex.id in waiting:
             yield _bottleneck(job, vertex, waiting[vertex.id])
-        elif busy(vertex) >= FULL:
-            yield _at_limit(vertex)
+    full = [each for each in job.vertices if busy(each) >= FULL and each.id not in waiting]
+    if full:
+        yield _at_limit(sorted(full, key=busy, reverse=True))
     yield from map(_unexplained, unexplained)
 
 
@@ -69,8 +70,15 @@ def _bottleneck(job: JobDocument, vertex: VertexDocument, waiting: list[VertexDo
     return Finding("slow-sink" if sink else "bottleneck", "warning", "slow", text, advice, vertex.id)
 
 
-def _at_limit(vertex: VertexDocument) -> Finding:
-    text = f"“{short(vertex.name)}” works {percent(busy(vertex))} of the time: it is what limits the speed of this job."
+def _at_limit(vertices: list[VertexDocument]) -> Finding:
+    vertex, *others = vertices
+    text = f"“{short(vertex.name)}” works {percent(busy(vertex))} of the time"
+    if others:
+        named = ", ".join(f"“{short(each.name, 30)}”" for each in others[:3])
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        text += f", and so nearly do {named}{more}: they limit the speed of this job."
+    else:
+        text += ": it limits the speed of this job."
     advice = f"Look at its flame graph for what takes the time, or give it more than {vertex.parallelism} subtasks."
     return Finding("at-limit", "hint", "slow", text, advice, vertex.id)
 

@@ -74,16 +74,34 @@ def held_back(job: JobDocument, vertex: VertexDocument) -> Iterator[Finding]:
     """Subtasks upstream whose watermark is far behind that of the others, or that have none."""
     if not vertex.inputs or not records_in(vertex):
         return
+    low = low_watermark(vertex)
+    without = []
     for source in roots(job, vertex):
-        given = [(each, given_watermark(each)) for each in source.subtasks if each.state not in ("FINISHED",)]
+        given = [(each, given_watermark(each)) for each in source.subtasks if each.state != "FINISHED"]
         known = [value for _, value in given if value is not None and value < END]
         if not known:
+            without += [source] if given else []
             continue
         ahead = max(known)
         for subtask, value in given:
-            if value is None or ahead - value > BEHIND:
+            # One that is marked as idle holds nobody back: the vertex is further on than it.
+            holds = low is None if value is None else ahead - value > BEHIND and (low is None or low <= value)
+            if holds:
                 yield _holder(vertex, source, subtask, value, ahead)
                 break
+    if low is None and len(without) < len(roots(job, vertex)):
+        yield from (_without(vertex, source) for source in without)
+
+
+def _without(vertex: VertexDocument, source: VertexDocument) -> Finding:
+    text = (
+        f"No watermark gets through to “{short(vertex.name)}”: of its inputs, “{short(source.name)}” gives none at all."
+    )
+    advice = (
+        "Every input counts, a broadcast one too. Give this source a WatermarkStrategy; one for data that has no time "
+        "may say that it is always at the end, or be idle (with_idleness)."
+    )
+    return Finding("input-without-watermarks", "error", "silent", text, advice, source.id)
 
 
 def _holder(

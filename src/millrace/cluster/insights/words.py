@@ -33,7 +33,7 @@ def moment(ms: int) -> str:
         at = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
         return f"{ms} ms"
-    return f"{at:%Y-%m-%d %H:%M:%S}" + (f".{ms % 1000:03}" if ms % 1000 else "") + " UTC"
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""What Flink has not: the documents themselves, and queryable state."""
+"""What Flink has not: the documents themselves, what they tell in words, and queryable state."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from millrace.cluster.control import JobOverError
 from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.insights.finding import Finding
+from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.routes.requests import StateQuery
 from millrace.cluster.rest.web.call import Answer, Call
 from millrace.cluster.rest.web.errors import refused, unknown_job
@@ -24,6 +26,12 @@ class StateAnswer(TypedDict):
     """What a keyed state holds; null for nothing."""
 
     value: Any
+
+
+class Features(TypedDict):
+    """What the dashboard can offer beyond Flink's ``/config``."""
+
+    sql: str | None
 
 
 def _shown(job: JobDocument) -> JobDocument:
@@ -41,6 +49,14 @@ def _jobs(call: Call) -> Answer:
         for each in call.holder.jobs()
     ]
     return Answer(encode(short), encoded=True)
+
+
+def _insights(call: Call) -> Answer:
+    return Answer(encode(insights(_shown(call.job()))), encoded=True)
+
+
+def _features(call: Call) -> Features:
+    return {"sql": call.settings.sql}
 
 
 def _state(call: Call) -> StateAnswer:
@@ -71,6 +87,15 @@ OPERATIONS = (
         history=True,
     ),
     Operation("GET", "/millrace/jobs/{jobid}", _job, "A job as the document it is.", JobDocument, history=True),
+    Operation(
+        "GET",
+        "/millrace/jobs/{jobid}/insights",
+        _insights,
+        "Why a job is slow, silent or failing, in words: the worst first.",
+        list[Finding],
+        history=True,
+    ),
+    Operation("GET", "/millrace/features", _features, "What pages can offer.", Features, history=True),
     Operation(
         "POST",
         "/millrace/jobs/{jobid}/state",

@@ -1,7 +1,17 @@
 // The address behind the # as a list of parts: #/jobs/ID/overview/VERTEX is ["jobs", ID, "overview", VERTEX].
 import { useEffect, useState } from "../lib/html.js";
 
-const parts = () => location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decode);
+const parts = () => known(location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decode));
+
+// The addresses of Flink's own pages lead to the same things here.
+function known(route) {
+  const [page, ...rest] = route;
+  if (page === "overview") return [];
+  if (page === "job-manager") return ["manager", ...(rest[0] === "config" ? ["configuration"] : rest)];
+  if (page === "task-manager") return ["executors", ...rest];
+  if (page === "job") return rest.length > 1 ? ["jobs", ...rest.slice(1)] : [];
+  return route;
+}
 
 function decode(part) {
   try {

@@ -6,8 +6,14 @@ export const sum = (vertex, name) => vertex.subtasks.reduce((total, each) => tot
 
 // The lowest watermark of a vertex; null: one of its subtasks has none yet.
 export function watermark(vertex) {
-  const values = vertex.subtasks.map((each) => each.watermark);
+  const values = vertex.subtasks.map((each) => each.watermark ?? (vertex.inputs.length ? null : given(each)));
   return values.length && values.every((value) => value !== null && value > BEFORE) ? Math.min(...values) : null;
+}
+
+// Sources have no watermark that comes in, only one that they give.
+export function given(subtask) {
+  const values = subtask.metrics.filter((each) => each.name.endsWith("currentOutputWatermark") && typeof each.value === "number").map((each) => each.value);
+  return values.length ? Math.min(...values) : null;
 }
 
 export const hasWatermark = (value) => value !== null && value > BEFORE;

@@ -2,7 +2,7 @@
 import { html } from "../lib/html.js";
 import { rate } from "../text/numbers.js";
 
-export function Edge({ way, fitted, flow, label }) {
+export function Edge({ way, fitted, flow, label, ship }) {
   const points = ends(way, fitted);
   const d = curve(points, fitted.right);
   const thick = flow > 0 ? Math.min(7, 1.5 + Math.log10(1 + flow)) : 1.5;
@@ -12,7 +12,7 @@ export function Edge({ way, fitted, flow, label }) {
   return html`<g class=${`edge ${way.turned ? "back" : ""} ${flow > 0 ? "flows" : ""}`}>
     <path d=${d} stroke-width=${thick} marker-end="url(#arrow)" />
     ${label && html`<text x=${at.x} y=${at.y - 5} text-anchor="middle">${label}</text>`}
-    <title>${`${label || "FORWARD"}${flow === null ? "" : `, ${rate(flow)}`}`}</title></g>`;
+    <title>${`${ship}${flow === null ? "" : `, ${rate(flow)}`}`}</title></g>`;
 }
 
 function ends({ points, turned }, { right, box }) {

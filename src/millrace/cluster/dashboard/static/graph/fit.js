@@ -1,10 +1,11 @@
 // Which way the graph runs and how much its boxes say, so that it is readable in the room that it has.
 import { layout } from "./layout.js";
 
-const FULL = { name: "full", width: 232, height: 126 };
-const COMPACT = { name: "compact", width: 188, height: 62 };
-const SMALLEST = 0.62;
-const GOOD = 0.85;
+const FULL = { name: "full", width: 232, height: 112 };
+const COMPACT = { name: "compact", width: 172, height: 64 };
+const GOOD = 0.8;
+const READABLE = 0.9;
+const SMALLEST = 0.6;
 
 // choice: {direction: "right" | "down" | "auto"}
 export function fit(nodes, edges, room, direction) {
@@ -15,8 +16,8 @@ export function fit(nodes, edges, room, direction) {
       const found = layout(nodes, edges, {
         along: right ? box.width : box.height,
         across: right ? box.height : box.width,
-        gapAlong: right ? 64 : 44,
-        gapAcross: right ? 22 : 26,
+        gapAlong: right ? 88 : 46,
+        gapAcross: right ? 22 : 24,
       });
       const width = right ? found.along : found.across;
       const height = right ? found.across : found.along;
@@ -25,9 +26,10 @@ export function fit(nodes, edges, room, direction) {
       tries.push({ ...found, box, right, width, height, scale });
     }
   }
+  // What cannot be seen as a whole is shown as wide as there is room for, and scrolled downwards.
   const best = tries.reduce((a, b) => (value(b, room) > value(a, room) ? b : a));
-  return { ...best, scale: Math.max(Math.min(1, SMALLEST), Math.min(1, room.width / best.width, room.height / best.height)) };
+  return { ...best, scale: Math.max(SMALLEST, Math.min(READABLE, room.width / best.width)) };
 }
 
-// Scrolling in one direction is better than in two, and down better than to the side.
-const value = (each, room) => each.scale + (each.width * SMALLEST <= room.width ? 0.3 : 0) + (each.box === FULL ? 0.02 : 0);
+// Scrolling down is better than scrolling to the side; then, the less of it the better.
+const value = (each, room) => Math.min(READABLE, room.width / each.width) + each.scale / 10;

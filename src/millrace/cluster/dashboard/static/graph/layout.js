@@ -1,6 +1,9 @@
 // A layered layout: where each vertex of a graph stands, and the points that each edge goes through.
 // Ranks by the longest way, order within a rank by barycentres, places by least squares (pool adjacent violators).
 const SWEEPS = 16;
+const PULLS = 30;
+
+const isBend = (id) => id.startsWith("\n");
 
 export function layout(nodes, edges, { along, across, gapAlong, gapAcross }) {
   const graph = prepare(nodes, edges);
@@ -11,7 +14,7 @@ export function layout(nodes, edges, { along, across, gapAlong, gapAcross }) {
   const reach = Math.max(...[...graph.cross.values()]) + across / 2 - least;
   const at = new Map(nodes.map((id) => [id, { along: center(id).rank, across: center(id).cross - least - across / 2 }]));
   const ways = graph.ways.map(({ edge, through, turned }) => {
-    const points = through.map((id) => ({ along: center(id).rank, across: center(id).cross - least, bend: id.startsWith("\n") }));
+    const points = through.map((id) => ({ along: center(id).rank, across: center(id).cross - least, bend: isBend(id) }));
     return { edge, points: turned ? points.reverse() : points, turned };
   });
   return { at, ways, along: layers.length * (along + gapAlong) - gapAlong, across: reach };
@@ -137,23 +140,26 @@ function crossings(layers, graph) {
 }
 
 function place(layers, graph, { across, gapAcross }) {
-  const width = (id) => (id.startsWith("\n") ? across / 4 : across);
+  const width = (id) => (isBend(id) ? 10 : across);
+  const gap = (a, b) => (isBend(a) || isBend(b) ? gapAcross / 2 : gapAcross);
   const offsets = new Map();
   for (const layer of layers) {
     let offset = 0;
     layer.forEach((id, own) => {
-      if (own) offset += (width(layer[own - 1]) + width(id)) / 2 + gapAcross;
+      if (own) offset += (width(layer[own - 1]) + width(id)) / 2 + gap(layer[own - 1], id);
       offsets.set(id, offset);
     });
     layer.forEach((id) => graph.cross.set(id, offsets.get(id) - offset / 2));
   }
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
-    const both = sweep >= SWEEPS - 4;
+  for (let sweep = 0; sweep < PULLS; sweep += 1) {
+    const both = sweep >= PULLS / 2;
     for (const layer of sweep % 2 ? [...layers].reverse() : layers) {
       const wanted = layer.map((id) => {
         const near = [...(both || sweep % 2 === 0 ? graph.above.get(id) ?? [] : []), ...(both || sweep % 2 ? graph.below.get(id) ?? [] : [])];
-        const total = near.reduce((sum, each) => sum + graph.cross.get(each), 0);
-        return { value: (near.length ? total / near.length : graph.cross.get(id)) - offsets.get(id), weight: id.startsWith("\n") ? 4 : 1 };
+        const pull = (each) => (isBend(id) && isBend(each) ? 8 : isBend(each) ? 0.5 : 1);
+        const total = near.reduce((sum, each) => sum + graph.cross.get(each) * pull(each), 0);
+        const pulls = near.reduce((sum, each) => sum + pull(each), 0);
+        return { value: (pulls ? total / pulls : graph.cross.get(id)) - offsets.get(id), weight: isBend(id) ? 4 : 1 };
       });
       pooled(wanted).forEach((value, own) => graph.cross.set(layer[own], value + offsets.get(layer[own])));
     }

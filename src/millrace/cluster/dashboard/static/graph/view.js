@@ -52,7 +52,7 @@ export function Graph({ job, selected = null, open = () => {}, findings = [] }) 
         <div class="scaled" style=${{ transform: `translate(${MARGIN}px, ${MARGIN}px) scale(${scale})`, width: `${fitted.width}px`, height: `${fitted.height}px` }}>
           <svg width=${fitted.width} height=${fitted.height} aria-hidden="true" focusable="false">
             <defs><marker id="arrow" viewBox="0 0 8 8" refX="1" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0L8,4L0,8z" /></marker></defs>
-            ${fitted.ways.map((way) => html`<${Edge} key=${`${way.edge.from} ${way.edge.to} ${way.edge.number}`} way=${way} fitted=${fitted} label=${shown(way.edge.ship)} flow=${flow(job, way.edge)} />`)}
+            ${fitted.ways.map((way) => html`<${Edge} key=${`${way.edge.from} ${way.edge.to} ${way.edge.number}`} way=${way} fitted=${fitted} label=${fitted.box.name === "full" ? shown(way.edge.ship) : ""} ship=${way.edge.ship} flow=${flow(job, way.edge)} />`)}
           </svg>
           ${job.vertices.map((vertex) => html`<${Node} key=${vertex.id} job=${job} vertex=${vertex} box=${fitted.box} selected=${vertex.id === selected} finding=${worst.get(vertex.id)} open=${open} style=${spot(fitted, vertex.id)} />`)}
         </div>

@@ -10,9 +10,9 @@ export function Exceptions({ job }) {
   const [newest, ...older] = roots;
   if (!newest) return html`<${Section} title="Exceptions"><p class="empty">Nothing has failed.</p><//>`;
   return html`<${Section} title=${job.state === "FAILED" ? "Root exception" : "Latest failure"}><${Failure} failure=${newest} open /><//>
-    <${Section} title="History" actions=${html`<span class="muted">${plural(roots.length, "failure")}${job.exceptions_truncated ? ", older ones are not kept" : ""}</span>`}>
+    ${older.length > 0 && html`<${Section} title="History" actions=${html`<span class="muted">${plural(roots.length, "failure")}${job.exceptions_truncated ? ", older ones are not kept" : ""}</span>`}>
       <${Causes} failures=${roots} />
-      ${older.map((failure) => html`<${Failure} key=${`${failure.at} ${failure.name}`} failure=${failure} />`)}<//>`;
+      ${older.map((failure) => html`<${Failure} key=${`${failure.at} ${failure.name}`} failure=${failure} />`)}<//>`}`;
 }
 
 // Failures with the same first line are one cause.

@@ -1,5 +1,6 @@
 // Findings of the server in words: what is wrong, and what can be done.
 import { html } from "../lib/html.js";
+import { Time } from "../text/times.js";
 import { isOver } from "../data/reading.js";
 
 const QUESTIONS = { slow: "Why is it slow?", silent: "Why is nothing coming out?", failing: "Why does it fail?" };
@@ -19,9 +20,16 @@ export function Insights({ job, findings, open }) {
   )}</section>`;
 }
 
+// Moments are told in the user's zone.
+const MOMENT = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC/;
+const shown = (text) => text.split(MOMENT).map((part, index) => (index % 2 ? html`<${Time} ms=${Date.parse(`${part.replace(" ", "T")}Z`)} />` : held(part)));
+
+// Numbers and their units stay on one line.
+const held = (text) => text.replace(/(\d) (%|(?:ms|s|min|h|d)\b)/g, "$1\u00a0$2");
+
 function Finding({ job, finding, open }) {
   const [sign, name] = SEVERITIES[finding.severity];
   const there = job.vertices.some((vertex) => vertex.id === finding.vertex);
   return html`<li class=${`finding ${finding.severity}`}><span class="sign"><span aria-hidden="true">${sign}</span><span class="unseen">${name}: </span></span>
-    <div><p>${finding.text}</p><p class="advice">${finding.advice}${there && html` <button type="button" class="link" onClick=${() => open(finding.vertex)}>Show the vertex</button>`}</p></div></li>`;
+    <div><p>${shown(finding.text)}</p><p class="advice">${finding.advice}${there && html` <button type="button" class="link" onClick=${() => open(finding.vertex)}>Show the vertex</button>`}</p></div></li>`;
 }

@@ -4,16 +4,26 @@ export function planned(plan) {
     id: plan.jid,
     state: "CREATED",
     written: 0,
-    vertices: plan.nodes.map((node) => ({
-      id: node.id,
-      name: plain(node.description),
-      parallelism: node.parallelism,
-      operators: plain(node.description).split(" -> ").map((name) => ({ name })),
-      inputs: (node.inputs ?? []).map((input) => ({ vertex: input.id, ship_strategy: input.ship_strategy, number: input.num })),
-      subtasks: [],
-    })),
+    // Flink lists the last vertex first.
+    vertices: [...plan.nodes].reverse().map((node) => {
+      const operators = lines(node.description);
+      return {
+        id: node.id,
+        name: operators.join(" -> "),
+        parallelism: node.parallelism,
+        operators: operators.map((name) => ({ name })),
+        inputs: (node.inputs ?? []).map((input) => ({ vertex: input.id, ship_strategy: input.ship_strategy, number: input.num })),
+        subtasks: [],
+      };
+    }),
   };
 }
 
-// Flink writes descriptions as HTML.
-const plain = (text) => (new DOMParser().parseFromString(text, "text/html").body.textContent ?? "").trim();
+// Flink writes descriptions as HTML: an operator a line, each below the one before it.
+const lines = (description) =>
+  description
+    .split(/<br ?\/?>/)
+    .map((line) => plain(line).replace(/^[\s+:|-]*\+- /, "").trim())
+    .filter(Boolean);
+
+const plain = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent ?? "";

@@ -1,5 +1,6 @@
 // Bars side by side, each of several parts on top of each other.
 import { html } from "../lib/html.js";
+import { bytes } from "../text/numbers.js";
 import { ticks } from "./scale.js";
 import { useWidth } from "./small.js";
 
@@ -21,7 +22,7 @@ export function Bars({ title, bars, of, height = 170, legend = [] }) {
   return html`<figure class="chart" ref=${ref}>
     <figcaption><h4>${title}</h4>${legend.map(([name, kind]) => html`<span key=${name} class="legend"><i class=${kind} aria-hidden="true"></i>${name}</span>`)}</figcaption>
     ${width > 0 && html`<svg width=${width} height=${height} role="img" aria-label=${`${title}: ${bars.length} values, the largest ${of(high)}, the last ${of(totals[totals.length - 1])}`}>
-      ${ticks(0, high, 3).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${low - size(value)} y2=${low - size(value)} />
+      ${ticks(0, high, 3, of === bytes).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${low - size(value)} y2=${low - size(value)} />
         <text class="tick" x=${LEFT - 6} y=${low - size(value) + 4} text-anchor="end">${of(value)}</text></g>`)}
       ${bars.map((bar, index) => stack(bar, LEFT + index * step, step, low, size))}
       <text class="tick" x=${LEFT} y=${height - 4}>${bars[0].label}</text>

@@ -1,6 +1,6 @@
 // Values over time: lines with axes, and the values under the pointer.
 import { html, useState } from "../lib/html.js";
-import { plain } from "../text/numbers.js";
+import { bytes, plain } from "../text/numbers.js";
 import { clock } from "../text/times.js";
 import { ticks } from "./scale.js";
 import { useWidth } from "./small.js";
@@ -31,7 +31,7 @@ export function Lines({ title, series, height = 150, of = plain, clockwise = tru
     )}<span class="legend muted">${label(at === null ? to : values[0].point[0])}</span></figcaption>
     ${width > 0 && html`<svg width=${width} height=${height} role="img" aria-label=${`${title}: ${values.map((each) => `${each.name} ${of(each.point[1])}`).join(", ")}`}
         onPointerMove=${move} onPointerLeave=${() => setAt(null)}>
-      ${ticks(low, high, 3).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${y(value)} y2=${y(value)} />
+      ${ticks(low, high, 3, of === bytes).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${y(value)} y2=${y(value)} />
         <text class="tick" x=${LEFT - 6} y=${y(value) + 4} text-anchor="end">${of(value)}</text></g>`)}
       <text class="tick" x=${LEFT} y=${height - 4}>${label(from)}</text>
       <text class="tick" x=${width - 8} y=${height - 4} text-anchor="end">${label(to)}</text>

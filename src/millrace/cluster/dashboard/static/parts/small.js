@@ -1,5 +1,5 @@
 // Small things that many pages use.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib/html.js";
+import { html, useCallback, useEffect, useRef, useState } from "../lib/html.js";
 
 export function Tiles({ children }) {
   return html`<dl class="tiles">${children}</dl>`;
@@ -48,19 +48,18 @@ export function Copy({ text, label }) {
   }, [done]);
   const copy = () => navigator.clipboard?.writeText(text).then(() => setDone(true), () => {});
   return html`<button type="button" class="copy" title=${`Copy ${label}`} onClick=${copy}><code>${text}</code>
-    <span aria-hidden="true">${done ? "✓" : "⧉"}</span><span class="unseen" aria-live="polite">${done ? "Copied" : `Copy ${label}`}</span></button>`;
+    ${done ? html`<span aria-hidden="true">✓</span>` : html`<svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true"><path d="M4 3.500V1.500h6.500V8H8.500M1.500 4h6.500v6.500H1.500z" /></svg>`}<span class="unseen" aria-live="polite">${done ? "Copied" : `Copy ${label}`}</span></button>`;
 }
 
-// The width of an element, while it changes.
+// The width of an element, while it changes; the element itself may change, too.
 export function useWidth() {
-  const ref = useRef(null);
   const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    if (!ref.current) return undefined;
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
-    observer.observe(ref.current);
-    setWidth(Math.floor(ref.current.clientWidth));
-    return () => observer.disconnect();
+  const observer = useRef(null);
+  const ref = useCallback((element) => {
+    observer.current?.disconnect();
+    if (!element) return;
+    observer.current = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
+    observer.current.observe(element);
   }, []);
   return [ref, width];
 }

@@ -8,7 +8,7 @@ const NONE = "–";
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
 export const count = (value) => (known(value) ? whole.format(value) : NONE);
-export const brief = (value) => (known(value) ? (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value)) : NONE);
+export const brief = (value) => (known(value) ? (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value).replace("K", "k")) : NONE);
 export const plain = (value) => (known(value) ? (Math.abs(value) >= 1000 ? whole.format(value) : three.format(value)) : NONE);
 
 export function rate(value) {
