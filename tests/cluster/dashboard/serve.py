@@ -11,9 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.types import ASGIApp
+from tests.cluster.dashboard.gateway import Gateway
 from tests.cluster.dashboard.holder import Programs, StoryHolder
 
 from millrace.cluster.rest.app import make_app
@@ -44,7 +49,21 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+@dataclass(frozen=True)
+class Site:
+    """All that the dashboard speaks with."""
+
+    holder: StoryHolder = field(default_factory=StoryHolder)
+    programs: Programs = field(default_factory=Programs)
+    gateway: Gateway = field(default_factory=Gateway)
+
+    def app(self, **settings: Any) -> ASGIApp:
+        """The REST API, with the gateway beside it."""
+        rest = make_app(self.holder, self.programs, RestSettings(sql="sql", **settings))
+        return Starlette(routes=[Mount("/sql", self.gateway.app()), Mount("/", rest)])
+
+
 if __name__ == "__main__":
-    with served(make_app(StoryHolder(), Programs(), RestSettings(sql="sql")), int(sys.argv[1])) as address:
+    with served(Site().app(), int(sys.argv[1])) as address:
         print(address, flush=True)
         threading.Event().wait()

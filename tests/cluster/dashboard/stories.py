@@ -248,9 +248,10 @@ def failure(at: int, **more: Any) -> ExceptionDocument:
 def failing(now: int, seconds: float) -> JobDocument:
     """A job that restarts every twenty seconds for one bad record."""
     failures = tuple(failure(now - int(seconds * 1000) % 20_000 - each * 20_000) for each in range(8))
+    waiting = {"state": "SCHEDULED", "attempt": 8, "started": -1, "states": {"CREATED": now - 2_000}}
     return job(
-        vertex("Source: clicks -> parse", [{"state": "SCHEDULED", "attempt": 8}] * 2),
-        vertex("Sink: console", [{"state": "SCHEDULED", "attempt": 8}], after=["Source: clicks -> parse"]),
+        vertex("Source: clicks -> parse", [waiting] * 2),
+        vertex("Sink: console", [waiting], after=["Source: clicks -> parse"]),
         name="Clicks",
         state="RESTARTING",
         written=now,

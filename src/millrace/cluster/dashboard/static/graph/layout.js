@@ -140,7 +140,7 @@ function crossings(layers, graph) {
 }
 
 function place(layers, graph, { across, gapAcross }) {
-  const width = (id) => (isBend(id) ? 10 : across);
+  const width = (id) => (isBend(id) ? 16 : across);
   const gap = (a, b) => (isBend(a) || isBend(b) ? gapAcross / 2 : gapAcross);
   const offsets = new Map();
   for (const layer of layers) {

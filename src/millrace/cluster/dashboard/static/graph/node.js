@@ -9,6 +9,9 @@ import { condition, Load } from "./load.js";
 
 const UNEVEN = 0.4;
 
+// Where there is little room: the first operator, and how many follow it.
+const first = ({ name, operators }) => (operators.length > 1 ? `${operators[0].name} +${operators.length - 1}` : name);
+
 export function Node({ job, vertex, box, style, selected, finding, open }) {
   const state = stateOf(vertex);
   const now = load(vertex);
@@ -27,9 +30,12 @@ export function Node({ job, vertex, box, style, selected, finding, open }) {
     low !== null && !isEnd(low) && running ? `watermark ${duration(Math.max(0, job.written - low))} behind` : "",
     uneven >= UNEVEN ? `skew ${percent(uneven)}` : "", finding ? `note: ${finding.text}` : "",
   ];
+  if (job.planned) {
+    return html`<div class=${`node ${box.name}`} style=${style} title=${name}><span class="name">${name}</span><span class="line where"><span class="times">× ${vertex.parallelism}</span></span></div>`;
+  }
   return html`<button type="button" id=${`vertex-${vertex.id}`} class=${`node ${box.name} ${how.kind} ${selected ? "selected" : ""}`} style=${style}
       aria-label=${description.filter(Boolean).join(", ")} aria-pressed=${String(selected)} title=${name} onClick=${() => open(vertex.id)}>
-    <span class="name">${name}</span>
+    <span class=${`name ${finding ? "flagged" : ""}`}>${box.name === "full" ? name : first(vertex)}</span>
     ${finding && html`<span class=${`flag ${finding.severity}`} title=${finding.text} aria-hidden="true">!</span>`}
     ${running ? html`<${Load} load=${now} />` : html`<span class="line where"><${State} state=${state} /></span>`}
     ${box.name === "full"

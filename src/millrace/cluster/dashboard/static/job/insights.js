@@ -27,9 +27,9 @@ const shown = (text) => text.split(MOMENT).map((part, index) => (index % 2 ? htm
 // Numbers and their units stay on one line.
 const held = (text) => text.replace(/(\d) (%|(?:ms|s|min|h|d)\b)/g, "$1\u00a0$2");
 
-function Finding({ job, finding, open }) {
+export function Finding({ job, finding, open = null }) {
   const [sign, name] = SEVERITIES[finding.severity];
   const there = job.vertices.some((vertex) => vertex.id === finding.vertex);
   return html`<li class=${`finding ${finding.severity}`}><span class="sign"><span aria-hidden="true">${sign}</span><span class="unseen">${name}: </span></span>
-    <div><p>${shown(finding.text)}</p><p class="advice">${finding.advice}${there && html` <button type="button" class="link" onClick=${() => open(finding.vertex)}>Show the vertex</button>`}</p></div></li>`;
+    <div><p>${shown(finding.text)}</p><p class="advice">${finding.advice}${there && open && html` <button type="button" class="link" onClick=${() => open(finding.vertex)}>Show the vertex</button>`}</p></div></li>`;
 }

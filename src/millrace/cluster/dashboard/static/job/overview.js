@@ -33,7 +33,7 @@ export function Overview({ job, way, findings }) {
       <${Section} title="Graph" actions=${html`<${Legend} />`}><${Graph} job=${job} selected=${vertex?.id ?? null} open=${open} findings=${findings ?? []} /><//>
       <${Section} title="Vertices"><${Vertices} job=${job} open=${open} opened=${vertex?.id} /><//>
     </div>
-    ${vertex && html`<${Drawer} key=${vertex.id} job=${job} vertex=${vertex} tab=${tab} close=${close} />`}</div>`;
+    ${vertex && html`<${Drawer} key=${vertex.id} job=${job} vertex=${vertex} findings=${findings ?? []} tab=${tab} close=${close} />`}</div>`;
 }
 
 function Legend() {

@@ -14,7 +14,7 @@ export function Vertices({ job, open, opened }) {
     return times ? times.ended - times.started : -1;
   };
   const columns = [
-    { name: "Name", of: (vertex) => vertex.name, by: (vertex) => vertex.name },
+    { name: "Name", wide: true, of: (vertex) => vertex.name, by: (vertex) => vertex.name },
     { name: "State", of: (vertex) => html`<${State} state=${stateOf(vertex)} />`, by: stateOf },
     { name: "Load", of: (vertex) => html`<${How} vertex=${vertex} />`, by: (vertex) => load(vertex).busy },
     { name: "Records in", number: true, of: (vertex) => brief(sum(vertex, "records_in")), by: (vertex) => sum(vertex, "records_in") },

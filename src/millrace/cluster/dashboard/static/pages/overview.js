@@ -41,7 +41,7 @@ function Jobs({ jobs }) {
 }
 
 const COLUMNS = [
-  { name: "Name", of: (job) => html`<a href=${link("jobs", job.jid)}>${job.name}</a>`, by: (job) => job.name },
+  { name: "Name", wide: true, of: (job) => html`<a href=${link("jobs", job.jid)}>${job.name}</a>`, by: (job) => job.name },
   { name: "State", of: (job) => html`<${State} state=${job.state} />`, by: (job) => job.state },
   { name: "Ended", of: (job) => html`<${Time} ms=${job["end-time"]} />`, by: (job) => job["end-time"] },
   { name: "Started", of: (job) => html`<${Time} ms=${job["start-time"]} />`, by: (job) => job["start-time"] },

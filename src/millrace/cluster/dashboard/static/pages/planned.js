@@ -3,6 +3,7 @@ export function planned(plan) {
   return {
     id: plan.jid,
     state: "CREATED",
+    planned: true,
     written: 0,
     // Flink lists the last vertex first.
     vertices: [...plan.nodes].reverse().map((node) => {

@@ -8,6 +8,7 @@ const LEFT = 58;
 const BOTTOM = 20;
 const TOP = 6;
 const WIDEST = 34;
+const FEW = 12;
 
 // bars: [{key, label, parts: [{name, value, kind}], title}]; of: how a value is written.
 export function Bars({ title, bars, of, height = 170, legend = [] }) {
@@ -16,7 +17,8 @@ export function Bars({ title, bars, of, height = 170, legend = [] }) {
   const totals = bars.map((bar) => bar.parts.reduce((sum, part) => sum + part.value, 0));
   const high = Math.max(1e-9, ...totals);
   const room = Math.max(1, width - LEFT - 8);
-  const step = Math.min(WIDEST, room / bars.length);
+  const few = bars.length <= FEW;
+  const step = Math.min(few ? 3 * WIDEST : WIDEST, room / bars.length);
   const size = (value) => (value / high) * (height - TOP - BOTTOM);
   const low = height - BOTTOM;
   return html`<figure class="chart" ref=${ref}>
@@ -25,8 +27,9 @@ export function Bars({ title, bars, of, height = 170, legend = [] }) {
       ${ticks(0, high, 3, of === bytes).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${low - size(value)} y2=${low - size(value)} />
         <text class="tick" x=${LEFT - 6} y=${low - size(value) + 4} text-anchor="end">${of(value)}</text></g>`)}
       ${bars.map((bar, index) => stack(bar, LEFT + index * step, step, low, size))}
-      <text class="tick" x=${LEFT} y=${height - 4}>${bars[0].label}</text>
-      ${bars.length > 1 && html`<text class="tick" x=${Math.min(width - 8, LEFT + step * bars.length)} y=${height - 4} text-anchor="end">${bars[bars.length - 1].label}</text>`}
+      ${few && bars.map((bar, index) => html`<text key=${bar.key} class="tick" x=${LEFT + (index + 0.5) * step} y=${height - 4} text-anchor="middle">${bar.label.slice(0, 14)}</text>`)}
+      ${!few && html`<text class="tick" x=${LEFT} y=${height - 4}>${bars[0].label}</text>`}
+      ${!few && html`<text class="tick" x=${Math.min(width - 8, LEFT + step * bars.length)} y=${height - 4} text-anchor="end">${bars[bars.length - 1].label}</text>`}
     </svg>`}
   </figure>`;
 }

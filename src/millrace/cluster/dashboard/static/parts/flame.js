@@ -2,7 +2,7 @@
 import { html, useState } from "../lib/html.js";
 import { percent } from "../text/numbers.js";
 
-const LIBRARY = /site-packages|dist-packages|\/lib\/python|<frozen|importlib|millrace[./]|pyspark|py4j|threading\.py|socket\.py/;
+const LIBRARY = /^root$|^all$|site-packages|dist-packages|\/lib\/python|<frozen|importlib|millrace[./]|pyspark|py4j|threading\.py|socket\.py/;
 
 export const isLibrary = (name) => LIBRARY.test(name);
 

@@ -1,6 +1,6 @@
 // Values over time: lines with axes, and the values under the pointer.
 import { html, useState } from "../lib/html.js";
-import { bytes, plain } from "../text/numbers.js";
+import { brief, bytes, plain } from "../text/numbers.js";
 import { clock } from "../text/times.js";
 import { ticks } from "./scale.js";
 import { useWidth } from "./small.js";
@@ -8,6 +8,9 @@ import { useWidth } from "./small.js";
 const LEFT = 58;
 const BOTTOM = 20;
 const TOP = 8;
+
+// Axes have little room.
+const ticked = (of) => (of === plain ? (value) => (Math.abs(value) < 1 ? plain(value) : brief(value)) : of);
 
 // series: [{name, points: [[at, value], ...]}]; of: how a value is written.
 export function Lines({ title, series, height = 150, of = plain, clockwise = true }) {
@@ -32,7 +35,7 @@ export function Lines({ title, series, height = 150, of = plain, clockwise = tru
     ${width > 0 && html`<svg width=${width} height=${height} role="img" aria-label=${`${title}: ${values.map((each) => `${each.name} ${of(each.point[1])}`).join(", ")}`}
         onPointerMove=${move} onPointerLeave=${() => setAt(null)}>
       ${ticks(low, high, 3, of === bytes).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${y(value)} y2=${y(value)} />
-        <text class="tick" x=${LEFT - 6} y=${y(value) + 4} text-anchor="end">${of(value)}</text></g>`)}
+        <text class="tick" x=${LEFT - 6} y=${y(value) + 4} text-anchor="end">${ticked(of)(value)}</text></g>`)}
       <text class="tick" x=${LEFT} y=${height - 4}>${label(from)}</text>
       <text class="tick" x=${width - 8} y=${height - 4} text-anchor="end">${label(to)}</text>
       ${filled.map((each, index) => html`<path key=${each.name} class=${`line line-${index % 6}`} d=${each.points.map((point, place) => `${place ? "L" : "M"}${x(point[0]).toFixed(1)},${y(point[1]).toFixed(1)}`).join("")} />`)}

@@ -1,4 +1,4 @@
-// A table that can be sorted by its heads. Columns are {name, of (what is shown), by (what it is sorted by), number}.
+// A table that can be sorted by its heads. Columns are {name, of (what is shown), by (what it is sorted by), number, wide}.
 import { Fragment, html, useState } from "../lib/html.js";
 
 export function Table({ caption, columns, rows, keyOf, opened = undefined, open = undefined, detail = undefined, sortedBy = null, descending = false, empty = "Nothing here." }) {
@@ -15,7 +15,7 @@ export function Table({ caption, columns, rows, keyOf, opened = undefined, open 
       const first = place === 0;
       const shown = first && open ? html`<button type="button" class="link" aria-expanded=${detail ? String(opened === key) : undefined} onClick=${() => open(key)}>${content}</button>` : content;
       return first
-        ? html`<th key=${column.name} scope="row" class=${column.number ? "number" : ""}>${shown}</th>`
+        ? html`<th key=${column.name} scope="row" class=${`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}>${shown}</th>`
         : html`<td key=${column.name} class=${column.number ? "number" : ""}>${shown}</td>`;
     });
     return html`<${Fragment} key=${key}><tr class=${opened === key ? "opened" : ""}>${cells}</tr>

@@ -1,18 +1,20 @@
 // Operators with the user's lines, course of the records, inputs.
 import { html } from "../lib/html.js";
 import { skew, sum, watermark } from "../data/reading.js";
-import { rateSeries, rates } from "../data/track.js";
+import { load, rateSeries, rates } from "../data/track.js";
 import { Load } from "../graph/load.js";
-import { load } from "../data/track.js";
+import { Finding } from "../job/insights.js";
 import { Lines } from "../parts/lines.js";
 import { Bar, Facts } from "../parts/small.js";
 import { bytes, count, percent, rate } from "../text/numbers.js";
 import { Watermark } from "../text/times.js";
 
-export function Detail({ job, vertex }) {
+export function Detail({ job, vertex, findings }) {
   const now = rates(job.id, vertex.id);
   const names = new Map(job.vertices.map((each) => [each.id, each.name]));
-  return html`<${Facts} facts=${[
+  const own = findings.filter((finding) => finding.vertex === vertex.id);
+  return html`${own.length > 0 && html`<ul class="plain noted">${own.map((finding) => html`<${Finding} key=${finding.rule} job=${job} finding=${finding} />`)}</ul>`}
+    <${Facts} facts=${[
       ["Load", html`<${Load} load=${load(vertex)} />`],
       ["Records in", html`${count(sum(vertex, "records_in"))}${now && html` <span class="muted">(${rate(now.in)})</span>`}`],
       ["Records out", html`${count(sum(vertex, "records_out"))}${now && html` <span class="muted">(${rate(now.out)})</span>`}`],

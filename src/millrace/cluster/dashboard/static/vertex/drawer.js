@@ -25,7 +25,7 @@ const TABS = [
   ["executors", "Executors", Machines],
 ];
 
-export function Drawer({ job, vertex, tab, close }) {
+export function Drawer({ job, vertex, findings, tab, close }) {
   const head = useRef(null);
   const at = TABS.some(([id]) => id === tab) ? tab : "detail";
   const Content = TABS.find(([id]) => id === at)[2];
@@ -36,5 +36,5 @@ export function Drawer({ job, vertex, tab, close }) {
       <button type="button" class="close" aria-label="Close the vertex" title="Close (Escape)" onClick=${close}>✕</button></header>
     <p class="facts-line"><${State} state=${stateOf(vertex)} /><span>parallelism ${vertex.parallelism}</span><${Counts} counts=${stateCounts(vertex.subtasks)} /></p>
     <${Tabs} label="Parts of the vertex" at=${at} tabs=${TABS.map(([id, name]) => [id, name, link("jobs", job.id, "overview", vertex.id, id)])} />
-    <div class="drawer-content"><${Content} job=${job} vertex=${vertex} /></div></aside>`;
+    <div class="drawer-content"><${Content} job=${job} vertex=${vertex} findings=${findings} /></div></aside>`;
 }
