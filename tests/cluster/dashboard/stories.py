@@ -146,6 +146,7 @@ def orders(now: int, seconds: float) -> JobDocument:
         configuration={
             "execution.checkpointing.interval": "60 s",
             "execution.checkpointing.dir": "s3://bucket/checkpoints",
+            "execution.checkpointing.savepoint-dir": "s3://bucket/savepoints",
             "s3.secret-key": "******",
         },
         parameters={"input": "orders", "countries": "all"},

@@ -8,7 +8,7 @@ export function Header({ route, config, features }) {
   const item = (name, ...way) => html`<a key=${name} href=${link(...way)} aria-current=${(way[0] ?? "") === at || (at === "jobs" && !way.length) ? "page" : undefined}>${name}</a>`;
   const submits = config?.features?.["web-submit"] ?? false;
   return html`<header class="top">
-    <a class="brand" href=${link()}><img src="icon.svg" alt="" width="28" height="28" /><span>Millrace</span></a>
+    <a class="brand" href=${link()} aria-label="Millrace, overview"><img src="icon.svg" alt="" width="28" height="28" /><span>Millrace</span></a>
     <nav aria-label="Main">${item("Overview")}${item("Executors", "executors")}${item("Job manager", "manager")}${submits && item("Submit", "submit")}${features?.sql && item("SQL", "sql")}</nav>
     <${Theme} />
   </header>`;

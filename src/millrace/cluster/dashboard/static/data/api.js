@@ -57,4 +57,5 @@ export const readable = (error) =>
   String(error ?? "")
     .replace(/^<Exception on server side:\s*/, "")
     .split("\n")[0]
-    .replace(/^(?:[\w$]+\.)+(?=\w+(?:Error|Exception): )/, "");
+    .replace(/^(?:[\w$]+\.)+(?=\w+(?:Error|Exception): )/, "")
+    .replace(/^RestHandlerException: /, "");

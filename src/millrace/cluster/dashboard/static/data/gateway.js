@@ -20,7 +20,8 @@ export class Session {
 
   close() {
     this.closed = true;
-    send("DELETE", this.path).catch(() => {});
+    // The page may be about to end: the request outlives it.
+    fetch(new URL(this.path, document.baseURI), { method: "DELETE", keepalive: true }).catch(() => {});
   }
 
   // Runs a statement; seen is called with {id, statement, columns, rows, state, error} whenever that changes.

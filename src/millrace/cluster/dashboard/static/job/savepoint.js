@@ -18,6 +18,9 @@ export function StopDialog({ job, close }) {
     <p><b>${job.name}</b> reads no more, writes a savepoint and ends. It can go on from there later.</p><//>`;
 }
 
+const KEYS = ["execution.checkpointing.savepoint-dir", "state.savepoints.dir"];
+const configured = (job) => KEYS.map((key) => job.configuration[key]).find(Boolean);
+
 function Asked({ job, close, title, verb, path, body, drains = false, children }) {
   const [form, setForm] = useState({ directory: "", format: "CANONICAL", drain: false });
   const [state, setState] = useState({ name: "asked" });
@@ -41,7 +44,7 @@ function Asked({ job, close, title, verb, path, body, drains = false, children }
   const waiting = state.name === "waiting";
   const change = (name) => (event) => setForm({ ...form, [name]: event.target.type === "checkbox" ? event.target.checked : event.target.value });
   return html`<${Dialog} title=${title} close=${close}><form onSubmit=${begin}>${children}
-    <label>Directory <input value=${form.directory} onInput=${change("directory")} placeholder="as configured" /></label>
+    <label>Directory <input value=${form.directory} onInput=${change("directory")} placeholder=${configured(job) ?? "none is configured: name one"} /></label>
     <label>Format <select value=${form.format} onChange=${change("format")}><option value="CANONICAL">Canonical</option><option value="NATIVE">Native</option></select></label>
     ${drains && html`<label class="check"><input type="checkbox" checked=${form.drain} onChange=${change("drain")} /> Drain: let all windows fire, as if the input had ended. Do not go on from such a savepoint.</label>`}
     <${Problem} error=${state.error} />

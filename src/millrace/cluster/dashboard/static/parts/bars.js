@@ -13,7 +13,7 @@ const FEW = 12;
 // bars: [{key, label, parts: [{name, value, kind}], title}]; of: how a value is written.
 export function Bars({ title, bars, of, height = 170, legend = [] }) {
   const [ref, width] = useWidth();
-  if (!bars.length) return html`<div class="chart" ref=${ref}><h4>${title}</h4><p class="empty">Nothing yet.</p></div>`;
+  if (!bars.length) return html`<div class="chart" ref=${ref}><strong>${title}</strong><p class="empty">Nothing yet.</p></div>`;
   const totals = bars.map((bar) => bar.parts.reduce((sum, part) => sum + part.value, 0));
   const high = Math.max(1e-9, ...totals);
   const room = Math.max(1, width - LEFT - 8);
@@ -22,7 +22,7 @@ export function Bars({ title, bars, of, height = 170, legend = [] }) {
   const size = (value) => (value / high) * (height - TOP - BOTTOM);
   const low = height - BOTTOM;
   return html`<figure class="chart" ref=${ref}>
-    <figcaption><h4>${title}</h4>${legend.map(([name, kind]) => html`<span key=${name} class="legend"><i class=${kind} aria-hidden="true"></i>${name}</span>`)}</figcaption>
+    <figcaption><strong>${title}</strong>${legend.map(([name, kind]) => html`<span key=${name} class="legend"><i class=${kind} aria-hidden="true"></i>${name}</span>`)}</figcaption>
     ${width > 0 && html`<svg width=${width} height=${height} role="img" aria-label=${`${title}: ${bars.length} values, the largest ${of(high)}, the last ${of(totals[totals.length - 1])}`}>
       ${ticks(0, high, 3, of === bytes).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${width - 8} y1=${low - size(value)} y2=${low - size(value)} />
         <text class="tick" x=${LEFT - 6} y=${low - size(value) + 4} text-anchor="end">${of(value)}</text></g>`)}

@@ -18,7 +18,7 @@ export function Lines({ title, series, height = 150, of = plain, clockwise = tru
   const [at, setAt] = useState(null);
   const filled = series.filter((each) => each.points.length);
   const all = filled.flatMap((each) => each.points);
-  if (all.length < 2) return html`<div class="chart" ref=${ref}><h4>${title}</h4><p class="empty">Collecting values …</p></div>`;
+  if (all.length < 2) return html`<div class="chart" ref=${ref}><strong>${title}</strong><p class="empty">Collecting values …</p></div>`;
   const from = Math.min(...all.map((point) => point[0]));
   const to = Math.max(from + 1, ...all.map((point) => point[0]));
   const low = Math.min(0, ...all.map((point) => point[1]));
@@ -29,7 +29,7 @@ export function Lines({ title, series, height = 150, of = plain, clockwise = tru
   const move = (event) => setAt(from + ((event.offsetX - LEFT) / Math.max(1, width - LEFT - 8)) * (to - from));
   const values = filled.map((each) => ({ name: each.name, point: nearest(each.points, at ?? to) }));
   return html`<figure class="chart" ref=${ref}>
-    <figcaption><h4>${title}</h4>${values.map(
+    <figcaption><strong>${title}</strong>${values.map(
       (each, index) => html`<span key=${each.name} class="legend"><i class=${`line-${index % 6}`} aria-hidden="true"></i>${each.name} <b>${of(each.point[1])}</b></span>`,
     )}<span class="legend muted">${label(at === null ? to : values[0].point[0])}</span></figcaption>
     ${width > 0 && html`<svg width=${width} height=${height} role="img" aria-label=${`${title}: ${values.map((each) => `${each.name} ${of(each.point[1])}`).join(", ")}`}

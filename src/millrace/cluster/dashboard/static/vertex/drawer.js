@@ -36,5 +36,5 @@ export function Drawer({ job, vertex, findings, tab, close }) {
       <button type="button" class="close" aria-label="Close the vertex" title="Close (Escape)" onClick=${close}>✕</button></header>
     <p class="facts-line"><${State} state=${stateOf(vertex)} /><span>parallelism ${vertex.parallelism}</span><${Counts} counts=${stateCounts(vertex.subtasks)} /></p>
     <${Tabs} label="Parts of the vertex" at=${at} tabs=${TABS.map(([id, name]) => [id, name, link("jobs", job.id, "overview", vertex.id, id)])} />
-    <div class="drawer-content"><${Content} job=${job} vertex=${vertex} findings=${findings} /></div></aside>`;
+    <div class="drawer-content" tabindex="0" role="group" aria-label="What is known of it"><${Content} job=${job} vertex=${vertex} findings=${findings} /></div></aside>`;
 }
