@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink flink-rest random versions soak bench compatibility tables clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -83,7 +83,13 @@ cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalon
 
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
 	$(BIN)/python -m pytest tests/flink $(ARGS)
+
+flink-rest: java $(FLINK_VENV)/.installed ## start a Flink and see whether its REST API and its command still answer as kept
+	$(FLINK_VENV)/bin/python -m tests.flink.rest.record
+	$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli
 
 random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from a SEED: they give the same
 	MILLRACE_RANDOM_SEED='$(SEED)' MILLRACE_RANDOM_COUNT='$(COUNT)' $(BIN)/python -m pytest -m spark tests/random $(ARGS)

@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx
 from starlette.applications import Starlette
+from tests.cluster_rest.samples import SampleHolder, SamplePrograms, sample_job
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.web.settings import RestSettings
-from tests.cluster_rest.samples import SampleHolder, SamplePrograms, sample_job
 
 ADDRESS = "http://localhost:8081"
 

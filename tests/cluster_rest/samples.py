@@ -32,7 +32,7 @@ from millrace.cluster.holder import JobHolder, Launch, LaunchError, ProgramStore
 
 NOW = 1_790_000_000_000
 """the moment that the samples are of"""
-MANAGER = "executor-0"
+MANAGER = "localhost:40001-0e626c"
 OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -171,7 +171,7 @@ def sample_job(
         started=NOW - 61_000,
         ended=NOW if state in OVER else -1,
         written=NOW,
-        timestamps={"INITIALIZING": NOW - 61_000, "CREATED": NOW - 60_900, "RUNNING": NOW - 60_500, state: NOW - 60_500},
+        timestamps={"INITIALIZING": NOW - 61_000, "RUNNING": NOW - 60_500, state: NOW - 60_400},
         vertices=tuple(chain),
         checkpoints=sample_checkpoints(),
         exceptions=(replace(exceptions[0], concurrent=(replace(exceptions[1], root=False),)), exceptions[1]),
@@ -283,7 +283,7 @@ class SampleHolder:
         return [ThreadDocument("MainThread", '"MainThread"\n  at server.py:1')]
 
     def dispose_savepoint(self, path: str) -> None:
-        if path == "/nowhere":
+        if path.startswith("/no") or path in self.disposed:
             raise FileNotFoundError(f"There is no savepoint at {path}.")
         self.disposed.append(path)
 

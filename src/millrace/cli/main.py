@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run
@@ -33,3 +34,4 @@ main.add_command(info)
 main.add_command(savepoint)
 main.add_command(state)
 main.add_command(prepare)
+main.add_command(history_server)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -56,12 +58,17 @@ def _routes(operation: Operation, site: Site) -> list[Route]:
 
 
 def _description(served: list[Operation]) -> Operation:
-    text = describe(served)
+    text = lru_cache(maxsize=1)(lambda: describe(served))
 
     def handler(call: Call) -> Answer:
-        return Answer(text, encoded=True)
+        return Answer(text(), encoded=True)
 
-    return Operation("GET", "/openapi.json", handler, "This description.", dict[str, object], versioned=False)
+    return Operation("GET", "/openapi.json", handler, "This description.", dict[str, Any], versioned=False)
+
+
+def _as_sent(request: Request) -> str:
+    raw = request.scope.get("raw_path")
+    return raw.decode("ascii", "replace") if raw else request.url.path
 
 
 def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Response]]:
@@ -72,7 +79,7 @@ def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Respons
         if status not in (404, 405):
             return error_response(status, str(getattr(error, "detail", "")))
         if request.method not in ("GET", "HEAD"):
-            return error_response(404, f"Not found: {request.url.path}")
+            return error_response(404, f"Not found: {_as_sent(request)}")
         return await pages.answer(request)
 
     return answer

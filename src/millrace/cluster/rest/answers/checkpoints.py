@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from millrace.cluster.documents.checkpoints import (
+    FOREVER,
     CheckpointDocument,
     CheckpointsDocument,
     RestoredDocument,
@@ -189,7 +190,7 @@ def checkpoint(known: CheckpointDocument, with_tasks: bool = False) -> Checkpoin
         "persisted_data": 0,
         "num_subtasks": sum(each.subtasks for each in known.tasks),
         "num_acknowledged_subtasks": sum(each.acknowledged for each in known.tasks),
-        "checkpoint_type": "SAVEPOINT" if known.savepoint else "CHECKPOINT",
+        "checkpoint_type": _kind(known),
         "tasks": {each.vertex: task(known, each) for each in known.tasks} if with_tasks else {},
     }
     if known.status == "COMPLETED":
@@ -199,6 +200,12 @@ def checkpoint(known: CheckpointDocument, with_tasks: bool = False) -> Checkpoin
         body["failure_timestamp"] = known.failed
         body["failure_message"] = known.failure
     return body
+
+
+def _kind(known: CheckpointDocument) -> str:
+    if not known.savepoint:
+        return "CHECKPOINT"
+    return "SYNC_SAVEPOINT" if known.ends_job else "SAVEPOINT"
 
 
 def task_state(known: CheckpointDocument, task: TaskCheckpointDocument) -> str:
@@ -228,7 +235,8 @@ def config(known: CheckpointsDocument) -> CheckpointConfigInfo:
     """What is configured."""
     set = known.config
     return {
-        "mode": set.mode,
+        # As in Flink, where nothing is exactly once without checkpoints.
+        "mode": "at_least_once" if set.interval == FOREVER else set.mode,
         "interval": set.interval,
         "timeout": set.timeout,
         "min_pause": set.min_pause,

@@ -79,7 +79,7 @@ def _in_query(query: Query) -> dict[str, Any]:
 
 def _responses(operation: Operation, schema_of: dict[int, Any]) -> dict[str, Any]:
     failed = {"description": "What went wrong.", "content": {"application/json": {"schema": schema_of[id(Errors)]}}}
-    responses: dict[str, Any] = {"4XX": failed, "5XX": failed}
+    responses: dict[str, Any] = {"3XX": failed, "4XX": failed, "5XX": failed}
     if operation.status >= 300:
         return {str(operation.status): failed, **responses}
     schema = {"type": "object"} if operation.answer is None else schema_of[id(operation.answer)]

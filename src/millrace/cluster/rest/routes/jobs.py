@@ -8,6 +8,7 @@ from millrace.cluster.rest.answers.accumulators import JobAccumulatorsInfo, job_
 from millrace.cluster.rest.answers.exceptions import JobExceptionsInfoWithHistory, exceptions
 from millrace.cluster.rest.answers.jobs import (
     JobConfigInfo,
+    JobDetails,
     JobDetailsInfo,
     JobIdsWithStatusOverview,
     JobStatusInfo,
@@ -18,6 +19,7 @@ from millrace.cluster.rest.answers.jobs import (
 )
 from millrace.cluster.rest.answers.plans import JobPlanInfo, plan
 from millrace.cluster.rest.answers.results import JobExecutionResultResponseBody, execution_result
+from millrace.cluster.rest.answers.states import duration
 from millrace.cluster.rest.web.call import Call, at
 from millrace.cluster.rest.web.errors import NO_JOB, broken, refused
 from millrace.cluster.rest.web.operation import Operation
@@ -37,7 +39,12 @@ def _ids(call: Call) -> JobIdsWithStatusOverview:
 
 
 def _overview(call: Call) -> MultipleJobsDetails:
-    return {"jobs": [job_details(each, at(each)) for each in call.holder.jobs()]}
+    return {"jobs": [_listed(call, each) for each in call.holder.jobs()]}
+
+
+def _listed(call: Call, job: JobDocument) -> JobDetails:
+    known = call.site.remembered.of("details", job, lambda job: job_details(job, job.written))
+    return {**known, "duration": duration(job.started, job.ended, at(job))}
 
 
 def _details(call: Call) -> JobDetailsInfo:

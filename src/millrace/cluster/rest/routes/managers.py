@@ -31,6 +31,12 @@ class JVMInfo(TypedDict):
     options: list[str]
 
 
+class ProfilingList(TypedDict):
+    """Always empty: what Python does is seen in flame graphs."""
+
+    profilingList: list[str]
+
+
 class EnvironmentInfo(TypedDict):
     """What runs the server, and from where."""
 
@@ -80,6 +86,12 @@ def _environment(call: Call) -> EnvironmentInfo:
     return {"jvm": {"version": version, "arch": platform.machine(), "options": []}, "classpath": [*sys.path]}
 
 
+def _profiles(call: Call) -> ProfilingList:
+    if "taskmanagerid" in call.path:
+        _find(call)
+    return {"profilingList": []}
+
+
 OPERATIONS = (
     Operation("GET", "/taskmanagers", _list, "All task managers.", TaskManagersInfo),
     Operation("GET", "/taskmanagers/{taskmanagerid}", _details, "A task manager.", TaskManagerDetailsInfo),
@@ -90,6 +102,8 @@ OPERATIONS = (
         "The threads of the workers on a task manager.",
         ThreadDumpInfo,
     ),
+    Operation("GET", "/jobmanager/profiler", _profiles, "Profiles: always empty.", ProfilingList),
+    Operation("GET", "/taskmanagers/{taskmanagerid}/profiler", _profiles, "Profiles: always empty.", ProfilingList),
     Operation("GET", "/jobmanager/thread-dump", _threads, "The threads of the server.", ThreadDumpInfo),
     *(
         operation

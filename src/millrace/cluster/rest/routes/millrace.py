@@ -35,7 +35,7 @@ class Features(TypedDict):
 
 
 def _shown(job: JobDocument) -> JobDocument:
-    """Without secrets, whoever has made it."""
+    """A job as others may see it: without secrets."""
     return replace(job, parameters=mask_options(job.parameters), configuration=mask_options(job.configuration))
 
 

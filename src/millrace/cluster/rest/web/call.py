@@ -12,6 +12,7 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.vertices import SubtaskDocument, VertexDocument
 from millrace.cluster.holder import JobHolder, ProgramStore
 from millrace.cluster.rest.web.errors import missing, refused, unknown_job
+from millrace.cluster.rest.web.remembered import Remembered
 from millrace.cluster.rest.web.settings import RestSettings
 from millrace.cluster.rest.web.triggers import Triggers
 
@@ -24,6 +25,7 @@ class Site:
     programs: ProgramStore | None
     settings: RestSettings
     triggers: Triggers
+    remembered: Remembered = field(default_factory=Remembered)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -53,29 +54,31 @@ async def _read(operation: Operation, site: Site, request: Request) -> Call:
     if operation.upload:
         uploads = await _uploads(request)
     elif operation.request is not None:
-        body = _body(operation.request, await request.body())
+        body = _body(operation, await request.body())
     path = read_path(request.path_params)
     query = read_query(operation.query, request.query_params.multi_items())
     return Call(site, path, query, body, f"{request.url.scheme}://{request.headers.get('host', '')}", uploads)
 
 
-def _body(kind: Any, text: bytes) -> Any:
+def _body(operation: Operation, text: bytes) -> Any:
     try:
-        return msgspec.json.decode(text.strip() or b"{}", type=kind, strict=False)
+        return msgspec.json.decode(text.strip() or b"{}", type=operation.request, strict=False)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise refused(400, f"Request did not match expected format {_name(kind)}.") from None
-
-
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", "body")
+        if not text.strip():
+            raise refused(400, "Bad request received. Request did not conform to expected format.") from None
+        name = operation.request_name or operation.request.__name__
+        raise refused(400, f"Request did not match expected format {name}.") from None
 
 
 async def _uploads(request: Request) -> tuple[Upload, ...]:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return ()
-    async with request.form(max_files=2, max_fields=100) as form:
-        files = [each for each in form.values() if isinstance(each, UploadFile)]
-        return tuple([Upload(each.filename or "", await each.read()) for each in files])
+    try:
+        async with request.form(max_files=2, max_fields=100) as form:
+            files = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
+            return tuple([Upload(each.filename or "", await each.read()) for each in files])
+    except HTTPException as error:
+        raise refused(error.status_code, error.detail) from None
 
 
 def _response(operation: Operation, result: Any) -> Response:

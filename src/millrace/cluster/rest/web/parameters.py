@@ -125,7 +125,10 @@ def read_query(queries: Sequence[Query], pairs: Sequence[tuple[str, str]]) -> di
     """The values of each parameter that is known; others are ignored, as Flink does."""
     read: dict[str, list[Any]] = {}
     for query in queries:
-        texts = [text for name, value in pairs if name == query.name for text in value.split(",") if text]
+        # An empty text is no value where any text would be one; elsewhere it is one that can't be read.
+        texts = [text for name, value in pairs if name == query.name for text in value.split(",")]
+        if query.kind is TEXT:
+            texts = [text for text in texts if text]
         for text in texts:
             try:
                 read.setdefault(query.name, []).append(query.kind.read(text))
