@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 
 from millrace.cluster.rest.web.settings import PAGES
 
@@ -12,7 +13,8 @@ LIMIT = 90_000
 FILES = sorted(each for each in PAGES.rglob("*") if each.is_file())
 SCRIPTS = [each for each in FILES if each.suffix == ".js"]
 OWN = [each for each in SCRIPTS if each.parent.name != "lib"]
-IMPORT = re.compile(r'(?:from|import)\s*"([^"]+)"')
+IMPORT = re.compile(r'(?:from|import)\s*\(?"([^"]+)"')
+AT_ONCE = re.compile(r'(?:from|import)\s*"([^"]+)"')
 
 
 def test_all_files_together_are_small() -> None:
@@ -48,6 +50,21 @@ def test_no_file_is_left_over() -> None:
                 front.append(file)
     unused = {each.resolve() for each in FILES} - reached - {PAGES / "index.html"}
     assert {each.name for each in unused} == {"LICENSE.htm", "LICENSE.preact", "README.md"}
+
+
+def test_what_the_first_page_needs_is_fetched_at_once() -> None:
+    page = (PAGES / "index.html").read_text("utf-8")
+    fetched = {(PAGES / each).resolve() for each in re.findall(r'rel="modulepreload" href="([^"]+)"', page)}
+    needed: set[Path] = set()
+    front = [PAGES / "app" / "main.js"]
+    while front:
+        script = front.pop()
+        for target in AT_ONCE.findall(script.read_text("utf-8")):
+            file = (script.parent / target).resolve()
+            if file not in needed:
+                needed.add(file)
+                front.append(file)
+    assert fetched == needed
 
 
 def test_every_name_that_is_imported_is_exported() -> None:

@@ -1,14 +1,9 @@
 // The frame of all pages: head with menu, the page that the address names, what screen readers are told.
 import { html, render, useEffect, useRef } from "../lib/html.js";
 import { usePoll } from "../data/poll.js";
-import { Executor } from "../pages/executor.js";
-import { Executors } from "../pages/executors.js";
-import { Manager } from "../pages/manager.js";
 import { Overview } from "../pages/overview.js";
-import { Sql } from "../pages/sql.js";
-import { Submit } from "../pages/submit.js";
-import { JobPage } from "../job/page.js";
 import { Header } from "./header.js";
+import { Lazy } from "./lazy.js";
 import { link, useRoute } from "./router.js";
 
 const NAMES = { "": "Overview", jobs: "Job", executors: "Executors", manager: "Job manager", submit: "Submit a program", sql: "SQL" };
@@ -39,11 +34,12 @@ function App() {
 function Page({ route, config, features }) {
   const [page, id, ...rest] = route;
   if (!page) return html`<${Overview} />`;
-  if (page === "jobs" && id) return html`<${JobPage} key=${id} id=${id} way=${rest} config=${config} />`;
-  if (page === "executors") return id ? html`<${Executor} key=${id} id=${id} way=${rest} />` : html`<${Executors} />`;
-  if (page === "manager") return html`<${Manager} way=${route.slice(1)} />`;
-  if (page === "submit") return html`<${Submit} config=${config} />`;
-  if (page === "sql") return html`<${Sql} features=${features} />`;
+  const lazy = (name, props = {}) => html`<${Lazy} key=${`${name} ${id}`} name=${name} ...${props} />`;
+  if (page === "jobs" && id) return lazy("job", { id, way: rest, config });
+  if (page === "executors") return id ? lazy("executor", { id, way: rest }) : lazy("executors");
+  if (page === "manager") return html`<${Lazy} key=${page} name=${page} way=${route.slice(1)} />`;
+  if (page === "submit") return lazy(page, { config });
+  if (page === "sql") return lazy(page, { features });
   return html`<h1>Nothing here</h1><p>There is no such page. <a href=${link()}>Back to the overview</a></p>`;
 }
 

@@ -26,7 +26,7 @@ const TABS = [
   ["logs", "Logs and output", Logs],
 ];
 
-export function JobPage({ id, way, config }) {
+export default function JobPage({ id, way, config }) {
   const over = useRef(false);
   const answer = usePoll(`millrace/jobs/${id}`, over.current ? 10_000 : 2000, record);
   if (answer.data) over.current = isOver(answer.data);

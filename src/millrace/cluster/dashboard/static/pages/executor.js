@@ -10,7 +10,7 @@ import { MetricList } from "../parts/metric_list.js";
 
 const TABS = [["memory", "Memory"], ["metrics", "Metrics"], ["logs", "Logs"], ["threads", "Threads"]];
 
-export function Executor({ id, way }) {
+export default function Executor({ id, way }) {
   const at = TABS.some(([tab]) => tab === way[0]) ? way[0] : "memory";
   const base = `taskmanagers/${encodeURIComponent(id)}`;
   return html`<p class="way"><a href=${link("executors")}>Executors</a> <span aria-hidden="true">›</span></p><h1>Executor ${id}</h1>

@@ -6,7 +6,7 @@ import { Bar, Section, Waiting } from "../parts/small.js";
 import { Table } from "../parts/table.js";
 import { bytes, duration } from "../text/numbers.js";
 
-export function Executors() {
+export default function Executors() {
   const answer = usePoll("taskmanagers", 3000);
   return html`<h1>Executors</h1><${Waiting} answer=${answer}>${({ taskmanagers }) => html`<${Section} title="Executors (task managers)">
     <${Table} caption="Executors" rows=${taskmanagers} keyOf=${(each) => each.id} columns=${COLUMNS} empty="Spark has no executor at the moment." /><//>`}<//>`;

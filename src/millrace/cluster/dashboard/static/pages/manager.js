@@ -9,7 +9,7 @@ import { Threads } from "../parts/threads.js";
 
 const TABS = [["configuration", "Configuration"], ["metrics", "Metrics"], ["logs", "Logs"], ["threads", "Threads"]];
 
-export function Manager({ way }) {
+export default function Manager({ way }) {
   const at = TABS.some(([tab]) => tab === way[0]) ? way[0] : "configuration";
   return html`<h1>Job manager</h1>
     <${Tabs} label="Parts of the job manager" at=${at} tabs=${TABS.map(([tab, name]) => [tab, name, link("manager", tab)])} />

@@ -7,7 +7,7 @@ import { Problem, Section } from "../parts/small.js";
 import { Results } from "./results.js";
 import { statements } from "./statements.js";
 
-export function Sql({ features }) {
+export default function Sql({ features }) {
   const [text, setText] = useState(() => recall("sql", "SHOW TABLES;"));
   const [, redraw] = useState(0);
   const [error, setError] = useState(null);

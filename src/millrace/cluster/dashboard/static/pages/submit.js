@@ -8,7 +8,7 @@ import { Table } from "../parts/table.js";
 import { Time } from "../text/times.js";
 import { Launch } from "./launch.js";
 
-export function Submit({ config }) {
+export default function Submit({ config }) {
   const [round, setRound] = useState(0);
   const [chosen, setChosen] = useState(null);
   const [error, setError] = useState(null);
