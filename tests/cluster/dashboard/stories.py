@@ -89,7 +89,7 @@ def orders(now: int, seconds: float) -> JobDocument:
                 "bytes_in": int(total * share * 96),
                 "bytes_out": int(total * share * 0.6),
                 "busy": min(1.0, share * 1.1),
-                "backpressured": 0.62,
+                "backpressured": min(0.62, 1 - share),
                 "idle": max(0.0, 0.9 - share),
                 "busy_ms": share * 2_000_000,
                 "watermark": behind,

@@ -71,7 +71,7 @@ def test_the_overview_lists_jobs_with_live_numbers(dashboard: Dashboard) -> None
         running = page.get_by_role("row", name="Orders per minute and country")
         expect(running).to_contain_text("Running")
         expect(running).to_contain_text(re.compile(r"\d/s"))
-        expect(running).to_contain_text("busy 96 %")
+        expect(running).to_contain_text("Warning: The watermark of")
         expect(page.get_by_role("row", name="Import of March")).to_contain_text("Failed")
         expect(page.get_by_role("link", name="Trial <b>run</b>")).to_be_visible()
         page.get_by_role("link", name="Nightly report").click()

@@ -1,10 +1,10 @@
 // Findings of the server in words: what is wrong, and what can be done.
 import { html } from "../lib/html.js";
+import { SEVERITIES } from "../parts/severities.js";
 import { Time } from "../text/times.js";
 import { isOver } from "../data/reading.js";
 
 const QUESTIONS = { slow: "Why is it slow?", silent: "Why is nothing coming out?", failing: "Why does it fail?" };
-const SEVERITIES = { error: ["✕", "Problem"], warning: ["▲", "Warning"], hint: ["i", "Hint"] };
 
 export function Insights({ job, findings, open }) {
   if (findings === null) return null;

@@ -3,8 +3,8 @@ import { html } from "../lib/html.js";
 import { link } from "../app/router.js";
 import { usePoll } from "../data/poll.js";
 import { stateCounts } from "../data/reading.js";
-import { load, rateSeries, rates, record } from "../data/track.js";
-import { condition } from "../graph/load.js";
+import { rateSeries, rates, record } from "../data/track.js";
+import { SEVERITIES } from "../parts/severities.js";
 import { Spark } from "../parts/lines.js";
 import { Counts, State } from "../parts/state.js";
 import { duration, rate } from "../text/numbers.js";
@@ -14,7 +14,7 @@ const LIVE = 12;
 
 export function Running({ jobs }) {
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Running jobs"><table><caption class="unseen">Running jobs</caption>
-    <thead><tr>${["Name", "State", "Running for", "Read", "Written", "Most loaded", "Last checkpoint", "Tasks"].map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
+    <thead><tr>${["Name", "State", "What stands out", "Read", "Written", "Last checkpoint", "Running for", "Tasks"].map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
     <tbody>${jobs.map((job, index) => html`<${Row} key=${job.jid} job=${job} live=${index < LIVE} />`)}</tbody></table></div>`;
 }
 
@@ -23,15 +23,26 @@ function Row({ job, live }) {
   const detail = data ? details(data) : null;
   const none = html`<span class="none">–</span>`;
   return html`<tr>
-    <th scope="row"><a href=${link("jobs", job.jid)}>${job.name}</a></th>
+    <th scope="row" class="wide"><a href=${link("jobs", job.jid)}>${job.name}</a></th>
     <td><${State} state=${job.state} /></td>
-    <td>${duration(job.duration)}</td>
-    <td>${detail ? html`<${Spark} points=${detail.course} label="Records read over the last minutes" /> ${rate(detail.read)}` : none}</td>
+    <td class="stands-out">${live ? html`<${StandsOut} job=${job} />` : none}</td>
+    <td class="kept">${detail ? html`<${Spark} points=${detail.course} label="Records read over the last minutes" /> ${rate(detail.read)}` : none}</td>
     <td>${detail ? rate(detail.written) : none}</td>
-    <td>${detail?.loaded ?? none}</td>
     <td>${detail?.checkpoint ? html`<${Time} ms=${detail.checkpoint.latest_ack} />` : none}</td>
+    <td class="kept">${duration(job.duration)}</td>
     <td>${data ? html`<${Counts} counts=${stateCounts(data.vertices.flatMap((vertex) => vertex.subtasks))} />` : none}</td>
   </tr>`;
+}
+
+// The worst finding, and how many more there are.
+function StandsOut({ job }) {
+  const { data: findings } = usePoll(`millrace/jobs/${job.jid}/insights`, 6000);
+  if (!findings) return null;
+  const [worst, ...more] = findings;
+  if (!worst) return html`<span class="muted">nothing</span>`;
+  const [sign, name] = SEVERITIES[worst.severity];
+  return html`<a class=${`finding ${worst.severity}`} href=${link("jobs", job.jid)} title=${worst.text}><span class="sign"><span aria-hidden="true">${sign}</span><span class="unseen">${name}: </span></span>
+    <span class="one-line">${worst.text}</span>${more.length > 0 && html`<span class="muted">+${more.length}<span class="unseen"> more</span></span>`}</a>`;
 }
 
 function details(job) {
@@ -39,14 +50,10 @@ function details(job) {
   const total = (vertices, name) => vertices.map((vertex) => rates(job.id, vertex.id)?.[name] ?? null).reduce((a, b) => (a === null && b === null ? null : (a ?? 0) + (b ?? 0)), null);
   const sources = job.vertices.filter((vertex) => !vertex.inputs.length);
   const sinks = job.vertices.filter((vertex) => !reads.has(vertex.id) && vertex.inputs.length);
-  const hottest = [...job.vertices].sort((a, b) => (load(b).busy ?? -1) - (load(a).busy ?? -1))[0];
   return {
     read: total(sources, "out"),
     written: total(sinks, "in"),
     course: sources.length ? rateSeries(job.id, sources[0].id, "out") : [],
-    loaded: hottest && load(hottest).busy !== null ? html`<span class=${`how ${condition(load(hottest)).kind}`}>${condition(load(hottest)).text}</span> <span class="muted">${shortened(hottest.name)}</span>` : null,
     checkpoint: job.checkpoints.history.find((each) => each.status === "COMPLETED"),
   };
 }
-
-const shortened = (name) => (name.length > 28 ? `${name.slice(0, 27)}…` : name);
