@@ -1,4 +1,4 @@
-"""One browser and one server for all tests of the dashboard."""
+"""One browser and one server for the tests of a module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Dashboard:
         return opened(self.browser, f"{self.address}/#/{way}", **options)
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: an event loop runs in this thread as long, and other tests want one of their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     try:
         with chromium() as found:

@@ -310,6 +310,18 @@ def test_without_the_token_nothing_is_changed_and_the_page_says_why(browser: Bro
             expect(page.locator(".job-head .state")).to_contain_text("Canceled")
 
 
+def test_a_history_server_shows_what_it_knows(browser: Browser) -> None:
+    with served(Site().app(history=True)) as address, opened(browser, address) as page:
+        expect(page.get_by_role("navigation", name="Main").get_by_role("link")).to_have_text(["Overview", "SQL"])
+        page.get_by_role("link", name="Import of March").click()
+        expect(page.get_by_text("The job failed: ValueError: orders.py:42")).to_be_visible()
+        for tab in TABS:
+            go(page, f"jobs/{id_of('Import of March')}/{tab}")
+        go(page, f"jobs/{id_of('Import of March')}/overview/{id_of('Source: files')}/flame")
+        expect(page.get_by_text("there is nothing to sample")).to_be_visible()
+        expect(page.get_by_role("button", name="Cancel job")).to_have_count(0)
+
+
 def test_a_server_that_is_gone_and_a_job_that_is_not_there(browser: Browser) -> None:
     context = browser.new_context()
     page = context.new_page()

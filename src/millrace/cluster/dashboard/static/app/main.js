@@ -33,7 +33,7 @@ function App() {
 
 function Page({ route, config, features }) {
   const [page, id, ...rest] = route;
-  if (!page) return html`<${Overview} />`;
+  if (!page) return html`<${Overview} config=${config} />`;
   const lazy = (name, props = {}) => html`<${Lazy} key=${`${name} ${id}`} name=${name} ...${props} />`;
   if (page === "jobs" && id) return lazy("job", { id, way: rest, config });
   if (page === "executors") return id ? lazy("executor", { id, way: rest }) : lazy("executors");

@@ -11,12 +11,14 @@ import { Running } from "./running.js";
 
 const OVER = new Set(["FINISHED", "FAILED", "CANCELED"]);
 
-export function Overview() {
-  const cluster = usePoll("overview", 3000);
+export function Overview({ config }) {
+  // A history server knows of jobs only.
+  const live = config && !config.features["web-history"];
+  const cluster = usePoll(live ? "overview" : null, 3000);
   const jobs = usePoll("jobs/overview", 3000);
   return html`<h1>Overview</h1>
-    <${Waiting} answer=${cluster}>${(data) => html`<${Numbers} data=${data} />`}<//>
-    <${Waiting} answer=${jobs}>${({ jobs: all }) => html`<${Jobs} jobs=${all} />`}<//>`;
+    ${live && html`<${Waiting} answer=${cluster}>${(data) => html`<${Numbers} data=${data} />`}<//>`}
+    <${Waiting} answer=${jobs}>${({ jobs: all }) => html`<${Jobs} jobs=${all} live=${live ?? true} />`}<//>`;
 }
 
 function Numbers({ data }) {
@@ -32,10 +34,10 @@ function Numbers({ data }) {
   <//>`;
 }
 
-function Jobs({ jobs }) {
+function Jobs({ jobs, live }) {
   const running = jobs.filter((job) => !OVER.has(job.state));
   const ended = jobs.filter((job) => OVER.has(job.state));
-  return html`<${Section} title="Running jobs">${running.length ? html`<${Running} jobs=${running} />` : html`<p class="empty">No job is running. <code>millrace run -d job.py</code> starts one.</p>`}<//>
+  return html`${live && html`<${Section} title="Running jobs">${running.length ? html`<${Running} jobs=${running} />` : html`<p class="empty">No job is running. <code>millrace run -d job.py</code> starts one.</p>`}<//>`}
     <${Section} title="Completed jobs" actions=${html`<span class="muted">${plural(ended.length, "job")}</span>`}>
       <${Table} caption="Completed jobs" rows=${ended} keyOf=${(job) => job.jid} sortedBy=${2} descending columns=${COLUMNS} empty="No job has ended yet." /><//>`;
 }

@@ -5,6 +5,8 @@ import { plural } from "../text/numbers.js";
 import { Problem } from "./small.js";
 
 const LINES = 2000;
+// Texts come as a whole: those with more characters are asked for less often.
+const SMALL = 500_000;
 
 export function LogText({ path, name, every = 0 }) {
   const [state, setState] = useState({ lines: null });
@@ -14,17 +16,19 @@ export function LogText({ path, name, every = 0 }) {
   useEffect(() => {
     const stop = new AbortController();
     let timer = 0;
+    let size = 0;
     const ask = async () => {
       if (!document.hidden) {
         try {
           const content = await text(path, stop.signal);
           setState({ lines: content.replace(/\n$/, "").split("\n") });
+          size = content.length;
         } catch (error) {
           if (stop.signal.aborted) return;
           setState((before) => ({ ...before, error }));
         }
       }
-      if (every && !stop.signal.aborted) timer = setTimeout(ask, every);
+      if (every && !stop.signal.aborted) timer = setTimeout(ask, every * (1 + size / SMALL));
     };
     ask();
     return () => {

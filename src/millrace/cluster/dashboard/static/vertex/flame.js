@@ -1,5 +1,6 @@
 // What the functions of a vertex do, by samples of their stacks.
 import { html, useState } from "../lib/html.js";
+import { isOver } from "../data/reading.js";
 import { usePoll } from "../data/poll.js";
 import { Flame } from "../parts/flame.js";
 import { Waiting } from "../parts/small.js";
@@ -12,7 +13,9 @@ export function FlamePage({ job, vertex }) {
   const [subtask, setSubtask] = useState("");
   const [paused, setPaused] = useState(false);
   const path = `jobs/${job.id}/vertices/${vertex.id}/flamegraph?type=${mode}${subtask === "" ? "" : `&subtaskindex=${subtask}`}`;
-  const answer = usePoll(path, paused ? 0 : 5000);
+  const over = isOver(job);
+  const answer = usePoll(over ? null : path, paused ? 0 : 5000);
+  if (over) return html`<p class="empty">The job has ended: there is nothing to sample.</p>`;
   return html`<div class="log-tools">
       <label>Threads <select value=${mode} onChange=${(event) => setMode(event.target.value)}>${MODES.map(([value, name]) => html`<option key=${value} value=${value}>${name}</option>`)}</select></label>
       <label>Subtask <select value=${subtask} onChange=${(event) => setSubtask(event.target.value)}><option value="">all</option>${vertex.subtasks.map((each) => html`<option key=${each.index} value=${each.index}>${each.index}</option>`)}</select></label>
