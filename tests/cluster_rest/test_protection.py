@@ -79,12 +79,12 @@ CHANGES = [each for each in operations(True, RestSettings(yarn_cancel=True)) if 
 
 
 @pytest.mark.parametrize("operation", CHANGES, ids=lambda each: f"{each.method} {each.path}")
-@pytest.mark.parametrize("shown", [None, "", "wrong", "t0ke", "t0ken2", "T0KEN", "tökén"])
-def test_changes_need_the_token(operation: object, shown: str | None) -> None:
-    path = operation.path.format_map(AnyId())
-    headers = {} if shown is None else {"Authorization": f"Bearer {shown}".encode()}
-    response = client(yarn_cancel=True).call(operation.method, path, headers=headers)
-    assert response.status_code == 401 and response.headers["www-authenticate"] == "Bearer"
+def test_changes_need_the_token(operation: object) -> None:
+    own, path = client(yarn_cancel=True), operation.path.format_map(AnyId())
+    for shown in (None, "", "wrong", "t0ke", "t0ken2", "T0KEN", "tökén"):
+        headers = {} if shown is None else {"Authorization": f"Bearer {shown}".encode()}
+        response = own.call(operation.method, path, headers=headers)
+        assert response.status_code == 401 and response.headers["www-authenticate"] == "Bearer"
 
 
 class AnyId(dict[str, str]):

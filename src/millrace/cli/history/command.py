@@ -28,8 +28,12 @@ def history_server(directories: tuple[str, ...], port: str | None, options: dict
     They are archived where jobmanager.archive.fs.dir says, while they are run. The server only looks: nothing can be
     changed through it.
     """
-    from millrace.cluster.rest.options import UnsafeServerError
-    from millrace.cluster.rest.serving import NoPortError
+    try:
+        from millrace.cluster.rest.options import UnsafeServerError
+        from millrace.cluster.rest.serving import NoPortError
+    except ImportError as error:
+        text = f"The history server needs packages that are not installed: pip install 'millrace[cluster]' ({error})"
+        raise click.ClickException(text) from None
 
     places = [*directories, *[each.strip() for each in options.get(_DIRECTORY, "").split(",") if each.strip()]]
     if not places:

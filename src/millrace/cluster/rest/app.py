@@ -50,7 +50,8 @@ def _specific(operation: Operation) -> list[tuple[bool, str]]:
 
 def _routes(operation: Operation, site: Site) -> list[Route]:
     answer = endpoint(operation, site)
-    paths = [operation.path, f"/v1{operation.path}"] if operation.versioned else [operation.path]
+    versioned = operation.versioned and not site.settings.history  # Flink's history server knows no versions
+    paths = [operation.path, f"/v1{operation.path}"] if versioned else [operation.path]
     routes = [Route(path, answer, methods=[operation.method]) for path in paths]
     for route in routes:
         route.methods = {operation.method}  # no HEAD beside GET: Flink has none

@@ -25,6 +25,10 @@ from tests.flink.rest.flink.servers import running
 from tests.flink.rest.world import World
 
 
+# Some of the jobs that are begun run until the end.
+SLOTS = {"taskmanager.numberOfTaskSlots": "24"}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the answers")
@@ -34,7 +38,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun, found = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="flink-") as temporary:
-        folder = make_folder(home(), (given.folder or Path(temporary)) / "cli", CACHE, {})
+        folder = make_folder(home(), (given.folder or Path(temporary)) / "cli", CACHE, SLOTS)
         with running(folder, "jobmanager", "taskmanager", "gateway"):
             world = World(f"http://localhost:{folder.rest_port}", FlinkJobs(folder))
             for step, said in run_all(steps(), FlinkCommand(folder), CommandValues(world)):

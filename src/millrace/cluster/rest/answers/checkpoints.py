@@ -12,6 +12,7 @@ from millrace.cluster.documents.checkpoints import (
     TaskCheckpointDocument,
 )
 from millrace.cluster.rest.answers.statistics import NOTHING, Summary, summary
+from millrace.util.secrets import mask_text
 
 
 class _Sizes(TypedDict):
@@ -168,7 +169,7 @@ def _restored(restored: RestoredDocument) -> RestoredCheckpointStatistics:
         "id": restored.id,
         "restore_timestamp": restored.at,
         "is_savepoint": restored.savepoint,
-        "external_path": restored.path,
+        "external_path": None if restored.path is None else mask_text(restored.path),
     }
 
 
@@ -194,11 +195,11 @@ def checkpoint(known: CheckpointDocument, with_tasks: bool = False) -> Checkpoin
         "tasks": {each.vertex: task(known, each) for each in known.tasks} if with_tasks else {},
     }
     if known.status == "COMPLETED":
-        body["external_path"] = known.path
+        body["external_path"] = None if known.path is None else mask_text(known.path)
         body["discarded"] = known.discarded
     elif known.status == "FAILED":
         body["failure_timestamp"] = known.failed
-        body["failure_message"] = known.failure
+        body["failure_message"] = None if known.failure is None else mask_text(known.failure)
     return body
 
 

@@ -10,13 +10,13 @@ from millrace.cluster.control import JobOverError
 from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.masked import masked
 from millrace.cluster.insights.finding import Finding
 from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.routes.requests import StateQuery
 from millrace.cluster.rest.web.call import Answer, Call
 from millrace.cluster.rest.web.errors import refused, unknown_job
 from millrace.cluster.rest.web.operation import Operation
-from millrace.util.secrets import mask_options
 
 _SECONDS = 30.0
 """how long a query of state is waited for"""
@@ -34,25 +34,26 @@ class Features(TypedDict):
     sql: str | None
 
 
-def _shown(job: JobDocument) -> JobDocument:
-    """A job as others may see it: without secrets."""
-    return replace(job, parameters=mask_options(job.parameters), configuration=mask_options(job.configuration))
-
-
 def _job(call: Call) -> Answer:
-    return Answer(encode(_shown(call.job())), encoded=True)
+    return Answer(encode(masked(call.job())), encoded=True)
 
 
 def _jobs(call: Call) -> Answer:
-    short = [
-        replace(_shown(each), vertices=(), checkpoints=CheckpointsDocument(), exceptions=(), epochs=(), metrics=())
-        for each in call.holder.jobs()
-    ]
-    return Answer(encode(short), encoded=True)
+    texts = [call.site.remembered.of("short", each, _short) for each in call.holder.jobs()]
+    return Answer(b"[" + b",".join(texts) + b"]", encoded=True)
+
+
+def _short(job: JobDocument) -> bytes:
+    none = CheckpointsDocument()
+    return encode(masked(replace(job, vertices=(), checkpoints=none, exceptions=(), epochs=(), metrics=())))
 
 
 def _insights(call: Call) -> Answer:
-    return Answer(encode(insights(_shown(call.job()))), encoded=True)
+    return Answer(call.site.remembered.of("insights", call.job(), _findings), encoded=True)
+
+
+def _findings(job: JobDocument) -> bytes:
+    return encode(insights(masked(job)))
 
 
 def _features(call: Call) -> Features:

@@ -9,7 +9,7 @@ from millrace.cluster.rest.answers.states import ENDED
 from millrace.cluster.rest.routes.jobs import find_job
 from millrace.cluster.rest.routes.requests import Id, JobClientHeartbeatRequestBody, JobVertexResourceRequirements
 from millrace.cluster.rest.web.call import Call
-from millrace.cluster.rest.web.errors import NO_JOB, RestError, refused
+from millrace.cluster.rest.web.errors import NO_JOB, not_enabled, refused
 from millrace.cluster.rest.web.errors import broken as internal
 from millrace.cluster.rest.web.operation import Operation
 from millrace.cluster.rest.web.parameters import INTEGER, Query, choice
@@ -91,15 +91,15 @@ def _no_rescales(call: Call) -> None:
     kind = "org.apache.flink.runtime.rest.handler.job.rescales.RescalesUnavailableException"
     text = "or it has been enabled but the value of configuration option"
     option = "web.adaptive-scheduler.rescale-history.size"
-    raise RestError(
-        404,
-        f"{kind}: The job `{job.id}` has not enabled the `Adaptive` scheduler, {text} `{option}` has not been set to "
-        "greater than `0`.\n",
+    raise not_enabled(
+        f"The job `{job.id}` has not enabled the `Adaptive` scheduler, {text} `{option}` has not been set to "
+        "greater than `0`.",
+        kind,
     )
 
 
 def _no_rescale_config(call: Call) -> None:
-    raise refused(404, f"AdaptiveScheduler is not enabled for this job ({call.job().id}).")
+    raise not_enabled(f"AdaptiveScheduler is not enabled for this job ({call.job().id}).")
 
 
 def operations(settings: RestSettings) -> tuple[Operation, ...]:
@@ -154,7 +154,14 @@ _ALWAYS = (
         request_name="JobResourceRequirementsBody",
     ),
     *(
-        Operation("GET", f"/jobs/{{jobid}}/rescales/{name}", handler, "Only of Flink's adaptive scheduler.", status=404)
+        Operation(
+            "GET",
+            f"/jobs/{{jobid}}/rescales/{name}",
+            handler,
+            "Only of Flink's adaptive scheduler.",
+            status=404,
+            history=name in ("history", "config"),
+        )
         for name, handler in (
             ("history", _no_rescales),
             ("overview", _no_rescales),

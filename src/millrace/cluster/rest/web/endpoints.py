@@ -88,7 +88,9 @@ def _response(operation: Operation, result: Any) -> Response:
 
 
 def _error(site: Site, error: RestError) -> Response:
-    if site.settings.history and error.status < 500:
+    if site.settings.history and error.archived is not None:
+        return error_response(200, error.archived)
+    if site.settings.history and error.status in (400, 404):
         return error_response(404, "File not found.")
     response = error_response(error.status, *error.texts)
     if error.status == 401:
