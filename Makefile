@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink flink-rest random versions soak bench compatibility configuration tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile

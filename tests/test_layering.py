@@ -71,7 +71,8 @@ ALLOWED: dict[str, set[str]] = {
 # Module -> what it may import beyond that inside a function: where a program is handed to the engine.
 ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
     "datastream.stream_execution_environment": {"spark"},
-    "table.sessions.engine": {"spark"},
+    "datastream.settings.defaults": {"cluster"},
+    "table.engines": {"spark"},
 }
 
 ENGINE = {"pyspark", "py4j"}

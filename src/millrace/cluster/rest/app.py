@@ -34,7 +34,12 @@ def make_app(holder: JobHolder, programs: ProgramStore | None, settings: RestSet
     """
     site = Site(holder, programs, settings, Triggers(settings.operations, settings.operation_seconds))
     served = [each for each in operations(programs is not None, settings) if each.history or not settings.history]
-    served.append(_description(served))
+    return application([*served, _description(served)], site)
+
+
+def application(served: list[Operation], site: Site) -> Starlette:
+    """Operations of any kind, protected."""
+    settings = site.settings
     routes = [route for each in sorted(served, key=_specific) for route in _routes(each, site)]
     return Starlette(
         routes=routes,

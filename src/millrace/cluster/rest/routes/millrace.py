@@ -1,4 +1,4 @@
-"""What Flink has not: the documents themselves, and queryable state."""
+"""What Flink has not: the documents themselves, what they tell in words, and queryable state."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.masked import masked
+from millrace.cluster.insights.finding import Finding
+from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.routes.requests import StateQuery
 from millrace.cluster.rest.web.call import Answer, Call
 from millrace.cluster.rest.web.errors import refused, unknown_job
@@ -26,6 +28,12 @@ class StateAnswer(TypedDict):
     value: Any
 
 
+class Features(TypedDict):
+    """What the dashboard can offer beyond Flink's ``/config``."""
+
+    sql: str | None
+
+
 def _job(call: Call) -> Answer:
     return Answer(encode(masked(call.job())), encoded=True)
 
@@ -38,6 +46,18 @@ def _jobs(call: Call) -> Answer:
 def _short(job: JobDocument) -> bytes:
     none = CheckpointsDocument()
     return encode(masked(replace(job, vertices=(), checkpoints=none, exceptions=(), epochs=(), metrics=())))
+
+
+def _insights(call: Call) -> Answer:
+    return Answer(call.site.remembered.of("insights", call.job(), _findings), encoded=True)
+
+
+def _findings(job: JobDocument) -> bytes:
+    return encode(insights(masked(job)))
+
+
+def _features(call: Call) -> Features:
+    return {"sql": call.settings.sql}
 
 
 def _state(call: Call) -> StateAnswer:
@@ -68,6 +88,15 @@ OPERATIONS = (
         history=True,
     ),
     Operation("GET", "/millrace/jobs/{jobid}", _job, "A job as the document it is.", JobDocument, history=True),
+    Operation(
+        "GET",
+        "/millrace/jobs/{jobid}/insights",
+        _insights,
+        "Why a job is slow, silent or failing, in words: the worst first.",
+        list[Finding],
+        history=True,
+    ),
+    Operation("GET", "/millrace/features", _features, "What pages can offer.", Features, history=True),
     Operation(
         "POST",
         "/millrace/jobs/{jobid}/state",
