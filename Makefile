@@ -79,7 +79,7 @@ crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 round
 	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
-	$(BIN)/python -m pytest tests/cluster $(ARGS)
+	$(BIN)/python -m pytest tests/cluster/test_cluster.py tests/cluster/test_readme.py $(ARGS)
 
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)

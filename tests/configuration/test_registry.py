@@ -46,7 +46,7 @@ NOT_READ_YET = {
     *("metrics.scope.jm-operator", "metrics.scope.operator", "metrics.scope.task", "metrics.scope.tm"),
     *("metrics.scope.tm-job", "metrics.system-resource"),
     *("sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port"),
-    *("web.submit.enable", "web.upload.dir"),
+    "web.upload.dir",
 }
 """Keys of the control plane, for which only the place is kept. Whoever reads one takes it out."""
 

@@ -155,7 +155,7 @@ class Operation:
             raise GatewayError(message)
 
     def close(self) -> None:
-        """Nobody wants it any more: rows are let go, and the job of a query ends."""
+        """Let go of its rows, and end the job of a query."""
         with self._lock:
             self._status = OperationStatus.CLOSED
         self._over.set()
