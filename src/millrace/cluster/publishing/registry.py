@@ -35,12 +35,17 @@ class Registry:
             control = self._running.get(id)
         if control is None:
             return
-        control.close()
-        with self._lock:
-            self._running.pop(id, None)
-            self._over[id] = control
-            while len(self._over) > ENDED:
-                self._over.popitem(last=False)
+        described = False
+        try:
+            control.close()
+            described = True
+        finally:
+            with self._lock:
+                self._running.pop(id, None)
+                if described:
+                    self._over[id] = control
+                while len(self._over) > ENDED:
+                    self._over.popitem(last=False)
 
     def jobs(self) -> list[LocalControl]:
         """Running ones first, then those that have ended, the last one first."""

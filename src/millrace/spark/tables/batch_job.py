@@ -49,7 +49,8 @@ class BatchJobClient(LocalJobClient):
     def _drive(self) -> None:
         context = self.context
         self._listener.started(JobStarted(context.job_id, context.job_name, self.web_page, None))
-        self.history.enter(JobStatus.RUNNING)
+        if not self._cancelled.is_set():
+            self.history.enter(JobStatus.RUNNING)
         try:
             self._spark.setJobGroup(context.job_id, context.job_name, interruptOnCancel=True)
             with active(context.session):
