@@ -10,6 +10,7 @@ from millrace.cluster.control import JobOverError
 from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.values import key_of, plain
 from millrace.cluster.rest.routes.requests import StateQuery
 from millrace.cluster.rest.web.call import Answer, Call
 from millrace.cluster.rest.web.errors import refused, unknown_job
@@ -51,7 +52,8 @@ def _state(call: Call) -> StateAnswer:
     if not query.operator or not query.state:
         raise refused(400, "The fields operator and state must be given.")
     try:
-        return {"value": control.query_state(query.operator, query.state, query.key).result(_SECONDS)}
+        found = control.query_state(query.operator, query.state, key_of(query.key)).result(_SECONDS)
+        return {"value": plain(found)}
     except FutureTimeoutError:
         text = f"No answer about state {query.state} of operator {query.operator} within {_SECONDS:g} seconds."
         raise refused(503, text) from None
