@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink flink-rest random versions soak bench compatibility tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -84,6 +84,7 @@ cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalon
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
 	$(BIN)/python -m pytest tests/flink $(ARGS)
 
@@ -111,6 +112,9 @@ bench: ## list the benchmarks
 compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-functions.md anew
 	$(BIN)/python scripts/pyflink_compatibility.py
 	$(BIN)/python scripts/sql_functions.py
+
+configuration: venv ## write docs/configuration.md anew
+	$(BIN)/python scripts/configuration.py
 
 tables: venv ## write the tables of docs/guide/time-and-watermarks.md anew
 	$(BIN)/python scripts/what_fires_when.py

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the servers of tests that come as Debian packages. It says what it does, needs root, and lets none of them
+# Installs the servers of tests that come as Debian packages, and the browser that looks at the dashboard. It says what it does, needs root, and lets none of them
 # start by itself: tests start their own.
 set -eu
 
@@ -8,6 +8,7 @@ has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$mi
 has redis-server redis-server
 has rabbitmq-server rabbitmq-server
 has mosquitto mosquitto
+has chromium chromium
 if [ -z "$missing" ]; then
 	exit 0
 fi

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+for _variable in ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR"):
+    os.environ.pop(_variable, None)  # what a user of this machine configures is not what tests expect
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

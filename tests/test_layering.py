@@ -21,8 +21,8 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 # "" are the modules right under millrace.
 EVERYTHING = {
-    "", "cep", "checkpoint", "cli", "cluster", "common", "connectors", "datastream", "formats", "graph", "metrics",
-    "relational", "runtime", "spark", "state", "table", "testing", "util",
+    "", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "formats",
+    "graph", "metrics", "relational", "runtime", "spark", "state", "table", "testing", "util",
 }  # fmt: skip
 BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli"}
 
@@ -46,6 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "util": {"common", "util"},
     # Types, expressions, plan nodes and built-in functions of tables: descriptions and columns, no engine.
     "relational": {"common", "util", "relational"},
+    "configuration": {"common", "util", "configuration"},
     "runtime": {"common", "metrics", "util", "relational", "runtime"},
     "connectors": {
         "common",
@@ -71,7 +72,7 @@ ALLOWED: dict[str, set[str]] = {
 ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
     "datastream.stream_execution_environment": {"spark"},
     "datastream.settings.defaults": {"cluster"},
-    "table.sessions.engine": {"spark"},
+    "table.engines": {"spark"},
 }
 
 ENGINE = {"pyspark", "py4j"}

@@ -32,7 +32,7 @@ from millrace.cluster.holder import JobHolder, Launch, LaunchError, ProgramStore
 
 NOW = 1_790_000_000_000
 """the moment that the samples are of"""
-MANAGER = "executor-0"
+MANAGER = "localhost:40001-0e626c"
 OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -116,9 +116,9 @@ def sample_checkpoint(number: int, status: str = "COMPLETED", savepoint: bool = 
         duration=50 + number,
         size=600 * number,
         full_size=1800,
-        path=f"file:/checkpoints/chk-{number}" if done else None,
+        path=f"s3://me:geheim@checkpoints/chk-{number}" if done else None,
         failed=NOW if status == "FAILED" else -1,
-        failure="A file could not be written." if status == "FAILED" else None,
+        failure="A file could not be written: token=geheim" if status == "FAILED" else None,
         tasks=tuple(tasks),
     )
 
@@ -137,7 +137,7 @@ def sample_checkpoints() -> CheckpointsDocument:
             sample_checkpoint(4, "FAILED"),
             *[sample_checkpoint(each) for each in (3, 2, 1)],
         ),
-        restored=RestoredDocument(0, NOW - 60_000, True, "file:/savepoints/savepoint-1"),
+        restored=RestoredDocument(0, NOW - 60_000, True, "s3://me:geheim@savepoints/savepoint-1"),
     )
 
 
@@ -145,7 +145,7 @@ def sample_exception(text: str = "division by zero", at: int = NOW - 2000, **lab
     return ExceptionDocument(
         name="ZeroDivisionError",
         text=f"Map (job.py:12): {text}",
-        stacktrace=f'File "job.py", line 12, in divide\nZeroDivisionError: {text}',
+        stacktrace=f'File "job.py", line 12, in divide, password=geheim\nZeroDivisionError: {text}',
         at=at,
         task="Map (1/2) - execution #0",
         host="localhost",
@@ -283,7 +283,7 @@ class SampleHolder:
         return [ThreadDocument("MainThread", '"MainThread"\n  at server.py:1')]
 
     def dispose_savepoint(self, path: str) -> None:
-        if path == "/nowhere":
+        if path.startswith("/no") or path in self.disposed:
             raise FileNotFoundError(f"There is no savepoint at {path}.")
         self.disposed.append(path)
 

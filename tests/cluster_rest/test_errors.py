@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.cluster_rest.client import sample_client, sample_holder
 from tests.cluster_rest.samples import MANAGER, job_id, vertex_id
@@ -86,6 +88,13 @@ def test_get(path: str, status: int, text: str) -> None:
         assert errors[1].startswith("<Exception on server side:\n") and errors[1].endswith("exception on server side>")
 
 
+ALL = [vertex_id(number) for number in (1, 2, 3)]
+
+
+def needs(*ids: str) -> bytes:
+    return json.dumps({id: {"parallelism": {"lowerBound": 1, "upperBound": 2}} for id in ids}).encode()
+
+
 SAVEPOINT = "Request did not match expected format SavepointTriggerRequestBody."
 NO_DIRECTORY = "Config key [execution.checkpointing.savepoint-dir] is not set. Property [{}] must be provided."
 
@@ -114,7 +123,16 @@ NO_DIRECTORY = "Config key [execution.checkpointing.savepoint-dir] is not set. P
         ("POST", "/savepoint-disposal", b"{}", 400, "Field savepoint-path must not be omitted or be null."),
         ("PATCH", f"{JOB}/rescaling?parallelism=2", None, 503, "Rescaling is temporarily disabled."),
         ("PUT", f"{JOB}/resource-requirements", b"{}", 400, "Request body does not specify resource requirements."),
-        ("PUT", f"{JOB}/resource-requirements", b'{"x":{}}', 500, "java.lang.UnsupportedOperationException"),
+        ("PUT", f"{JOB}/resource-requirements", needs("x"), 400, "expected format JobResourceRequirementsBody."),
+        ("PUT", f"{JOB}/resource-requirements", needs(job_id(7)), 400, f"Job vertex [{job_id(7)}] was not found"),
+        ("PUT", f"{JOB}/resource-requirements", needs(vertex_id(1)), 400, "The request is incomplete, missing job"),
+        ("PUT", f"{JOB}/resource-requirements", needs(*ALL), 500, "java.lang.UnsupportedOperationException"),
+        ("PUT", f"{NO_JOB}/resource-requirements", needs(*ALL), 500, NO_SUCH_JOB),
+        ("PUT", f"/jobs/{job_id(2)}/resource-requirements", needs(*ALL), 500, "FlinkJobNotFoundException"),
+        ("POST", f"{JOB}/checkpoints", b'{"checkpointType":"INCREMENTAL"}', 500, "See FLINK-33723."),
+        ("PATCH", f"{JOB}/clientHeartbeat", None, 400, "Request did not conform to expected format."),
+        ("PATCH", f"{JOB}/clientHeartbeat", b"{}", 400, "expected format JobClientHeartbeatRequestBody."),
+        ("POST", f"/applications/{job_id(2)}/cancel", None, 404, "Application could not be found."),
         ("DELETE", "/jars/nothing", None, 400, "File nothing does not exist"),
         ("POST", "/jars/nothing/run", b"{}", 500, "Jar file nothing does not exist"),
         ("POST", "/jars/nothing/plan", None, 500, "Jar file nothing does not exist"),

@@ -11,7 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS, load_all_checks
 from tests.cluster_rest.client import Client, sample_holder
-from tests.cluster_rest.samples import SamplePrograms, job_id, vertex_id
+from tests.cluster_rest.samples import MANAGER, SamplePrograms, job_id, vertex_id
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.web.settings import RestSettings
@@ -28,7 +28,7 @@ KNOWN = {
     "jobid": [job_id(number) for number in range(1, 8)],
     "applicationid": [job_id(number) for number in range(1, 8)],
     "vertexid": [vertex_id(number) for number in range(1, 5)],
-    "taskmanagerid": ["executor-0", "x"],
+    "taskmanagerid": [MANAGER, "x"],
     "file": ["server.log", "x"],
     "subtaskindex": [0, 1, 9],
     "attempt": [0, 1],

@@ -111,7 +111,7 @@ def test_what_the_program_says_when_it_fails(client: Client) -> None:
     response = client.post(f"/jars/{upload(client)}/run", json={"programArgsList": ["fail"]})
     assert response.status_code == 400 and "job.py, line 3: no such input" in response.json()["errors"][0]
     response = client.post(f"/jars/{upload(client)}/run", json={"parallelism": 0})
-    assert response.status_code == 400 and "Parallelism must be positive: 0." in response.json()["errors"][0]
+    assert response.status_code == 400 and "Parallelism must be at least one" in response.json()["errors"][0]
 
 
 def test_without_a_store_there_are_no_such_routes() -> None:

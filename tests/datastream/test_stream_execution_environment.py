@@ -149,10 +149,8 @@ def test_other_impossible_settings(env: StreamExecutionEnvironment) -> None:
         env.set_buffer_timeout(-2)
     with pytest.raises(TypeError, match="takes a RuntimeExecutionMode, not str"):
         env.set_runtime_mode("BATCH")  # type: ignore[arg-type]
-    bad = environment(execution_runtime__mode="FAST")
-    bad.from_collection([1]).print()
-    with pytest.raises(ValueError, match=r"^execution.runtime-mode must be one of STREAMING, BATCH, AUTOMATIC, not"):
-        bad.job_graph()
+    with pytest.raises(ValueError, match=r"'FAST' for key 'execution.runtime-mode': .* one of STREAMING, BATCH, AUTO"):
+        environment(execution_runtime__mode="FAST")
 
 
 def test_jars_must_exist(env: StreamExecutionEnvironment, tmp_path: Path) -> None:

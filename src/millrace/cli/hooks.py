@@ -32,7 +32,7 @@ def hooks(
     try:
         yield
     finally:
-        set_defaults(Configuration())
+        set_defaults(None)
         set_submitter(None)
         set_listener_factory(PlainListener)
         if pyflink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from millrace.cli.cluster.command import cluster
+from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
@@ -36,6 +37,7 @@ def main() -> None:
 main.add_command(run)
 main.add_command(run_application)
 main.add_command(sql)
+main.add_command(sql_gateway)
 main.add_command(info)
 main.add_command(list_jobs)
 main.add_command(cancel)

@@ -30,6 +30,7 @@ class ProgramOptions:
     executable: str | None = None
     pyflink: bool = False
     ship_folder: bool = True
+    config_dir: str | None = None
 
 
 def _property(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -70,6 +71,13 @@ _SURROUNDINGS: tuple[Callable[[F], F], ...] = (
         help="Set any configuration key of Flink, Millrace or Spark (spark.*). May be repeated.",
     ),
     click.option(
+        "--config-dir",
+        "--configDir",
+        "config_dir",
+        metavar="DIR",
+        help="Where config.yaml is.  [default: $MILLRACE_CONF_DIR, $FLINK_CONF_DIR, ./conf]",
+    ),
+    click.option(
         "--master",
         metavar="URL",
         help="Spark to run on: local[*], spark://..., yarn, k8s://...  [default: local[parallelism]]",
@@ -106,7 +114,7 @@ _SURROUNDINGS: tuple[Callable[[F], F], ...] = (
 )
 _SURROUNDING_NAMES = (
     *("parallelism", "properties", "master"),
-    *("files", "archives", "requirements", "executable", "ship_folder"),
+    *("files", "archives", "requirements", "executable", "ship_folder", "config_dir"),
 )
 
 

@@ -138,8 +138,8 @@ class Presence:
 
 
 def _task_managers() -> Any:
-    from millrace.cli.jobs import spark_context
     from millrace.cluster.processes.task_managers import task_managers
+    from millrace.spark.sessions.active import spark_context
 
     context = spark_context()
     return [] if context is None else task_managers(context)

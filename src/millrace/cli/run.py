@@ -179,7 +179,7 @@ def _screen() -> Screen | None:
 def _starter(
     stopper: Stopper, screen: Screen | None, started: Callable[[LocalJobClient], None]
 ) -> Callable[[Submission], SparkJobClient]:
-    from millrace.cli.jobs import spark_context
+    from millrace.spark.sessions.active import spark_context
 
     def start(submission: Submission) -> SparkJobClient:
         if screen is not None and spark_context() is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+import click
+
 from millrace.cli.options import ProgramOptions
 from millrace.cli.program import Program
 from millrace.cli.shipping import python_file, zip_folder
@@ -23,10 +25,15 @@ class RunSettings:
 
 
 def run_settings(options: ProgramOptions, program: Program, directory: str) -> RunSettings:
-    """The configuration; zip files for the workers are made in ``directory``. An option beats its -D twin."""
+    """The configuration; zip files for the workers are made in ``directory``.
+
+    An option beats its -D twin, and that beats the configuration files.
+
+    :raises click.UsageError: a setting that is wrong.
+    """
     from millrace.datastream.settings.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
 
-    configuration = dict(options.properties)
+    configuration = _configured(options)
     master = options.master or configuration.pop(SPARK_MASTER, None) or configuration.get(MASTER)
     if master is not None:
         configuration[MASTER] = master
@@ -48,6 +55,23 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
     if found:
         configuration[FILES] = ",".join(found)
     return RunSettings(configuration, paths)
+
+
+def _configured(options: ProgramOptions) -> dict[str, str]:
+    """What the files and -D say, checked."""
+    from millrace.configuration.files import file_settings
+    from millrace.configuration.registry import with_new_names
+    from millrace.configuration.telling import ConfigurationError, tell_about
+
+    try:
+        files = file_settings(options.config_dir)
+        given = dict(options.properties)
+        tell_about(given)
+    except ConfigurationError as error:
+        raise click.UsageError(str(error)) from None
+    if {MASTER, SPARK_MASTER} & given.keys():
+        files = {key: value for key, value in files.items() if key not in (MASTER, SPARK_MASTER)}
+    return {**files, **with_new_names(given)}
 
 
 def _absolute(archive: str) -> str:

@@ -20,6 +20,8 @@ from millrace.common.source import Boundedness, Source
 from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.configuration.settling import settled
+from millrace.configuration.telling import tell_about
 from millrace.connectors.collection import CollectionSource
 from millrace.connectors.function import SourceFunctionSource
 from millrace.connectors.number_seq import NumberSequenceSource
@@ -33,7 +35,6 @@ from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import options
 from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter
 from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
-from millrace.datastream.settings.state_options import tell_about
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
 from millrace.datastream.state_plan import configured_backend, state_plan
@@ -79,7 +80,7 @@ class StreamExecutionEnvironment:
     def __init__(self, configuration: Configuration | None = None, spark: SparkSession | None = None) -> None:
         self._configuration = get_defaults()
         if configuration is not None:
-            self._configuration.add_all(configuration)
+            self._configuration.add_all(settled(configuration))
         self._spark = spark
         self._program = Program()
         self._config = ExecutionConfig(self._configuration)
@@ -106,7 +107,11 @@ class StreamExecutionEnvironment:
         return self._checkpoint_config
 
     def configure(self, configuration: Configuration) -> None:
-        """Take over all options of ``configuration``."""
+        """Take over all options of ``configuration``.
+
+        :raises ConfigurationError: a value that its key cannot have, or one that it would be wrong to ignore.
+        """
+        configuration = settled(configuration)
         self._configuration.add_all(configuration)
         self._checkpoint_config.configure(configuration)
         self._dependencies = dependencies_of(configuration, self._dependencies)

@@ -81,6 +81,8 @@ class JobFailedError(Exception):
     :param concurrent: what went wrong in other tasks of the same epoch.
     """
 
+    concurrent: tuple[Failure, ...] = ()
+
     def __init__(self, failure: Failure, concurrent: Sequence[Failure] = ()) -> None:
         super().__init__(failure.render())
         self.failure = failure

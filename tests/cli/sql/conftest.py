@@ -7,12 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.cli.sql.fake_job import FakeJob
+from tests.cluster.sql.fake_job import FakeJob
+from tests.cluster.sql.shop import SHOP
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.console import Console
-from millrace.cli.sql.jobs import SqlJobs
-from millrace.cli.sql.session import SqlSession
+from millrace.cluster.sql.jobs import SqlJobs
+from millrace.cluster.sql.session import SqlSession
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
@@ -30,12 +31,7 @@ def client() -> Client:
 @pytest.fixture
 def shop(client: Client) -> Client:
     """With tables and a view in it."""
-    for statement in (
-        "CREATE TABLE orders (id BIGINT, price DECIMAL(10, 2), `from` STRING) WITH ('connector' = 'datagen')",
-        "CREATE TABLE customers (id BIGINT, name STRING) WITH ('connector' = 'datagen')",
-        "CREATE VIEW cheap AS SELECT id, price FROM orders WHERE price < 10",
-        "CREATE DATABASE other",
-    ):
+    for statement in SHOP:
         client.session.environment.execute_sql(statement)
     return client
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from tests.cli.sql.fake_job import FakeJob
+from tests.cluster.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.commands import QuitError

@@ -139,7 +139,7 @@ def test_old_forms() -> None:
         (("-f", "no/such/file.sql"), "no/such/file.sql"),
         (("gateway",), "gateway"),
         (("-D", "nonsense"), "is not key=value"),
-        (("-D", "sql-client.verbose=maybe", "-e", "SET"), "is 'true' or 'false', not 'maybe'"),
+        (("-D", "sql-client.verbose=maybe", "-e", "SET"), "'maybe' for key 'sql-client.verbose': expected is true"),
     ],
 )
 def test_wrong_options(args: tuple[str, ...], message: str) -> None:

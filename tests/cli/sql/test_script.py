@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.cli.sql.fake_job import FakeJob
+from tests.cluster.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.script import Script, run_scripts

@@ -46,7 +46,8 @@ def program(numbers: int = COUNT) -> StreamExecutionEnvironment:
 
 @pytest.fixture(autouse=True)
 def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(control, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(control, "MOST_SECONDS", 0.0)
 
 
 def test_a_running_job_and_its_end(tmp_path: Path) -> None:

@@ -126,6 +126,17 @@ def test_a_cached_file_that_nobody_registered(env: StreamExecutionEnvironment, f
         run_locally(env.from_collection([1]).map(Reads()))
 
 
+def test_cached_files_of_the_configuration(env: StreamExecutionEnvironment, folder: Path) -> None:
+    files = f"name:table,path:{folder}/table.csv;name:library,path:lib.py,executable:true"
+    env.configure(Configuration().set_string("pipeline.cached-files", files))
+    assert env._dependencies.cached_files == (
+        CachedFile("table", str(folder / "table.csv"), False),
+        CachedFile("library", str(folder / "lib.py"), True),
+    )
+    with pytest.raises(ValueError, match=r"^pipeline.cached-files: expected is name:NAME,path:PATH with ; "):
+        env.configure(Configuration().set_string("pipeline.cached-files", "name:table"))
+
+
 def test_names_of_cached_files(env: StreamExecutionEnvironment, folder: Path) -> None:
     env.register_cached_file("lib.py", "library", executable=True)
     env.register_cached_file("lib.py", "library", True)

@@ -80,7 +80,7 @@ def _objects(place: str, flink: dict[str, Any], ours: dict[str, Any]) -> Iterato
                 yield here, _kind(flink[one[name]]), "missing"
         elif name not in one:
             yield here, "missing", _kind(ours[other[name]])
-        else:
+        elif not (one[name].endswith("?") and ours[other[name]] == "null"):
             yield from _shapes(here, flink[one[name]], ours[other[name]])
 
 

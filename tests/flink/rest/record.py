@@ -2,6 +2,7 @@
 
     python -m tests.flink.rest.record                 # are the answers still those that are kept?
     python -m tests.flink.rest.record --keep          # keep them
+    python -m tests.flink.rest.record --widen         # after that: what is another one each time counts as such
     python -m tests.flink.rest.record --only gateway  # those of one server
 
 A quarter of an hour. The servers listen on loopback, have 2.5 GB at most together and end with the recording.
@@ -18,14 +19,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.flink.rest.answer import NOT_ASKED, Answer, read, write
+from tests.flink.rest.answer import NOT_ASKED, Answer, read, widened, write
 from tests.flink.rest.ask import ADAPTIVE, GATEWAY, HISTORY, REST, SURFACES, Ask
 from tests.flink.rest.asks import all_asks
 from tests.flink.rest.differences import differences
 from tests.flink.rest.flink.folder import CACHE, FlinkFolder, home, make_folder
 from tests.flink.rest.flink.jobs import FlinkJobs
 from tests.flink.rest.flink.servers import running
-from tests.flink.rest.running import NO_ANSWER, ask_all
+from tests.flink.rest.running import NOT_KEPT, ask_all
 from tests.flink.rest.world import World
 
 # What is off by default, for the cluster that has it all.
@@ -61,6 +62,7 @@ def addresses(folder: FlinkFolder) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the answers")
+    parser.add_argument("--widen", action="store_true", help="keep what is kept and what is answered now")
     parser.add_argument("--only", nargs="*", default=list(SURFACES), choices=SURFACES)
     parser.add_argument("--folder", type=Path, help="where Flink has its files; a new temporary folder")
     given = parser.parse_args()
@@ -70,13 +72,17 @@ def main() -> int:
     found = []
     with tempfile.TemporaryDirectory(prefix="flink-") as temporary:
         for ask, answer in record(given.folder or Path(temporary), given.only):
-            if answer.why.startswith(NO_ANSWER):
-                raise ConnectionError(f"{ask.key}: {answer.why}")
+            # Flink may refuse to begin what a later request asks about; nothing else may be missing.
+            if answer.status == NOT_ASKED and not answer.why.startswith(NOT_KEPT):
+                raise RuntimeError(f"{ask.key}: {answer.why}")
             found.append((ask, answer))
             told = f"  not asked, {answer.why}" if answer.status == NOT_ASKED else ""
             print(f"{time.monotonic() - begun:6.1f} {answer.status} {ask.key[:150]}{told}", flush=True)
     print(Counter((ask.surface, answer.status) for ask, answer in found))
-    if given.keep:
+    if given.widen:
+        known = {key: answer for surface in given.only for key, answer in read(surface).items()}
+        found = [(ask, widened(known[ask.key], answer)) for ask, answer in found]
+    if given.keep or given.widen:
         for surface in given.only:
             write(surface, found)
         return 0

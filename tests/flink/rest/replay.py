@@ -44,6 +44,8 @@ class ReplayedValues:
             if name not in self._kept:
                 raise NoValue(name)
             return self._kept[name]
+        if name == "next":
+            return "0"  # a page of a result says what it was asked for, whichever number that has
         return "5" if name.endswith(".checkpoint") else hashlib.md5(name.encode()).hexdigest()
 
     def keep(self, name: str, value: object) -> None:

@@ -10,8 +10,8 @@ from tests.flink.rest.ask import Ask, Request, request_of
 from tests.flink.rest.send import Answered, at, send_until
 from tests.flink.rest.world import NoValue
 
-NO_ANSWER = "no answer"
-"""the beginning of why: the server is gone"""
+NOT_KEPT = "there is no kept."
+"""the beginning of why: an answer before did not bring what the request needs"""
 
 
 class Values(Protocol):
@@ -42,7 +42,7 @@ def _ask(ask: Ask, base: str, values: Values) -> Answer:
             values.keep(name, None)
         return Answer(NOT_ASKED, why=f"there is no {error}")
     except OSError as error:
-        return Answer(NOT_ASKED, why=f"{NO_ANSWER}: {type(error).__name__}")
+        return Answer(NOT_ASKED, why=f"no answer: {type(error).__name__}")
     for name, place in ask.keep.items():
         values.keep(name, at(answered.body, place))
     return answer_of(ask, answered)

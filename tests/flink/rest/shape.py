@@ -106,9 +106,14 @@ def _two_objects(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     plain, found = {name.removesuffix("?") for name in (*one, *other)}, {}
     for name in sorted(plain):
         inner = [each for side in (one, other) for called, each in side.items() if called.removesuffix("?") == name]
-        always = len(inner) == 2 and name in one and name in other
+        always = len(inner) == 2 and name in one and name in other and not _null_or_more(inner)
         found[name if always else f"{name}?"] = merged(inner)
     return found
+
+
+def _null_or_more(shapes: list[Any]) -> bool:
+    """Is there null on one side and a structure on the other?"""
+    return "null" in shapes and any(not isinstance(each, str) for each in shapes)
 
 
 def metric_names(body: Any) -> list[str]:

@@ -7,6 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.flink.rest.answer import Answer, widened
+from tests.flink.rest.ask import Ask
+from tests.flink.rest.differences import Difference, differences
 from tests.flink.rest.shape import metric_names, shape
 from tests.flink.rest.texts import constant, message
 
@@ -29,7 +32,7 @@ ID = "0123456789abcdef" * 2
         ({"errors": ["Not found: /overview"]}, {"errors": ["=Not found: /overview"]}),
         ({"interval": 2**63 - 1}, {"interval": f"={2**63 - 1}"}),
         ([{"x": [1]}, {"x": []}], [{"x": ["int"]}]),
-        ([{"x": None}, {"x": {"y": 1}}], [{"x": {"y": "int"}}]),
+        ([{"x": None}, {"x": {"y": 1}}], [{"x?": {"y": "int"}}]),
     ],
 )  # fmt: skip
 def test_shapes(body: Any, wanted: Any) -> None:
@@ -61,3 +64,17 @@ def test_names_of_metrics_are_those_without_subtask_and_operator() -> None:
     body = [{"id": "0.numRecordsIn"}, {"id": "1.numRecordsIn"}, {"id": "0.Source__x[1].numRecordsOut"}]
     assert metric_names(body) == ["numRecordsIn", "numRecordsOut"]
     assert metric_names([{"id": "Status.JVM.CPU.Load"}]) == ["Status.JVM.CPU.Load"]
+
+
+def test_what_flink_answers_otherwise_each_time_is_widened() -> None:
+    kept = Answer(200, shape={"a": "int", "b": "null", "c": "int", "d": ["int"]}, names=("x", "y"))
+    other = Answer(200, shape={"a": "num", "b": {"e": "int"}, "d": []}, names=("x",))
+    wanted = {"a": "int|num", "b?": {"e": "int"}, "c?": "int", "d": ["int"]}
+    assert widened(kept, other) == Answer(200, shape=wanted, names=("x",))
+    assert widened(kept, Answer(404)) == kept
+    ask = Ask("rest", "GET", "/x")
+    for answer in (kept, other):
+        assert list(differences(ask, widened(kept, other), answer)) in (
+            [],
+            [Difference(ask.key, "body/d", "has elements", "is empty")],
+        )

@@ -13,6 +13,8 @@ from tests.flink.rest.programs import STATES
 from tests.flink.rest.send import Answered, at, send
 
 SECONDS = 120
+METRICS_SECONDS = 20
+"""Flink looks for them every ten seconds."""
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 
 
@@ -44,6 +46,7 @@ class World:
     def __init__(self, base: str, jobs: Jobs) -> None:
         self.base, self.jobs = base, jobs
         self.known: dict[str, str] = {}
+        self._missing: dict[str, str] = {}
         self._getters: dict[str, Callable[[], str]] = {
             "folder": lambda: str(jobs.folder),
             "arguments": lambda: jobs.arguments,
@@ -53,13 +56,15 @@ class World:
         """The value of a reference: "running", "running#second", "running.vertex", "taskmanager", "kept.trigger"."""
         if name in self.known:
             return self.known[name]
+        if name in self._missing:
+            raise NoValue(self._missing[name])
         job, _, part = name.partition(".")
         if name in self._getters:
             found = self._getters[name]()
         elif name == "taskmanager":
             found = str(self._get("/taskmanagers", "taskmanagers/0/id"))
         elif job.partition("#")[0] in STATES:
-            found = self._part(job, part) if part else self._job(job)
+            found = self._part(job, part) if part else self._checked_job(job)
         else:
             raise NoValue(name)
         if part != "checkpoint":  # a server keeps but the latest
@@ -74,6 +79,14 @@ class World:
     def file(self, name: str) -> tuple[str, bytes]:
         return self.jobs.file(name)
 
+    def _checked_job(self, name: str) -> str:
+        """A job, or why there is none: waited for once, not by each request about it."""
+        try:
+            return self._job(name)
+        except (RuntimeError, TimeoutError) as error:
+            self._missing[name] = f"{name}: {error}"
+            raise NoValue(self._missing[name]) from error
+
     def _job(self, name: str) -> str:
         kind = name.partition("#")[0]
         job = self.jobs.submit(kind)
@@ -87,9 +100,18 @@ class World:
             self.wait("its tasks run", lambda: self._all_run(job))
         if kind == "running":
             self.wait("two checkpoints", lambda: int(self._get(f"/jobs/{job}/checkpoints", "counts/completed")) > 1)
+        if name in ("running", "plain"):
+            self._wait_for_metrics(job)
         if kind == "restarting":
             self.wait("a second failure", lambda: self._failures(job) > 1)
         return job
+
+    def _wait_for_metrics(self, job: str) -> None:
+        """Metrics come a while after the job; a server that has none is to be asked for the rest all the same."""
+        sink = self._get(f"/jobs/{job}", "vertices/-1/id")
+        path = f"/jobs/{job}/vertices/{sink}/watermarks"
+        with contextlib.suppress(TimeoutError):
+            self.wait("its metrics", lambda: isinstance(self._get(path, "0/id"), str), METRICS_SECONDS)
 
     def _is(self, job: str, wanted: str) -> bool:
         state = self._get(f"/jobs/{job}", "state")
@@ -120,12 +142,12 @@ class World:
         return at(answered.body, place)
 
     @staticmethod
-    def wait(what: str, done: Callable[[], bool]) -> None:
-        end = time.monotonic() + SECONDS
+    def wait(what: str, done: Callable[[], bool], seconds: float = SECONDS) -> None:
+        end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(TypeError):  # what an answer does not have yet
                 if done():
                     return
             if time.monotonic() > end:
-                raise TimeoutError(f"waited {SECONDS} s until {what}")
+                raise TimeoutError(f"waited {seconds} s until {what}")
             time.sleep(0.2)

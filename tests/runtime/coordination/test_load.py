@@ -103,7 +103,7 @@ def test_shares_are_those_of_the_last_seconds() -> None:
         figures.take(acks(job, WORK if second <= 10 else {}, {}), {}, second * 1_000)
     known = figures.all()[middle.id, 0]
     assert (known.busy, known.busy_ms) == (0, 1_000)
-    assert len(figures._recent[middle.id, 0]) <= 7
+    assert len(figures._known[middle.id, 0].recent) <= 7
 
 
 def test_bytes_and_state_are_added_up_by_vertex() -> None:

@@ -21,7 +21,7 @@ from millrace.runtime.tasks.heavy_keys import COUNTERS, Sketch, Watched, watched
 from millrace.testing import run_locally
 
 
-@given(st.lists(st.integers(0, 60), max_size=900), st.lists(st.integers(1, 100), min_size=1))
+@given(st.lists(st.integers(0, 60), max_size=256), st.lists(st.integers(1, 100), min_size=1))
 def test_while_all_are_looked_at_nothing_is_overstated(keys: list[int], sizes: list[int]) -> None:
     sketch, at, turn = Sketch(), 0, 0
     while at < len(keys):

@@ -33,6 +33,25 @@ def test_the_second_compiler_is_for_clusters_that_compute(
     assert "-Dgiven=1" in settings["spark.driver.extraJavaOptions"]
 
 
+@pytest.mark.parametrize(("given", "serial"), [("-Da=1", True), ("-Da=1 -XX:+UseG1GC", False)])
+def test_options_of_the_configuration_come_last(given: str, serial: bool, tmp_path: Path) -> None:
+    """And a collector that they choose is the only one: two are an error of the JVM."""
+    wishes = SessionWishes(2, {"env.java.opts.all": given})
+    settings = session_settings("local[2]", str(tmp_path / "x.log"), wishes, "")
+    options = settings["spark.driver.extraJavaOptions"]
+    assert options.endswith(given)
+    assert ("-XX:+UseSerialGC" in options) == serial
+
+
+def test_jars_of_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "mine.jar").write_text("")
+    jars = {"pipeline.jars": f"file://{tmp_path}/mine.jar;file:///none/flink-connector.jar;hdfs://host/other.jar"}
+    found = session_settings("yarn", str(tmp_path / "x.log"), SessionWishes(2, jars, jars=("a.jar",)), "")
+    assert found["spark.jars"] == f"a.jar,{tmp_path}/mine.jar,hdfs://host/other.jar"
+    with pytest.raises(FileNotFoundError, match=r"pipeline.jars .*: no such file: /none/mine.jar"):
+        session_settings("yarn", str(tmp_path / "y.log"), SessionWishes(2, {"pipeline.jars": "/none/mine.jar"}), "")
+
+
 def test_jars_reach_spark(tmp_path: Path) -> None:
     wishes = SessionWishes(2, jars=("a.jar", "b.jar"))
     assert session_settings("yarn", str(tmp_path / "x.log"), wishes, "")["spark.jars"] == "a.jar,b.jar"

@@ -7,7 +7,7 @@ import os
 import pickle
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -93,25 +93,33 @@ def job_of(made: Bound, draw: random.Random, parallelism: int) -> JobGraph:
     return replace(streams.job_graph(), epoch_records=1 if made.program.paced else draw.randint(1, 4))
 
 
-def streamed(made: Bound, draw: random.Random, parallelism: int) -> list[list[Change]]:
-    """The changes of the result, for each epoch."""
+def streamed(
+    made: Bound, draw: random.Random, parallelism: int, shown: Callable[[Sequence[Any]], Row] | None = None
+) -> list[list[Change]]:
+    """The changes of the result, for each epoch.
+
+    :param shown: makes rows that can be counted; None: ``comparable``.
+    """
     now = [0]
     engine = LocalEngine(job_of(made, draw, parallelism), lambda: now[0])
     epochs = []
     for result in engine.epochs():
         now[0] += SECOND
         collected = [rows for part in result.collected for rows in pickle.loads(part)]
-        epochs.append(changes_in(collected, made.plan.schema))
+        epochs.append(changes_in(collected, made.plan.schema, shown))
     return epochs
 
 
-def changes_in(collected: Iterable[Rows], schema: n.Schema) -> list[Change]:
+def changes_in(
+    collected: Iterable[Rows], schema: n.Schema, shown: Callable[[Sequence[Any]], Row] | None = None
+) -> list[Change]:
     """(kind, row) of what a job collected."""
     found: list[Change] = []
+    shown = shown or comparable
     for rows in collected:
         columns = [to_python(column, each.type) for column, each in zip(rows.columns, schema)]
         values = zip(*columns) if columns else [()] * len(rows)
-        found += [(kind, comparable(row)) for kind, row in zip(rows.kind_values().tolist(), values)]
+        found += [(kind, shown(row)) for kind, row in zip(rows.kind_values().tolist(), values)]
     return found
 
 
@@ -176,11 +184,26 @@ def comparable(row: Sequence[Any]) -> Row:
     return tuple(map(_plain, row))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (float, Decimal)):
-        return None if math.isnan(value) else round(float(value), 6)
+def exact(row: Sequence[Any]) -> Row:
+    """The same for rows of our own, whose DECIMALs keep all their digits: two keys may differ in the last one."""
+    return tuple(_plain(value, _as_it_is) for value in row)
+
+
+def _rounded(value: Decimal) -> Any:
+    return None if math.isnan(value) else round(float(value), 6)
+
+
+def _as_it_is(value: Decimal) -> Decimal:
+    return value
+
+
+def _plain(value: Any, decimal: Callable[[Decimal], Any] = _rounded) -> Any:
+    if isinstance(value, Decimal):
+        return decimal(value)
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 6)
     if isinstance(value, dict):
-        return frozenset((_plain(key), _plain(each)) for key, each in value.items())
+        return frozenset((_plain(key, decimal), _plain(each, decimal)) for key, each in value.items())
     if isinstance(value, (list, tuple)) or (hasattr(value, "_values") and hasattr(value, "get_row_kind")):
-        return tuple(map(_plain, value))
+        return tuple(_plain(each, decimal) for each in value)
     return value

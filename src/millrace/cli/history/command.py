@@ -21,16 +21,30 @@ def _options(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 @click.command("history-server")
 @click.option("--dir", "directories", multiple=True, metavar="DIR", help=f"Where archives are: {_DIRECTORY}.")
 @click.option("--port", metavar="PORT", help="Where it listens: historyserver.web.port; 8082 and above by default.")
+@click.option("--config-dir", metavar="DIR", help="Where config.yaml is, instead of $MILLRACE_CONF_DIR or ./conf.")
 @click.option("-D", "options", multiple=True, metavar="KEY=VALUE", callback=_options, help="Set an option.")
-def history_server(directories: tuple[str, ...], port: str | None, options: dict[str, str]) -> None:
+def history_server(
+    directories: tuple[str, ...], port: str | None, config_dir: str | None, options: dict[str, str]
+) -> None:
     """Show jobs that have ended.
 
     They are archived where jobmanager.archive.fs.dir says, while they are run. The server only looks: nothing can be
     changed through it.
     """
-    from millrace.cluster.rest.options import UnsafeServerError
-    from millrace.cluster.rest.serving import NoPortError
+    try:
+        from millrace.cluster.rest.options import UnsafeServerError
+        from millrace.cluster.rest.serving import NoPortError
+    except ImportError as error:
+        text = f"The history server needs packages that are not installed: pip install 'millrace[cluster]' ({error})"
+        raise click.ClickException(text) from None
 
+    from millrace.configuration.files import file_settings
+    from millrace.configuration.registry import with_new_names
+
+    try:
+        options = {**file_settings(config_dir), **with_new_names(options)}
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
     places = [*directories, *[each.strip() for each in options.get(_DIRECTORY, "").split(",") if each.strip()]]
     if not places:
         raise click.UsageError(f"Where are the archives? Name their directory with --dir, or with -D {_DIRECTORY}=DIR.")

@@ -10,18 +10,18 @@ from typing import Any
 
 from millrace.cli.sql.commands import COMMANDS, QuitError
 from millrace.cli.sql.console import Console
-from millrace.cli.sql.jobs import SqlJobs
 from millrace.cli.sql.reasons import place, reason
 from millrace.cli.sql.results import Lines, cost, counts, listed, streamed, whole
 from millrace.cli.sql.running import Worker
-from millrace.cli.sql.session import SqlSession
 from millrace.cli.sql.settings import RESULT_MODE, TABLEAU, VERBOSE, ClientSettings
+from millrace.cluster.sql.jobs import SqlJobs
+from millrace.cluster.sql.session import SqlSession
 from millrace.table import TableResult
-from millrace.table.result_kind import ResultKind
-from millrace.table.sessions.statements import run
+from millrace.table.sessions.result_kind import ResultKind
 from millrace.table.sql import statements as s
-from millrace.table.sql.errors import SqlError
 from millrace.table.sql.parser import statements_of
+from millrace.table.sql.text.errors import SqlError
+from millrace.table.statement_runners.statements import run
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
 """shows a query's rows until the user has seen enough; the text is the time zone"""

@@ -16,8 +16,8 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.commands import QuitError
-from millrace.cli.sql.completion import Completions
 from millrace.cli.sql.lexer import FlinkSqlLexer
+from millrace.cluster.sql.completion import Completions
 from millrace.table.sql.parser import is_complete
 from millrace.util.secrets import mask_statement
 

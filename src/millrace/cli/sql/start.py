@@ -15,11 +15,11 @@ from millrace.cli.program import Program
 from millrace.cli.settings import run_settings
 from millrace.cli.sql.client import Client, Screen
 from millrace.cli.sql.console import Console
-from millrace.cli.sql.jobs import SqlJobs
 from millrace.cli.sql.script import FAILED, Script, run_scripts
-from millrace.cli.sql.session import SqlSession
 from millrace.cli.sql.settings import ClientSettings
-from millrace.table.sql.errors import SqlError
+from millrace.cluster.sql.jobs import SqlJobs
+from millrace.cluster.sql.session import SqlSession
+from millrace.table.sql.text.errors import SqlError
 
 STOPPED = 130
 """Exit code: Ctrl-C."""

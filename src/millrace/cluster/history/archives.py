@@ -6,14 +6,14 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyarrow import fs
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.masked import masked
 from millrace.common.files.file_systems import is_local, locate
-from millrace.util.secrets import mask_options
 
 SUFFIX = ".json"
 LARGEST = 256 * 1024 * 1024
@@ -40,17 +40,16 @@ def write_archive(directory: str, job: JobDocument) -> str:
     """
     if not _ID.match(job.id):
         raise ValueError(f"{job.id!r} is no id of a job.")
-    shown = replace(job, parameters=mask_options(job.parameters), configuration=mask_options(job.configuration))
     place = locate(directory)
     files, path = place.file_system(), f"{place.path.rstrip('/')}/{job.id}{SUFFIX}"
     hidden = f"{place.path.rstrip('/')}/.{job.id}.{uuid.uuid4().hex}"
     if is_local(files):
-        _write_locally(hidden, encode(shown))
+        _write_locally(hidden, encode(masked(job)))
         os.replace(hidden, path)
     else:
         files.create_dir(place.path, recursive=True)
         with files.open_output_stream(hidden) as stream:
-            stream.write(encode(shown))
+            stream.write(encode(masked(job)))
         files.move(hidden, path)
     return path
 

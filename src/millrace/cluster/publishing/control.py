@@ -25,7 +25,8 @@ T = TypeVar("T")
 """What a future ends with."""
 
 FRESH_SECONDS = 0.5
-"""How long a document serves for all who ask."""
+"""How long a document serves for all who ask; of a job with very many subtasks twice as long."""
+MOST_SECONDS = 1.0
 
 
 class LocalControl:
@@ -38,16 +39,18 @@ class LocalControl:
         self._flames = Flames()
         self._lock = threading.Lock()
         self._document: JobDocument | None = None
-        self._made = 0.0
+        self._serves_until = 0.0
 
     def document(self) -> JobDocument:
         """The job as it is now, half a second old at most."""
         with self._lock:
             client, document = self._client, self._document
-            if document is None or (client is not None and time.monotonic() - self._made > FRESH_SECONDS):
+            began = time.monotonic()
+            if document is None or (client is not None and began > self._serves_until):
                 assert client is not None, "a job that has ended has left its document"
                 document = self._document = _describe(client)
-                self._made = time.monotonic()
+                now = time.monotonic()
+                self._serves_until = now + max(FRESH_SECONDS, min(10 * (now - began), MOST_SECONDS))
             return document
 
     def close(self) -> None:

@@ -31,15 +31,6 @@ def _of_job(report: MetricsReport) -> Iterator[MetricEntry]:
     return (entry for entry in report if entry.operator is None and entry.vertex is None)
 
 
-def task_metrics(report: MetricsReport) -> Mapping[tuple[str, int], list[MetricDocument]]:
-    """(id of a vertex, subtask) -> its metrics."""
-    found: dict[tuple[str, int], list[MetricDocument]] = {}
-    for entry in report:
-        if entry.vertex is not None and entry.subtask is not None:
-            found.setdefault((entry.vertex, entry.subtask), []).extend(_named(entry, ""))
-    return found
-
-
 def subtask_metrics(report: MetricsReport) -> Mapping[tuple[str, int], list[MetricDocument]]:
     """(uid of an operator, subtask) -> its metrics, with the operator's name before each."""
     found: dict[tuple[str, int], list[MetricDocument]] = {}

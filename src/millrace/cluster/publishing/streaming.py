@@ -12,6 +12,7 @@ from millrace.cluster.publishing.metrics import accumulator_documents, job_metri
 from millrace.cluster.publishing.restarts import describe_restarts
 from millrace.cluster.publishing.times import ended, timestamps
 from millrace.cluster.publishing.vertices import vertex_documents
+from millrace.metrics.report import MetricsReport
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.history import EpochRecord
 from millrace.runtime.elements import MIN_TIMESTAMP
@@ -23,7 +24,8 @@ def job_document(runner: JobRunner) -> JobDocument:
     """The job at this moment; may be called from any thread."""
     job, history, settings = runner.job, runner.history, runner.settings
     coordinator = runner.coordinator
-    report = coordinator.report()
+    # Not all that ``coordinator.report`` puts together: what tasks have done is in their figures.
+    report = MetricsReport((*coordinator.metrics.report(), *coordinator.reporter.of_job()))
     return JobDocument(
         id=job.job_id,
         name=job.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from millrace.cluster.documents.numbers import MetricDocument
@@ -13,10 +14,12 @@ from millrace.cluster.documents.vertices import (
     VertexDocument,
 )
 from millrace.cluster.publishing.failed_task import task_of
-from millrace.cluster.publishing.metrics import accumulator_documents, subtask_metrics, task_metrics
+from millrace.cluster.publishing.metrics import accumulator_documents, documents, subtask_metrics
 from millrace.common.jobs.job_status import JobStatus
 from millrace.metrics.report import MetricsReport
+from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.figures import SubtaskFigures
+from millrace.runtime.coordination.reporting import task_metrics
 from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.vertices import Vertex, hex_id
@@ -73,7 +76,7 @@ class _Known:
         self._attempt = coordinator.attempt
         self._figures = coordinator.figures.all()
         self._metrics = subtask_metrics(report)
-        self._task_metrics = task_metrics(report)
+        self._now = now_millis()
         self._accumulators = coordinator.metrics.accumulators_by_subtask()
         self._failed = _failed_tasks(runner)
 
@@ -82,7 +85,15 @@ class _Known:
             planned_vertex(self._job, vertex),
             subtasks=tuple(self._subtask(vertex, index) for index in range(vertex.parallelism)),
             heavy_keys=self._heavy_keys(vertex),
+            states=self._states_of(vertex),
         )
+
+    def _states_of(self, vertex: Vertex) -> dict[str, int]:
+        """Name of each state that a function has asked for -> about how many bytes all subtasks have."""
+        sizes: Counter[str] = Counter()
+        for index in range(vertex.parallelism):
+            sizes.update(self._figures[vertex.id, index].state_sizes)
+        return dict(sorted(sizes.items()))
 
     def _heavy_keys(self, vertex: Vertex) -> tuple[HeavyKey, ...]:
         """Those of all subtasks; a key is in one of them only."""
@@ -131,7 +142,8 @@ class _Known:
         return figures.changed >= 0 and not self._history.status.is_globally_terminal_state()
 
     def _metrics_of(self, vertex: Vertex, index: int) -> tuple[MetricDocument, ...]:
-        own = self._task_metrics.get((vertex.id, index), ())
+        values = task_metrics(self._figures[vertex.id, index], self._now).items()
+        own = (document for name, value in values for document in documents(name, value))
         uids = [self._job.by_id[id].uid for id in vertex.operators]
         return (*own, *(metric for uid in uids for metric in self._metrics.get((uid, index), ())))
 

@@ -34,7 +34,12 @@ def make_app(holder: JobHolder, programs: ProgramStore | None, settings: RestSet
     """
     site = Site(holder, programs, settings, Triggers(settings.operations, settings.operation_seconds))
     served = [each for each in operations(programs is not None, settings) if each.history or not settings.history]
-    served.append(_description(served))
+    return application([*served, _description(served)], site)
+
+
+def application(served: list[Operation], site: Site) -> Starlette:
+    """Operations of any kind, protected."""
+    settings = site.settings
     routes = [route for each in sorted(served, key=_specific) for route in _routes(each, site)]
     return Starlette(
         routes=routes,
@@ -50,7 +55,8 @@ def _specific(operation: Operation) -> list[tuple[bool, str]]:
 
 def _routes(operation: Operation, site: Site) -> list[Route]:
     answer = endpoint(operation, site)
-    paths = [operation.path, f"/v1{operation.path}"] if operation.versioned else [operation.path]
+    versioned = operation.versioned and not site.settings.history  # Flink's history server knows no versions
+    paths = [operation.path, f"/v1{operation.path}"] if versioned else [operation.path]
     routes = [Route(path, answer, methods=[operation.method]) for path in paths]
     for route in routes:
         route.methods = {operation.method}  # no HEAD beside GET: Flink has none
@@ -66,6 +72,11 @@ def _description(served: list[Operation]) -> Operation:
     return Operation("GET", "/openapi.json", handler, "This description.", dict[str, Any], versioned=False)
 
 
+def _as_sent(request: Request) -> str:
+    raw = request.scope.get("raw_path")
+    return raw.decode("ascii", "replace") if raw else request.url.path
+
+
 def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Response]]:
     """What is answered where no route fits: a page, or Flink's words for that."""
 
@@ -74,7 +85,7 @@ def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Respons
         if status not in (404, 405):
             return error_response(status, str(getattr(error, "detail", "")))
         if request.method not in ("GET", "HEAD"):
-            return error_response(404, f"Not found: {request.url.path}")
+            return error_response(404, f"Not found: {_as_sent(request)}")
         return await pages.answer(request)
 
     return answer

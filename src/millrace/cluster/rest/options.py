@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,6 +91,8 @@ def rest_settings(
     names = [each.strip() for each in re.split("[,;]", options.get(ALLOWED_HOSTS, "")) if each.strip()]
     if options.get("rest.address"):
         names.append(options["rest.address"])
+    if beyond:
+        names += [socket.gethostname(), where.address]
     return RestSettings(
         token=token,
         hosts=frozenset(names),
@@ -98,7 +101,7 @@ def rest_settings(
         history=history,
         cancel=_truth(options, "web.cancel.enable", True),
         refresh_interval=_millis(options, "web.refresh-interval", 10_000 if history else 3000),
-        exceptions=_number(options, "web.exception-history-size", 20),
+        operation_seconds=_millis(options, "rest.async.store-duration", 300_000) / 1000,
         max_upload=_number(options, "rest.server.max-content-length", RestSettings.max_upload),
     )
 

@@ -52,6 +52,8 @@ class RestServer:
 
     def __init__(self, app: ASGIApp, binding: Binding) -> None:
         self._socket = listen(binding)
+        self.port: int = self._socket.getsockname()[1]
+        self._runs = False
         self._secure = binding.certificate is not None
         self._name = binding.address
         self._thread: Thread | None = None
@@ -71,19 +73,17 @@ class RestServer:
         )
 
     @property
-    def port(self) -> int:
-        port: int = self._socket.getsockname()[1]
-        return port
-
-    @property
     def address(self) -> str:
         """As it stands in a browser: of a server that listens everywhere, the one for this machine."""
-        name = "localhost" if self._name in ("127.0.0.1", "0.0.0.0", "::", "::1", "") else self._name
+        name = "localhost" if self._name in ("127.0.0.1", "0.0.0.0", "::", "") else self._name
+        if ":" in name and not name.startswith("["):
+            name = f"[{name}]"
         return f"{'https' if self._secure else 'http'}://{name}:{self.port}"
 
     def run(self) -> None:
         """Answer in this thread, until a signal ends it or ``stop`` is called."""
-        self._server.run(sockets=[self._socket])
+        self._runs = True
+        self._server.run(sockets=[self._socket])  # closes it
 
     def start(self, seconds: float = 30.0) -> None:
         """Answer in a thread of its own.
@@ -107,11 +107,11 @@ class RestServer:
         :raises TimeoutError: it goes on after this time.
         """
         self._server.should_exit = True
-        if self._thread is None:
+        if not self._runs and self._thread is None:
             self._socket.close()
+        if self._thread is None:
             return
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._server.force_exit = True
             raise TimeoutError(f"The server at {self.address} goes on after {seconds:g} seconds.")
-        self._socket.close()

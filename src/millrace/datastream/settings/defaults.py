@@ -1,4 +1,4 @@
-"""Process-wide settings of ``millrace run`` and ``info``: defaults of new environments, and who submits jobs."""
+"""Process-wide settings: what new environments begin with (configuration files, ``-D``), and who submits jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
+from millrace.configuration.files import file_settings
 
 if TYPE_CHECKING:
     from millrace.runtime.jobs.job import JobGraph
@@ -31,18 +32,21 @@ class Submission:
 
 Submitter = Callable[[Submission], "SparkJobClient"]
 
-_defaults = Configuration()
+_defaults: Configuration | None = None
 
 
-def set_defaults(configuration: Configuration) -> None:
-    """Replace the defaults; environments made from now on begin with them."""
+def set_defaults(configuration: Configuration | None) -> None:
+    """Replace the defaults; environments made from now on begin with them. None: with the configuration files."""
     global _defaults
-    _defaults = Configuration(configuration)
+    _defaults = None if configuration is None else Configuration(configuration)
 
 
 def get_defaults() -> Configuration:
-    """A copy of the defaults."""
-    return Configuration(_defaults)
+    """A copy of the defaults.
+
+    :raises ConfigurationError: there are none yet, and the configuration files are wrong.
+    """
+    return Configuration.from_dict(file_settings()) if _defaults is None else Configuration(_defaults)
 
 
 def _start(submission: Submission) -> SparkJobClient:

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
+from millrace.common.config_values import split_list, to_boolean, to_map
 from millrace.common.configuration import Configuration
 from millrace.graph.origin import user_origin
 
@@ -15,6 +16,7 @@ FILES = "python.files"
 ARCHIVES = "python.archives"
 REQUIREMENTS = "python.requirements"
 EXECUTABLE = "python.executable"
+CACHED_FILES = "pipeline.cached-files"
 SEPARATOR = "#"
 """Between a path and what belongs to it, in Flink's configuration values."""
 
@@ -103,6 +105,11 @@ def dependencies_of(configuration: Configuration, known: Dependencies) -> Depend
     for requirements in _listed(configuration, REQUIREMENTS)[:1]:
         path, _, packages = requirements.partition(SEPARATOR)
         known = known.with_requirements(path, packages or None, REQUIREMENTS)
+    for entry in split_list(configuration.get_string(CACHED_FILES, "")):
+        file = to_map(entry)
+        if not file.keys() >= {"name", "path"}:
+            raise ValueError(f"{CACHED_FILES}: expected is name:NAME,path:PATH with ; between several, not {entry!r}")
+        known = known.with_cached_file(file["name"], file["path"], to_boolean(file.get("executable", "false")))
     executable = configuration.get_string(EXECUTABLE, "") or known.executable
     return replace(known, executable=executable)
 

@@ -17,7 +17,7 @@ from millrace.runtime.coordination.checkpoints import Checkpoints
 from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
 from millrace.runtime.coordination.commits import Commits
 from millrace.runtime.coordination.figures import Figures
-from millrace.runtime.coordination.history import JobHistory
+from millrace.runtime.coordination.history import EpochRecord, JobHistory
 from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
 from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.moves import Moves
@@ -116,7 +116,7 @@ class Coordinator:
         self.figures = Figures(job, clock())
         self._phases = Phases(job)
         self.attempt = 0
-        self._reporter = JobReporter(
+        self.reporter = JobReporter(
             job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
         )
         self._clock = clock
@@ -167,7 +167,7 @@ class Coordinator:
 
     def report(self) -> MetricsReport:
         """All metrics of the job as they are now."""
-        return self._reporter.report()
+        return self.reporter.report()
 
     def use_storage(self, storage: StateStorage) -> None:
         """Where tasks write their state: old versions are deleted there."""
@@ -285,7 +285,23 @@ class Coordinator:
         self._untold += reports
         self.figures.take(acks, self._chains.sizes(), self._clock())
         path = self._conclude(order)
-        return self._result(order, acks, reports, path)
+        result = self._result(order, acks, reports, path)
+        self._remember(result)
+        return result
+
+    def _remember(self, result: EpochResult) -> None:
+        began = self._epoch_began
+        self.history.epoch(
+            EpochRecord(
+                result.epoch,
+                began,
+                self._clock() - began,
+                result.records,
+                result.watermark,
+                result.checkpoint is not None,
+                result.phases,
+            )
+        )
 
     def _take_positions(self, plan: EpochPlan, reports: Sequence[OperatorReport]) -> None:
         """What the subtasks that were ordered to read have reported."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from millrace.runtime.coordination.load import Load, Loads, Place
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -50,10 +50,96 @@ class SubtaskFigures:
     """bytes of the files that its task's state consists of"""
     heavy_keys: tuple[tuple[str, float], ...] = ()
     """keys with a large share of its input, each with that share"""
+    state_sizes: dict[str, int] = field(default_factory=dict)
+    """name of a state -> about how many bytes it takes"""
     changed: int = -1
     """when it was heard of last (ms)"""
     worker: WorkerReport | None = None
     """the process that it ran in last"""
+
+
+class _Counted:
+    """The same while it grows. Only what an epoch costs little to count is counted here."""
+
+    __slots__ = (
+        "backpressured_ms",
+        "busy_ms",
+        "bytes_in",
+        "bytes_out",
+        "changed",
+        "finished",
+        "heavy_keys",
+        "idle_ms",
+        "recent",
+        "records_in",
+        "records_out",
+        "state_bytes",
+        "state_sizes",
+        "watermark",
+        "worker",
+    )
+
+    def __init__(self, began: int) -> None:
+        self.records_in = self.records_out = self.bytes_in = self.bytes_out = self.state_bytes = 0
+        self.busy_ms = self.backpressured_ms = self.idle_ms = 0.0
+        self.watermark = MIN_TIMESTAMP
+        self.finished = False
+        self.heavy_keys: tuple[tuple[str, float], ...] = ()
+        self.state_sizes: dict[str, int] = {}
+        self.changed = -1
+        self.worker: WorkerReport | None = None
+        self.recent: deque[tuple[int, tuple[float, ...]]] = deque([(began, self._moving())])
+        """(ms, what moves at that time): the last ``RECENT_MS`` and the one before"""
+
+    def _moving(self) -> tuple[float, ...]:
+        times = (self.busy_ms, self.backpressured_ms, self.idle_ms)
+        return (*times, self.records_in, self.records_out, self.bytes_in, self.bytes_out)
+
+    def load(self, load: Load, span: float) -> None:
+        """An epoch ends so long (ms) after the one before. No more is counted than has passed."""
+        busy = min(load.busy, span)
+        backpressured = min(load.backpressured, span - busy)
+        self.busy_ms += busy
+        self.backpressured_ms += backpressured
+        self.idle_ms += span - busy - backpressured
+
+    def remember(self, now: int) -> None:
+        """Shares and rates are computed up to this moment (ms)."""
+        recent = self.recent
+        recent.append((now, self._moving()))
+        while len(recent) > 2 and recent[1][0] <= now - RECENT_MS:
+            recent.popleft()
+
+    def figures(self) -> SubtaskFigures:
+        """As they are now."""
+        (since, before), (until, after) = self.recent[0], self.recent[-1]
+        span = until - since
+        rates = [(new - old) / span for old, new in zip(before, after)] if span > 0 else [0, 0, 1, 0, 0, 0, 0]
+        busy, backpressured, idle, *per_ms = rates
+        records_in, records_out, bytes_in, bytes_out = (rate * 1000 for rate in per_ms)
+        return SubtaskFigures(
+            self.records_in,
+            self.records_out,
+            self.watermark,
+            self.finished,
+            self.bytes_in,
+            self.bytes_out,
+            self.busy_ms,
+            self.backpressured_ms,
+            self.idle_ms,
+            busy,
+            backpressured,
+            idle,
+            records_in,
+            records_out,
+            bytes_in,
+            bytes_out,
+            self.state_bytes,
+            self.heavy_keys,
+            dict(self.state_sizes),
+            self.changed,
+            self.worker,
+        )
 
 
 class Figures:
@@ -64,15 +150,12 @@ class Figures:
         self._job = job
         self._lock = threading.Lock()
         self._of_operator: dict[int, Vertex] = {id: vertex for vertex in job.vertices for id in vertex.operators}
+        self._leaving = {id for vertex in job.vertices for id in vertex.leaving}
         self._loads = Loads(job)
         self._told = began
-        self._known: dict[Place, SubtaskFigures] = {
-            (vertex.id, index): SubtaskFigures() for vertex in job.vertices for index in range(vertex.parallelism)
+        self._known: dict[Place, _Counted] = {
+            (vertex.id, index): _Counted(began) for vertex in job.vertices for index in range(vertex.parallelism)
         }
-        self._recent: dict[Place, deque[tuple[int, SubtaskFigures]]] = {
-            place: deque([(began, figures)]) for place, figures in self._known.items()
-        }
-        """(ms, figures at that time), the last ``RECENT_MS`` and the one before"""
 
     def take(self, acks: Sequence[TaskAck], state: Mapping[TaskId, int], now: int) -> None:
         """An epoch is complete.
@@ -84,85 +167,45 @@ class Figures:
             span, self._told = max(now - self._told, 0), now
             for ack in acks:
                 self._take_task(ack, state.get((ack.stage, ack.partition), 0), now)
-            for place, load in loads.items():
-                known = _with_load(self._known[place], load, span)
-                recent = self._recent[place]
-                recent.append((now, known))
-                while len(recent) > 2 and recent[1][0] <= now - RECENT_MS:
-                    recent.popleft()
-                self._known[place] = _with_shares(known, *recent[0], now)
+            for place, known in self._known.items():
+                known.load(loads.get(place, Load()), span)
+                known.remember(now)
 
     def _take_task(self, ack: TaskAck, state: int, now: int) -> None:
-        reports: dict[str, list[OperatorReport]] = {}
-        for report in ack.reports:
-            reports.setdefault(self._of_operator[report.operator].id, []).append(report)
         owner = self._job.state_vertices.get((ack.stage, ack.partition))
-        for vertex, of_vertex in reports.items():
-            place = (vertex, of_vertex[0].subtask)
-            known = self._add(self._known[place], self._of_operator[of_vertex[0].operator], of_vertex)
-            own_state = state if vertex == owner else 0
-            self._known[place] = replace(known, state_bytes=own_state, changed=now, worker=ack.worker)
-
-    def _add(self, known: SubtaskFigures, vertex: Vertex, reports: Sequence[OperatorReport]) -> SubtaskFigures:
-        by_operator = {report.operator: report for report in reports}
-        head = by_operator.get(vertex.head)
-        taken = finished = 0
-        watermark = known.watermark
-        if head is not None:
-            if head.source is not None:
-                finished = head.source.finished
-            else:
-                taken, watermark = head.records_in, max(watermark, head.watermark)
-                finished = head.watermark == MAX_WATERMARK
-        left = sum(by_operator[id].records_out for id in vertex.leaving if id in by_operator)
-        heavy = [report.heavy_keys for report in reports if report.heavy_keys is not None]
-        return replace(
-            known,
-            heavy_keys=heavy[0] if heavy else known.heavy_keys,
-            records_in=known.records_in + taken,
-            records_out=known.records_out + left,
-            bytes_in=known.bytes_in + sum(report.bytes_in for report in reports),
-            bytes_out=known.bytes_out + sum(report.bytes_out for report in reports),
-            watermark=watermark,
-            finished=bool(finished),
-        )
+        for report in ack.reports:
+            vertex = self._of_operator[report.operator]
+            known = self._known[vertex.id, report.subtask]
+            known.bytes_in += report.bytes_in
+            known.bytes_out += report.bytes_out
+            if report.heavy_keys is not None:
+                known.heavy_keys = report.heavy_keys
+            if report.state_sizes:
+                known.state_sizes.update(report.state_sizes)
+            if report.operator in self._leaving:
+                known.records_out += report.records_out
+            if report.operator == vertex.head:
+                _take_head(known, report)
+                known.changed, known.worker = now, ack.worker
+                known.state_bytes = state if vertex.id == owner else 0
 
     def workers(self) -> list[WorkerReport]:
         """The processes that subtasks ran in last, each as it said last."""
-        with self._lock:
-            latest = sorted(self._known.values(), key=lambda figures: figures.changed)
+        latest = sorted(self.all().values(), key=lambda figures: figures.changed)
         found = {(f.worker.host, f.worker.pid): f.worker for f in latest if f.worker is not None}
         return list(found.values())
 
     def all(self) -> dict[Place, SubtaskFigures]:
         """The figures of this moment."""
         with self._lock:
-            return dict(self._known)
+            return {place: known.figures() for place, known in self._known.items()}
 
 
-def _with_load(known: SubtaskFigures, load: Load, span: float) -> SubtaskFigures:
-    """The figures with an epoch that ends so long (ms) after the one before. No more is counted than has passed."""
-    busy = min(load.busy, span)
-    backpressured = min(load.backpressured, span - busy)
-    return replace(
-        known,
-        busy_ms=known.busy_ms + busy,
-        backpressured_ms=known.backpressured_ms + backpressured,
-        idle_ms=known.idle_ms + span - busy - backpressured,
-    )
-
-
-def _with_shares(known: SubtaskFigures, since: int, before: SubtaskFigures, now: int) -> SubtaskFigures:
-    span = now - since
-    if span <= 0:
-        return known
-    return replace(
-        known,
-        busy=(known.busy_ms - before.busy_ms) / span,
-        backpressured=(known.backpressured_ms - before.backpressured_ms) / span,
-        idle=(known.idle_ms - before.idle_ms) / span,
-        records_in_rate=(known.records_in - before.records_in) * 1000 / span,
-        records_out_rate=(known.records_out - before.records_out) * 1000 / span,
-        bytes_in_rate=(known.bytes_in - before.bytes_in) * 1000 / span,
-        bytes_out_rate=(known.bytes_out - before.bytes_out) * 1000 / span,
-    )
+def _take_head(known: _Counted, report: OperatorReport) -> None:
+    """The first operator of a chain tells what the chain gets."""
+    if report.source is not None:
+        known.finished = report.source.finished
+        return
+    known.records_in += report.records_in
+    known.watermark = max(known.watermark, report.watermark)
+    known.finished = report.watermark == MAX_WATERMARK

@@ -9,7 +9,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from millrace.common.jobs.job_status import JobStatus
 from millrace.runtime.failure import Failure, JobFailedError, full_traceback
@@ -145,7 +145,7 @@ def record_of(error: BaseException, at: int, attempt: int) -> FailureRecord:
     if not isinstance(error, JobFailedError):
         return FailureRecord(at, type(error).__name__, str(error), full_traceback(error), attempt, True)
     concurrent = tuple(_of_task(failure, at, attempt, False, ()) for failure in error.concurrent)
-    return _of_task(error.failure, at, attempt, True, concurrent)
+    return replace(_of_task(error.failure, at, attempt, True, concurrent), text=str(error))
 
 
 def _of_task(

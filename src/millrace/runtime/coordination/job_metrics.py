@@ -20,7 +20,7 @@ from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
 
 WORKERS = "spark"
-"""``<tm_id>`` of all metrics: a subtask is not bound to a worker."""
+"""``<tm_id>`` of metrics as long as the executor of a subtask is not known."""
 
 
 class AccumulatorConflictError(ValueError):
@@ -66,8 +66,16 @@ class _Subtask:
         """microseconds"""
         self._system.gauge("workTimeMs", lambda: self._work // 1000)
         self._system.gauge("exchangeTimeMs", lambda: self._exchange // 1000)
+        self._read_last = clock()
+        """when a source had something last (s)"""
+        self._idle = False
+        self._splits = 0
         if isinstance(info.spec, Source):
             self._system.gauge("watermarkLag", lambda: self._lag(clock()))
+            self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
+            self._system.gauge("isIdle", lambda: int(self._idle))
+            self._system.gauge("numSplits", lambda: self._splits)
+        self._clock = clock
 
     def _lag(self, now: float) -> int | None:
         """How far the watermark is behind the clock (ms); None before the first one, and after the last."""
@@ -84,6 +92,10 @@ class _Subtask:
         self._watermark_out = max(self._watermark_out, report.watermark_out)
         self._work += report.times.work
         self._exchange += report.times.sort + report.times.write
+        if report.records_out:
+            self._read_last = self._clock()
+        if report.source is not None:
+            self._idle, self._splits = report.source.idle, len(report.source.splits)
         if report.measures is not None:
             for metric in report.measures.metrics:
                 self.users.restore(metric)

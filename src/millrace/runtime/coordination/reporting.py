@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from millrace.common.jobs.job_status import JobStatus
@@ -12,6 +13,7 @@ from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Checkpoi
 from millrace.runtime.coordination.figures import Figures, SubtaskFigures
 from millrace.runtime.coordination.history import JobHistory
 from millrace.runtime.coordination.job_metrics import WORKERS, JobMetrics
+from millrace.runtime.coordination.load import Place
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph
 
@@ -46,12 +48,25 @@ class JobReporter:
         self._history = history
         self._log = log
         self._restarts = restarts
+        self._vertices = {job.by_id[id].uid: vertex.id for vertex in job.vertices for id in vertex.operators}
 
     def report(self) -> MetricsReport:
         """All metrics as they are now."""
-        return MetricsReport((*self._metrics.report(), *self._of_job(), *self._of_tasks()))
+        known = self._figures.all()
+        of_operators = (self._placed(entry, known) for entry in self._metrics.report())
+        return MetricsReport((*of_operators, *self.of_job(), *self._of_tasks(known)))
 
-    def _of_job(self) -> Iterator[MetricEntry]:
+    def _placed(self, entry: MetricEntry, known: Mapping[Place, SubtaskFigures]) -> MetricEntry:
+        """With the worker that its subtask was on last."""
+        if entry.uid is None or entry.subtask is None:
+            return entry
+        worker = known[self._vertices[entry.uid], entry.subtask].worker
+        if worker is None:
+            return entry
+        return replace(entry, variables=entry.variables | {"<host>": worker.host, "<tm_id>": worker.executor})
+
+    def of_job(self) -> Iterator[MetricEntry]:
+        """Those of the job alone that are not counted epoch by epoch."""
         variables = self._metrics.job_variables()
         for name, value in {**self._times(), **self._checkpoints(), **self._workers()}.items():
             yield MetricEntry((name,), GaugeSnapshot(value), variables)
@@ -97,8 +112,8 @@ class JobReporter:
             "workerProcessorTime": sum(max(worker.cpu_ms, 0) for worker in workers),
         }
 
-    def _of_tasks(self) -> Iterator[MetricEntry]:
-        known, now, attempt = self._figures.all(), self._clock(), self._restarts()
+    def _of_tasks(self, known: Mapping[Place, SubtaskFigures]) -> Iterator[MetricEntry]:
+        now, attempt = self._clock(), self._restarts()
         common = self._metrics.job_variables()
         for vertex in self._job.vertices:
             for index in range(vertex.parallelism):
@@ -113,11 +128,12 @@ class JobReporter:
                 }
                 if worker is not None:
                     variables["<host>"] = worker.host
-                for name, value in _named(figures, now).items():
+                for name, value in task_metrics(figures, now).items():
                     yield MetricEntry((name,), value, variables, subtask=index, vertex=vertex.id)
 
 
-def _named(figures: SubtaskFigures, now: int) -> dict[str, MetricSnapshot]:
+def task_metrics(figures: SubtaskFigures, now: int) -> dict[str, MetricSnapshot]:
+    """Name of each metric of a task -> its value at this moment (ms)."""
     counted = {
         "numRecordsIn": (figures.records_in, figures.records_in_rate),
         "numRecordsOut": (figures.records_out, figures.records_out_rate),

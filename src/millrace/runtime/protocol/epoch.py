@@ -160,6 +160,8 @@ class OperatorReport:
     heavy_keys: tuple[tuple[str, float], ...] | None = None
     """keys with a large share of its input, each with that share; None: as before"""
     latencies: tuple[Latency, ...] = ()
+    state_sizes: dict[str, int] | None = None
+    """name of a state -> about how many bytes it takes; None: as before, or not known"""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from millrace.runtime.tables.exchange import ByColumns
 COUNTERS = 32
 SHOWN = 10
 LEAST_SHARE = 0.01
-ALL_UNTIL = 1_000
+ALL_UNTIL = 256
 """So many elements are all looked at."""
-ONE_IN = 512
+ONE_IN = 1_024
 """Of those after them one in so many, at random: a period in the data must not hide keys."""
 FORGET_AT = 10_000_000
 """Elements after which all counts are halved, so that what was long ago counts less."""

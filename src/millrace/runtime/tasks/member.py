@@ -18,6 +18,7 @@ from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, S
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.saved import SubtaskState
+from millrace.runtime.tasks.state_sizes import StateSizes
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 OperatorDeltas = tuple[Any, Any, Any, Any, Any]
@@ -62,6 +63,7 @@ class Member:
         self.number = number
         self.marked = 0
         """when a source sent its last latency mark (ms)"""
+        self._state_sizes = StateSizes()
         self._states_reported: tuple[StateInfo, ...] = ()
         self._small = Latest()
 
@@ -159,4 +161,5 @@ class Member:
             times=times,
             heavy_keys=None if self.gate.keys is None else self.gate.keys.report(operator.context.clock()),
             latencies=self._take_latencies(),
+            state_sizes=self._state_sizes.report(operator.keyed_state(), operator.context.clock),
         )

@@ -55,7 +55,7 @@ class StageTask:
         for edge in job.edges:
             if edge.source in self._members:
                 self._connect(edge)
-        self.between = Between(() if self.working.rests else self._members.values())
+        self.between = Between(self._members.values(), self.working)
 
     def _member(self, info: OperatorInfo, subtask: int, attempt: int, number: int) -> Member:
         job = self.job

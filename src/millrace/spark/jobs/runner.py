@@ -23,10 +23,8 @@ from millrace.checkpoint.restore import Restore
 from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.settings import options
-from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.failover import spark_attempts, task_retries
-from millrace.runtime.coordination.history import EpochRecord
 from millrace.runtime.coordination.loops import has_loops
 from millrace.runtime.failure import Failure, full_traceback
 from millrace.runtime.jobs import specs
@@ -55,6 +53,7 @@ logger = logging.getLogger("millrace")
 _NOT_SHARED = NotSharedError.__name__ + ":"
 """In the text of an error that a task has raised."""
 
+EXCEPTIONS = "web.exception-history-size"
 COLLECT_AHEAD = 256
 """Parts of collected elements that wait for a slow reader before the job waits too."""
 
@@ -75,6 +74,8 @@ class JobRunner:
         self.job = job
         self.coordinator = coordinator
         self.history = coordinator.history
+        if EXCEPTIONS in settings.configuration:
+            self.history.keep_failures(int(settings.configuration[EXCEPTIONS]))
         self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
         self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
         self.queries = Queries(coordinator)
@@ -339,21 +340,7 @@ class JobRunner:
             self._first_checkpoint()
         elapsed = time.monotonic() - began
         self._records += result.records
-        self._remember(result, int(elapsed * 1000))
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
-
-    def _remember(self, result: EpochResult, took: int) -> None:
-        self.history.epoch(
-            EpochRecord(
-                result.epoch,
-                now_millis() - took,
-                took,
-                result.records,
-                result.watermark,
-                result.checkpoint is not None,
-                result.phases,
-            )
-        )
 
     def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
         with self.checkpoint_requests.taken() as requests:

@@ -17,7 +17,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import millrace
+from millrace.configuration import spark_settings as meant
 from millrace.datastream.settings import options
+from millrace.datastream.settings.dependencies import existing, is_flinks_and_missing
 from millrace.spark import recovery_file
 from millrace.spark.archives import zip_modules
 from millrace.spark.java import require_java
@@ -98,8 +100,9 @@ def log_file_of(context: SparkContext) -> str | None:
 
 def make_session(wishes: SessionWishes) -> SparkSession:
     """A new session. Raises ``JavaNotFoundError`` with one line of advice before anything starts."""
-    java = require_java()
     configuration = dict(wishes.configuration)
+    os.environ.update(meant.environment(configuration, os.environ))
+    java = require_java()
     master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
     # Workers must run what this process runs; Spark would take any python3.
     python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
@@ -109,6 +112,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     package = None if one_process(master) else _package_archive(log_file)
     settings = {
         **session_settings(master, log_file, wishes, java_options),
+        **meant.spark_settings(configuration, meant.Target(master, wishes.parallelism)),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
         **_executor_settings(package, configuration),
     }
@@ -147,9 +151,10 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
     """What Millrace asks of a session that it makes; the user's own settings come on top."""
     logging_option = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
     java = f"{logging_option} {java_options}".strip()
+    on_driver, on_executors = meant.java_options(wishes.configuration, meant.Target(master))
     settings = {
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": _joined(java, on_driver),
         "spark.log.level": "WARN",
         # A task is to come back to the executor that has its state, not to go where most of its input lies.
         "spark.shuffle.reduceLocality.enabled": "false",
@@ -170,12 +175,13 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
         # Where data only passes through the JVM in large buffers, a simple collector will do. The second compiler would
         # take the cores that the Python workers need, for code that only copies bytes. Batch queries on a cluster have
         # both, since Spark computes them; those on one machine are short, mostly.
-        lean = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         settings |= {
-            "spark.driver.extraJavaOptions": f"{java} {lean}",
+            "spark.driver.extraJavaOptions": _joined(java, _lean(on_driver), on_driver),
             # Executors would write some lines for each task of each epoch, for as long as the job runs.
-            "spark.executor.extraJavaOptions": f"{logging_option} {lean}",
+            "spark.executor.extraJavaOptions": _joined(logging_option, _lean(on_executors), on_executors),
         }
+    elif on_executors:
+        settings["spark.executor.extraJavaOptions"] = on_executors
     if one_process(master):
         settings |= {
             "spark.driver.memory": "768m",
@@ -184,9 +190,24 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
         }
         if (scratch := recovery_file.scratch()) is not None:
             settings["spark.local.dir"] = scratch  # a JVM that is killed leaves its shuffle files behind
-    if wishes.jars:
-        settings["spark.jars"] = ",".join(wishes.jars)
+    configured = [jar for jar in meant.jars(wishes.configuration) if not is_flinks_and_missing(jar)]
+    if jars := [*wishes.jars, *(jar if _is_remote(jar) else existing(jar, "pipeline.jars") for jar in configured)]:
+        settings["spark.jars"] = ",".join(dict.fromkeys(jars))
     return settings
+
+
+def _lean(given: str) -> str:
+    """Options for a small JVM, beside those that the user has given."""
+    compiler = "-XX:TieredStopAtLevel=1"
+    return compiler if meant.chooses_collector(given) else f"-XX:+UseSerialGC {compiler}"
+
+
+def _joined(*options: str) -> str:
+    return " ".join(filter(None, options))
+
+
+def _is_remote(path: str) -> bool:
+    return "://" in path and not path.startswith("file:")
 
 
 def _executor_settings(package: str | None, configuration: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from millrace.configuration.telling import tell_about
 from millrace.datastream.settings.defaults import Submission, get_submitter
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel, Sink
@@ -19,19 +20,19 @@ from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
 from millrace.spark.tables.steps.context import Context
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.planner import run
 from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.gathered_streams import GatheredStreams
-from millrace.table.queries.problems import problem
 from millrace.table.sessions.results import name_of_job, query_result, sink_result
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from millrace.datastream import DataStream
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 _NO_CHANGES = "in batch mode every operator gives insertions only"
 _NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"
@@ -83,7 +84,11 @@ class BatchEngine:
 
 
 def _context(session: Session, job_name: str = "collect") -> Context:
-    """What one run of a plan of the session needs."""
+    """What one run of a plan of the session needs.
+
+    :raises ConfigurationError: a setting that is wrong.
+    """
+    tell_about(session.config.to_map())
     return execute.batch_context(
         _spark(session),
         session.zone,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.flink.rest.ask import GATEWAY, Ask
-from tests.flink.rest.asks.gateway import ended, opened, result, submitted
+from tests.flink.rest.asks.gateway import ended, opened, result, submitted, with_rows
 
 BATCH = {"execution.runtime-mode": "batch", "table.local-time-zone": "UTC"}
 VALUES = {
@@ -70,7 +70,7 @@ def asks() -> Iterator[Ask]:
             called = f"{name}_{row_format.lower()}"
             yield submitted("/v2", "values", called, f"SELECT {expressions}")
             yield ended("/v2", "values", called)
-            yield from _pages(called, row_format)
+            yield with_rows(result("/v2", "values", called, "0", row_format=row_format))
     for at, statement in enumerate(BEFORE):
         yield submitted("/v2", "values", f"before_{at}", statement)
         yield ended("/v2", "values", f"before_{at}")
@@ -81,20 +81,6 @@ def asks() -> Iterator[Ask]:
     yield from _changes()
 
 
-def _pages(name: str, row_format: str) -> Iterator[Ask]:
-    """The page with the row: a query may have empty ones before it."""
-    page = result("/v2", "values", name, "0", row_format=row_format)
-    yield Ask(
-        page.surface,
-        page.method,
-        page.path,
-        page.about,
-        {**page.given, "token": "@next"},
-        page.query,
-        until="results/data/0/kind=INSERT",
-    )
-
-
 def _changes() -> Iterator[Ask]:
     """A changelog with all kinds of change."""
     yield opened("/v2", "changes", "a session for changes", {"properties": {"execution.runtime-mode": "streaming"}})
@@ -103,8 +89,5 @@ def _changes() -> Iterator[Ask]:
         name = f"changes_{row_format.lower()}"
         yield submitted("/v2", "changes", name, query)
         yield ended("/v2", "changes", name)
-        page = result("/v2", "changes", name, "0", row_format=row_format)
-        given = {**page.given, "token": "@next"}
-        until = "results/data/0/kind=INSERT"
-        yield Ask(page.surface, page.method, page.path, page.about, given, page.query, until=until)
+        yield with_rows(result("/v2", "changes", name, "0", row_format=row_format))
     yield Ask(GATEWAY, "DELETE", "/v2/sessions/{session_handle}", "values", {"session_handle": "@kept.session_values"})

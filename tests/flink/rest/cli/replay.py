@@ -34,7 +34,7 @@ def _option(name: str) -> str:
 
 
 def _text(lines: Sequence[str]) -> str:
-    """Lines with ids where placeholders are, so that later steps find them."""
-    text = "".join(f"{line}\n" for line in lines)
+    """Lines with ids and plans where placeholders are, so that later steps find them."""
+    text = "".join(f"{line}\n" for line in lines).replace("{..}", "{\n}")
     text = re.sub("<path>/savepoint-<id>", "/some/where/savepoint-012345-0123456789ab", text)
     return text.replace("<id>", EXAMPLES["<id>"])

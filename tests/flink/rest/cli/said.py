@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from tests.flink.rest.cli.steps import Step
 from tests.flink.rest.texts import constant
 
 FILE = Path(__file__).parents[1] / "answers" / "cli.jsonl"
+CAUSE = "Caused by: "
+_NUMBERS = re.compile(r"(Checkpoint(?:\(FULL\))? |calling o)\d+")
 LINES = 12
 """as many are kept at most"""
 # Lines that are not the command's own: the virtual machine's, a logger's, a stack trace's, a shell's.
@@ -50,16 +52,35 @@ def said_of(step: Step, done: Done) -> Said:
 
 def options(text: str) -> tuple[str, ...]:
     """Options and actions that a help text lists."""
-    found = re.findall(r"^\s+(-\w[\w-]*(?:,--?[\w-]+)?|--[\w-]+)(?=\s|$)", text, re.MULTILINE)
+    found = re.findall(r"^ {1,10}(-\w[\w-]*(?:,--?[\w-]+)?|--[\w-]+)(?=\s|$)", text, re.MULTILINE)
     actions = re.findall(r'^Action "([\w-]+)"', text, re.MULTILINE)
     return tuple(sorted({*found, *actions}))
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    found = [constant(line.strip()) for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
-    # What a plan looks like is another matter.
-    short = ["{..}" if line.startswith("{") else line for line in found]
-    return tuple(short[:LINES])
+    found: list[str] = []
+    for line in _own(text.splitlines()):
+        if line.startswith(CAUSE):
+            # Of causes the last one tells why.
+            found = [each for each in found if not each.startswith(CAUSE)]
+        called = constant(_NUMBERS.sub(r"\1<n>", line.strip()))
+        if called not in found:
+            found.append(called)
+    return tuple(found[:LINES])
+
+
+def _own(lines: list[str]) -> Iterator[str]:
+    """What the command itself says: no lines of traces, no code of a program, no plan."""
+    in_plan = after_file = False
+    for line in lines:
+        if line.startswith("{"):
+            yield "{..}"
+        in_plan = line.startswith("{") or (in_plan and line != "}")
+        # In a traceback of Python's the line of code follows its place.
+        code = after_file and line.startswith("    ")
+        after_file = line.lstrip().startswith('File "')
+        if line.strip() not in ("", "}", "]") and not (in_plan or code or _NOISE.match(line)):
+            yield line
 
 
 def write(said: Iterable[tuple[Step, Said]], file: Path = FILE) -> None:

@@ -96,6 +96,8 @@ def make_folder(home: Path, root: Path, cache: Path, settings: dict[str, str]) -
         "rest.port": str(rest),
         "jobmanager.rpc.port": str(rpc),
         "taskmanager.numberOfTaskSlots": "12",
+        # A job that waits for slots is to wait, however long the cluster is up: else it fails after five minutes.
+        "slot.request.timeout": "3600000",
         "io.tmp.dirs": str(root / "temporary"),
         "web.upload.dir": str(root / "uploads"),
         "execution.checkpointing.dir": (root / "checkpoints").as_uri(),

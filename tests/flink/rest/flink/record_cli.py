@@ -24,6 +24,9 @@ from tests.flink.rest.flink.jobs import FlinkJobs
 from tests.flink.rest.flink.servers import running
 from tests.flink.rest.world import World
 
+# Some of the jobs that are begun run until the end.
+SLOTS = {"taskmanager.numberOfTaskSlots": "24"}
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -34,7 +37,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun, found = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="flink-") as temporary:
-        folder = make_folder(home(), (given.folder or Path(temporary)) / "cli", CACHE, {})
+        folder = make_folder(home(), (given.folder or Path(temporary)) / "cli", CACHE, SLOTS)
         with running(folder, "jobmanager", "taskmanager", "gateway"):
             world = World(f"http://localhost:{folder.rest_port}", FlinkJobs(folder))
             for step, said in run_all(steps(), FlinkCommand(folder), CommandValues(world)):

@@ -46,7 +46,7 @@ def level(ratio: float) -> str:
 
 def backpressure(job: JobDocument, vertex: VertexDocument) -> JobVertexBackPressureInfo:
     """How much of the last seconds the subtasks could not pass on what they had."""
-    if job.state != "RUNNING" or not vertex.subtasks or all(each.state != "RUNNING" for each in vertex.subtasks):
+    if job.state != "RUNNING" or not vertex.subtasks:
         return DEPRECATED
     worst = level(max(each.backpressured or 0.0 for each in vertex.subtasks))
     return {

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TypedDict
 
 from millrace.cluster.documents.checkpoints import (
+    FOREVER,
     CheckpointDocument,
     CheckpointsDocument,
     RestoredDocument,
     TaskCheckpointDocument,
 )
 from millrace.cluster.rest.answers.statistics import NOTHING, Summary, summary
+from millrace.util.secrets import mask_text
 
 
 class _Sizes(TypedDict):
@@ -167,7 +169,7 @@ def _restored(restored: RestoredDocument) -> RestoredCheckpointStatistics:
         "id": restored.id,
         "restore_timestamp": restored.at,
         "is_savepoint": restored.savepoint,
-        "external_path": restored.path,
+        "external_path": None if restored.path is None else mask_text(restored.path),
     }
 
 
@@ -189,16 +191,22 @@ def checkpoint(known: CheckpointDocument, with_tasks: bool = False) -> Checkpoin
         "persisted_data": 0,
         "num_subtasks": sum(each.subtasks for each in known.tasks),
         "num_acknowledged_subtasks": sum(each.acknowledged for each in known.tasks),
-        "checkpoint_type": "SAVEPOINT" if known.savepoint else "CHECKPOINT",
+        "checkpoint_type": _kind(known),
         "tasks": {each.vertex: task(known, each) for each in known.tasks} if with_tasks else {},
     }
     if known.status == "COMPLETED":
-        body["external_path"] = known.path
+        body["external_path"] = None if known.path is None else mask_text(known.path)
         body["discarded"] = known.discarded
     elif known.status == "FAILED":
         body["failure_timestamp"] = known.failed
-        body["failure_message"] = known.failure
+        body["failure_message"] = None if known.failure is None else mask_text(known.failure)
     return body
+
+
+def _kind(known: CheckpointDocument) -> str:
+    if not known.savepoint:
+        return "CHECKPOINT"
+    return "SYNC_SAVEPOINT" if known.ends_job else "SAVEPOINT"
 
 
 def task_state(known: CheckpointDocument, task: TaskCheckpointDocument) -> str:
@@ -228,7 +236,8 @@ def config(known: CheckpointsDocument) -> CheckpointConfigInfo:
     """What is configured."""
     set = known.config
     return {
-        "mode": set.mode,
+        # As in Flink, where nothing is exactly once without checkpoints.
+        "mode": "at_least_once" if set.interval == FOREVER else set.mode,
         "interval": set.interval,
         "timeout": set.timeout,
         "min_pause": set.min_pause,

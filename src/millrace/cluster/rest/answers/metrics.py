@@ -86,6 +86,29 @@ def watermarks(vertex: VertexDocument) -> list[Metric]:
     ]
 
 
+_TIMES = {
+    "INITIALIZING": "initializingTime",
+    "CREATED": "createdTime",
+    "RUNNING": "runningTime",
+    "RESTARTING": "restartingTime",
+    "FAILING": "failingTime",
+    "CANCELLING": "cancellingTime",
+}
+
+
+def _state_times(job: JobDocument, now: int) -> dict[str, Value]:
+    """How long the job has been in the state that it is in; 0 for all others."""
+    times: dict[str, Value] = dict.fromkeys(_TIMES.values(), 0)
+    if job.state in _TIMES:
+        times[_TIMES[job.state]] = now - job.timestamps.get(job.state, now)
+    subtasks = [each for vertex in job.vertices for each in vertex.subtasks]
+    runs = job.state == "RUNNING" and bool(subtasks) and all(each.state in ("RUNNING", "FINISHED") for each in subtasks)
+    since = max((each.states.get("RUNNING", now) for each in subtasks), default=now)
+    times["allSubTasksRunningOrFinishedTime"] = now - since if runs else 0
+    times["deployingTime"] = times["runningTime"] if job.state == "RUNNING" and not runs else 0
+    return times
+
+
 def job_metrics(job: JobDocument, now: int) -> Metrics:
     """Of a job itself."""
     known = job.checkpoints
@@ -104,9 +127,12 @@ def job_metrics(job: JobDocument, now: int) -> Metrics:
         "lastCheckpointDuration": -1 if completed is None else completed.duration,
         "lastCheckpointCompletedTimestamp": -1 if completed is None else completed.latest_ack,
         "lastCheckpointExternalPath": "n/a" if completed is None or completed.path is None else completed.path,
+        "lastCheckpointProcessedData": -1 if completed is None else 0,
+        "lastCheckpointPersistedData": -1 if completed is None else 0,
         "lastCheckpointRestoreTimestamp": -1 if known.restored is None else known.restored.at,
+        "numRescales": 0,
     }
-    return {**computed, **_reported(job.metrics)}
+    return {**computed, **_state_times(job, now), **_reported(job.metrics)}
 
 
 def task_manager_metrics(manager: TaskManagerDocument) -> Metrics:

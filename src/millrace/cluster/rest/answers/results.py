@@ -65,7 +65,4 @@ def execution_result(job: JobDocument) -> JobExecutionResultResponseBody:
         first = job.exceptions[:1]
         known = [(each.name, stacktrace(each)) for each in first] or [("JobFailed", f"Job {job.id} failed.")]
         result["failure-cause"] = cause(*known[0])
-    elif job.state == "CANCELED":
-        kind = "org.apache.flink.runtime.client.JobCancellationException"
-        result["failure-cause"] = cause(kind, f"{kind}: Job was cancelled.")
     return {"status": {"id": "COMPLETED"}, "job-execution-result": result}

@@ -10,6 +10,7 @@ from millrace.cluster.rest.answers.applications import (
     application_details,
 )
 from millrace.cluster.rest.answers.exceptions import ApplicationExceptionsInfoWithHistory, application_exceptions
+from millrace.cluster.rest.answers.states import ENDED
 from millrace.cluster.rest.routes.steering import cancel
 from millrace.cluster.rest.web.call import Call, at
 from millrace.cluster.rest.web.errors import NO_APPLICATION, broken, refused
@@ -42,7 +43,8 @@ def _exceptions(call: Call) -> ApplicationExceptionsInfoWithHistory:
 
 
 def _cancel(call: Call) -> None:
-    if call.holder.job(call.path["applicationid"]) is None:
+    job = call.holder.job(call.path["applicationid"])
+    if job is None or job.state in ENDED - {"CANCELED"}:
         raise refused(404, "Application could not be found.")
     cancel(call, call.path["applicationid"])
 

@@ -17,7 +17,7 @@ from millrace.cluster.rest.answers.checkpoints import (
     statistics,
 )
 from millrace.cluster.rest.web.call import Call
-from millrace.cluster.rest.web.errors import missing, refused
+from millrace.cluster.rest.web.errors import missing, not_enabled, refused
 from millrace.cluster.rest.web.operation import Operation
 
 _ALL = "/jobs/{jobid}/checkpoints"
@@ -27,14 +27,14 @@ _ONE = f"{_ALL}/details/{{checkpointid}}"
 def _statistics(call: Call) -> CheckpointingStatistics:
     job = call.job()
     if job.batch:
-        raise refused(404, "Checkpointing has not been enabled.")
+        raise not_enabled("Checkpointing has not been enabled.")
     return statistics(job.checkpoints)
 
 
 def _config(call: Call) -> CheckpointConfigInfo:
     job = call.job()
     if job.batch:
-        raise refused(404, f"Checkpointing is not enabled for this job ({job.id}).")
+        raise not_enabled(f"Checkpointing is not enabled for this job ({job.id}).")
     return config(job.checkpoints)
 
 

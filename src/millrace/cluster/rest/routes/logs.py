@@ -91,12 +91,10 @@ def _stdout(call: Call) -> Answer:
 
 
 def _of_job_manager(call: Call) -> LogUrlResponse:
-    call.job()
     return {"url": f"{call.address}/#/job-manager/logs"}
 
 
 def _of_task_manager(call: Call) -> LogUrlResponse:
-    call.job()
     return {"url": f"{call.address}/#/task-manager/{call.path['taskmanagerid']}/logs"}
 
 

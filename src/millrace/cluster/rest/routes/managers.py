@@ -19,7 +19,7 @@ from millrace.cluster.rest.answers.managers import (
 from millrace.cluster.rest.answers.overview import ConfigurationInfoEntry, configuration
 from millrace.cluster.rest.answers.states import ENDED
 from millrace.cluster.rest.web.call import Call
-from millrace.cluster.rest.web.errors import NO_TASK_MANAGER, broken
+from millrace.cluster.rest.web.errors import NO_TASK_MANAGER, broken, missing
 from millrace.cluster.rest.web.operation import Operation
 
 
@@ -29,6 +29,12 @@ class JVMInfo(TypedDict):
     version: str
     arch: str
     options: list[str]
+
+
+class ProfilingList(TypedDict):
+    """Always empty: what Python does is seen in flame graphs."""
+
+    profilingList: list[str]
 
 
 class EnvironmentInfo(TypedDict):
@@ -75,9 +81,25 @@ def _configuration(call: Call) -> list[ConfigurationInfoEntry]:
     return configuration(call.holder.configuration())
 
 
+def _configuration_of_job(call: Call) -> list[ConfigurationInfoEntry]:
+    """That of the cluster, also for unknown jobs; of an archived job, what was archived with it."""
+    if not call.settings.history:
+        return _configuration(call)
+    job = call.holder.job(call.path.get("jobid") or call.path["applicationid"])
+    if job is None:
+        raise missing("There is no such job.")
+    return configuration(job.configuration)
+
+
 def _environment(call: Call) -> EnvironmentInfo:
     version = f"{platform.python_implementation()} {platform.python_version()} ({platform.system()})"
     return {"jvm": {"version": version, "arch": platform.machine(), "options": []}, "classpath": [*sys.path]}
+
+
+def _profiles(call: Call) -> ProfilingList:
+    if "taskmanagerid" in call.path:
+        _find(call)
+    return {"profilingList": []}
 
 
 OPERATIONS = (
@@ -90,26 +112,23 @@ OPERATIONS = (
         "The threads of the workers on a task manager.",
         ThreadDumpInfo,
     ),
+    Operation("GET", "/jobmanager/profiler", _profiles, "Profiles: always empty.", ProfilingList),
+    Operation("GET", "/taskmanagers/{taskmanagerid}/profiler", _profiles, "Profiles: always empty.", ProfilingList),
     Operation("GET", "/jobmanager/thread-dump", _threads, "The threads of the server.", ThreadDumpInfo),
-    *(
-        operation
-        for place in ("", "/jobs/{jobid}")
-        for operation in (
-            Operation(
-                "GET",
-                f"{place}/jobmanager/config",
-                _configuration,
-                "The cluster's configuration.",
-                list[ConfigurationInfoEntry],
-            ),
-            Operation("GET", f"{place}/jobmanager/environment", _environment, "What runs the server.", EnvironmentInfo),
-        )
-    ),
     Operation(
-        "GET",
-        "/applications/{applicationid}/jobmanager/config",
-        _configuration,
-        "The cluster's configuration.",
-        list[ConfigurationInfoEntry],
+        "GET", "/jobmanager/config", _configuration, "The cluster's configuration.", list[ConfigurationInfoEntry]
+    ),
+    Operation("GET", "/jobmanager/environment", _environment, "What runs the server.", EnvironmentInfo),
+    Operation("GET", "/jobs/{jobid}/jobmanager/environment", _environment, "What runs the server.", EnvironmentInfo),
+    *(
+        Operation(
+            "GET",
+            f"{place}/jobmanager/config",
+            _configuration_of_job,
+            "The cluster's configuration.",
+            list[ConfigurationInfoEntry],
+            history=True,
+        )
+        for place in ("/jobs/{jobid}", "/applications/{applicationid}")
     ),
 )

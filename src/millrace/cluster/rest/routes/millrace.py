@@ -1,4 +1,4 @@
-"""What Flink has not: the documents themselves, and queryable state."""
+"""What Flink has not: the documents themselves, what they tell in words, and queryable state."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from millrace.cluster.control import JobOverError
 from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.masked import masked
 from millrace.cluster.documents.values import key_of, plain
+from millrace.cluster.insights.finding import Finding
+from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.routes.requests import StateQuery
 from millrace.cluster.rest.web.call import Answer, Call
 from millrace.cluster.rest.web.errors import refused, unknown_job
 from millrace.cluster.rest.web.operation import Operation
-from millrace.util.secrets import mask_options
 
 _SECONDS = 30.0
 """how long a query of state is waited for"""
@@ -27,21 +29,36 @@ class StateAnswer(TypedDict):
     value: Any
 
 
-def _shown(job: JobDocument) -> JobDocument:
-    """A job as others may see it: without secrets."""
-    return replace(job, parameters=mask_options(job.parameters), configuration=mask_options(job.configuration))
+class Features(TypedDict):
+    """What the dashboard can offer beyond Flink's ``/config``."""
+
+    sql: str | None
 
 
 def _job(call: Call) -> Answer:
-    return Answer(encode(_shown(call.job())), encoded=True)
+    return Answer(encode(masked(call.job())), encoded=True)
 
 
 def _jobs(call: Call) -> Answer:
-    short = [
-        replace(_shown(each), vertices=(), checkpoints=CheckpointsDocument(), exceptions=(), epochs=(), metrics=())
-        for each in call.holder.jobs()
-    ]
-    return Answer(encode(short), encoded=True)
+    texts = [call.site.remembered.of("short", each, _short) for each in call.holder.jobs()]
+    return Answer(b"[" + b",".join(texts) + b"]", encoded=True)
+
+
+def _short(job: JobDocument) -> bytes:
+    none = CheckpointsDocument()
+    return encode(masked(replace(job, vertices=(), checkpoints=none, exceptions=(), epochs=(), metrics=())))
+
+
+def _insights(call: Call) -> Answer:
+    return Answer(call.site.remembered.of("insights", call.job(), _findings), encoded=True)
+
+
+def _findings(job: JobDocument) -> bytes:
+    return encode(insights(masked(job)))
+
+
+def _features(call: Call) -> Features:
+    return {"sql": call.settings.sql}
 
 
 def _state(call: Call) -> StateAnswer:
@@ -73,6 +90,15 @@ OPERATIONS = (
         history=True,
     ),
     Operation("GET", "/millrace/jobs/{jobid}", _job, "A job as the document it is.", JobDocument, history=True),
+    Operation(
+        "GET",
+        "/millrace/jobs/{jobid}/insights",
+        _insights,
+        "Why a job is slow, silent or failing, in words: the worst first.",
+        list[Finding],
+        history=True,
+    ),
+    Operation("GET", "/millrace/features", _features, "What pages can offer.", Features, history=True),
     Operation(
         "POST",
         "/millrace/jobs/{jobid}/state",

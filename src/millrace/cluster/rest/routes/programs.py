@@ -25,6 +25,9 @@ from millrace.cluster.rest.web.operation import Operation
 from millrace.cluster.rest.web.parameters import INTEGER, TRUTH, Query
 from millrace.util.secrets import mask_text
 
+_INVOCATION = "org.apache.flink.client.program.ProgramInvocationException"
+_ARGUMENT = "java.lang.IllegalArgumentException"
+_TOO_FEW = "Parallelism must be at least one, or ExecutionConfig.PARALLELISM_DEFAULT (use system default)."
 _PLANNED = (Query("programArg", many=True), Query("entry-class"), Query("parallelism", INTEGER))
 _RUN = (*_PLANNED, Query("allowNonRestoredState", TRUTH), Query("savepointPath"))
 
@@ -70,7 +73,7 @@ def _launch(call: Call, settings: Mapping[str, Any]) -> Launch:
     body: Any = call.body
     parallelism = body.parallelism if body.parallelism is not None else call.one("parallelism")
     if parallelism is not None and parallelism < 1:
-        raise refused(400, f"Parallelism must be positive: {parallelism}.")
+        raise ValueError(_TOO_FEW)
     return Launch(
         program=call.path["jarid"],
         arguments=tuple(body.programArgsList or call.query.get("programArg", [])),
@@ -97,8 +100,10 @@ def _plan(call: Call) -> JobPlanInfo:
     settings = {"job_id": body.jobId.lower() if body.jobId else None}
     try:
         return {"plan": plan(_store(call).plan(_launch(_with_body(call, body), settings)))}
+    except ValueError as error:
+        raise broken(_ARGUMENT, str(error)) from None
     except LaunchError as error:
-        raise _failed(error) from None
+        raise broken("java.util.concurrent.CompletionException", f"{_INVOCATION}: {mask_text(str(error))}") from None
 
 
 def _with_body(call: Call, body: Any) -> Call:
@@ -106,7 +111,7 @@ def _with_body(call: Call, body: Any) -> Call:
 
 
 def _run(call: Call) -> JarRunResponseBody:
-    id = _begin(call, _launch(call, _run_settings(call)))
+    id = _begin(call, _run_settings(call))
     return {"applicationId": id, "jobid": id}
 
 
@@ -115,19 +120,17 @@ def _run_application(call: Call) -> JarRunApplicationResponseBody:
     body: JarRunApplicationRequestBody = call.body
     if body.applicationId:
         settings["job_id"] = body.applicationId.lower()
-    return {"applicationid": _begin(call, _launch(call, settings))}
+    return {"applicationid": _begin(call, settings)}
 
 
-def _begin(call: Call, launch: Launch) -> str:
+def _begin(call: Call, settings: Mapping[str, Any]) -> str:
     try:
-        return _store(call).run(launch)
+        return _store(call).run(_launch(call, settings))
+    except ValueError as error:
+        raise refused(400, f"Could not execute application.\nCaused by: {_ARGUMENT}: {error}") from None
     except LaunchError as error:
-        raise _failed(error) from None
-
-
-def _failed(error: LaunchError) -> Exception:
-    kind = "org.apache.flink.client.program.ProgramInvocationException"
-    return refused(400, f"{kind}: {mask_text(str(error))}")
+        text = f"Could not execute application.\nCaused by: {_INVOCATION}: {mask_text(str(error))}"
+        raise refused(400, text) from None
 
 
 OPERATIONS = (

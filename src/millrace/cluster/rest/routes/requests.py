@@ -48,7 +48,20 @@ class SavepointDisposalRequest(msgspec.Struct, rename={"path": "savepoint-path"}
 class JobClientHeartbeatRequestBody(msgspec.Struct):
     """A client that is still there."""
 
-    expiredTimestamp: int | None = None
+    expiredTimestamp: int
+
+
+class Parallelism(msgspec.Struct):
+    """Bounds of a parallelism."""
+
+    lowerBound: int = 1
+    upperBound: int = -1
+
+
+class JobVertexResourceRequirements(msgspec.Struct):
+    """What a vertex needs."""
+
+    parallelism: Parallelism
 
 
 class JobPlanRequestBody(msgspec.Struct):

@@ -21,7 +21,7 @@ from millrace.cluster.rest.routes.requests import (
     StopWithSavepointRequestBody,
 )
 from millrace.cluster.rest.web.call import Call
-from millrace.cluster.rest.web.errors import missing, refused
+from millrace.cluster.rest.web.errors import broken, missing, refused
 from millrace.cluster.rest.web.operation import Operation
 
 _DIRECTORY = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
@@ -78,6 +78,9 @@ def _stop(call: Call) -> TriggerResponse:
 
 def _checkpoint(call: Call) -> TriggerResponse:
     body: CheckpointTriggerRequestBody = call.body
+    if body.checkpointType == "INCREMENTAL":
+        text = "Flink does not support triggering incremental checkpoint explicitly. See FLINK-33723."
+        raise broken("java.lang.IllegalStateException", text)
 
     def start(control: JobControl) -> Future[Any]:
         return control.checkpoint(body.checkpointType == "FULL")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from millrace.cluster.control import JobOverError
+from millrace.cluster.rest.answers.states import ENDED
 from millrace.cluster.rest.routes.jobs import find_job
-from millrace.cluster.rest.routes.requests import JobClientHeartbeatRequestBody
+from millrace.cluster.rest.routes.requests import Id, JobClientHeartbeatRequestBody, JobVertexResourceRequirements
 from millrace.cluster.rest.web.call import Call
+from millrace.cluster.rest.web.errors import NO_JOB, not_enabled, refused
 from millrace.cluster.rest.web.errors import broken as internal
-from millrace.cluster.rest.web.errors import missing, refused
 from millrace.cluster.rest.web.operation import Operation
 from millrace.cluster.rest.web.parameters import INTEGER, Query, choice
 from millrace.cluster.rest.web.settings import RestSettings
@@ -60,7 +61,9 @@ def _rescale(call: Call) -> None:
 
 
 def _requirements(call: Call) -> None:
-    find_job(call.holder, call.path["jobid"])
+    job = find_job(call.holder, call.path["jobid"])
+    if job.state in ENDED:
+        raise internal(NO_JOB, f"Could not find Flink job ({job.id})")
     raise internal(
         "java.lang.UnsupportedOperationException",
         "The DefaultScheduler does not support changing the parallelism without a job restart. "
@@ -69,18 +72,34 @@ def _requirements(call: Call) -> None:
 
 
 def _require(call: Call) -> None:
-    if not call.body:
+    """Says whether the request is right, and then why nothing comes of it."""
+    wanted: Mapping[str, JobVertexResourceRequirements] = call.body
+    if not wanted:
         raise refused(400, "Request body does not specify resource requirements.")
+    job = find_job(call.holder, call.path["jobid"])
+    known = {each.id for each in job.vertices}
+    for id in wanted:
+        if id.lower() not in known:
+            raise refused(400, f"Job vertex [{id}] was not found in the JobGraph.")
+    for id in known - {each.lower() for each in wanted}:
+        raise refused(400, f"The request is incomplete, missing job vertex [{id}] resource requirements.")
     _requirements(call)
 
 
 def _no_rescales(call: Call) -> None:
     job = call.job()
-    raise missing(f"The job `{job.id}` has not enabled the `Adaptive` scheduler: Millrace has no such scheduler.")
+    kind = "org.apache.flink.runtime.rest.handler.job.rescales.RescalesUnavailableException"
+    text = "or it has been enabled but the value of configuration option"
+    option = "web.adaptive-scheduler.rescale-history.size"
+    raise not_enabled(
+        f"The job `{job.id}` has not enabled the `Adaptive` scheduler, {text} `{option}` has not been set to "
+        "greater than `0`.",
+        kind,
+    )
 
 
 def _no_rescale_config(call: Call) -> None:
-    raise refused(404, f"AdaptiveScheduler is not enabled for this job ({call.job().id}).")
+    raise not_enabled(f"AdaptiveScheduler is not enabled for this job ({call.job().id}).")
 
 
 def operations(settings: RestSettings) -> tuple[Operation, ...]:
@@ -131,10 +150,18 @@ _ALWAYS = (
         _require,
         "Only of Flink's adaptive scheduler.",
         status=500,
-        request=dict[str, Any],
+        request=dict[Id, JobVertexResourceRequirements],
+        request_name="JobResourceRequirementsBody",
     ),
     *(
-        Operation("GET", f"/jobs/{{jobid}}/rescales/{name}", handler, "Only of Flink's adaptive scheduler.", status=404)
+        Operation(
+            "GET",
+            f"/jobs/{{jobid}}/rescales/{name}",
+            handler,
+            "Only of Flink's adaptive scheduler.",
+            status=404,
+            history=name in ("history", "config"),
+        )
         for name, handler in (
             ("history", _no_rescales),
             ("overview", _no_rescales),

@@ -99,7 +99,6 @@ OPERATIONS = (
         _accumulators,
         "The user's accumulators of a vertex.",
         JobVertexAccumulatorsInfo,
-        history=True,
     ),
     Operation("GET", f"{_VERTEX}/backpressure", _backpressure, "Back pressure.", JobVertexBackPressureInfo),
     Operation(
@@ -116,9 +115,8 @@ OPERATIONS = (
         _subtasks_accumulators,
         "The user's accumulators of each subtask.",
         SubtasksAllAccumulatorsInfo,
-        history=True,
     ),
-    Operation("GET", _SUBTASK, _subtask, "A subtask.", SubtaskExecutionAttemptDetailsInfo, history=True),
+    Operation("GET", _SUBTASK, _subtask, "A subtask.", SubtaskExecutionAttemptDetailsInfo),
     Operation(
         "GET", _ATTEMPT, _subtask, "An attempt of a subtask.", SubtaskExecutionAttemptDetailsInfo, history=True
     ),

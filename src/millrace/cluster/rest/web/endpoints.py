@@ -54,21 +54,20 @@ async def _read(operation: Operation, site: Site, request: Request) -> Call:
     if operation.upload:
         uploads = await _uploads(request)
     elif operation.request is not None:
-        body = _body(operation.request, await request.body())
+        body = _body(operation, await request.body())
     path = read_path(request.path_params)
     query = read_query(operation.query, request.query_params.multi_items())
     return Call(site, path, query, body, f"{request.url.scheme}://{request.headers.get('host', '')}", uploads)
 
 
-def _body(kind: Any, text: bytes) -> Any:
+def _body(operation: Operation, text: bytes) -> Any:
     try:
-        return msgspec.json.decode(text.strip() or b"{}", type=kind, strict=False)
+        return msgspec.json.decode(text.strip() or b"{}", type=operation.request, strict=False)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise refused(400, f"Request did not match expected format {_name(kind)}.") from None
-
-
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", "body")
+        if not text.strip():
+            raise refused(400, "Bad request received. Request did not conform to expected format.") from None
+        name = operation.request_name or operation.request.__name__
+        raise refused(400, f"Request did not match expected format {name}.") from None
 
 
 async def _uploads(request: Request) -> tuple[Upload, ...]:
@@ -89,7 +88,9 @@ def _response(operation: Operation, result: Any) -> Response:
 
 
 def _error(site: Site, error: RestError) -> Response:
-    if site.settings.history and error.status < 500:
+    if site.settings.history and error.archived is not None:
+        return error_response(200, error.archived)
+    if site.settings.history and error.status in (400, 404):
         return error_response(404, "File not found.")
     response = error_response(error.status, *error.texts)
     if error.status == 401:

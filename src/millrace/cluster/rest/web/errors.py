@@ -19,11 +19,20 @@ class RestError(Exception):
         super().__init__(*texts)
         self.status = status
         self.texts = texts
+        self.archived: str | None = None
+        """what the history server answers with 200: Flink's archives keep answers that say what a job doesn't have"""
 
 
 def refused(status: int, message: str) -> RestError:
     """A request that a handler declines."""
     return RestError(status, f"{HANDLER}: {message}\n")
+
+
+def not_enabled(message: str, kind: str = HANDLER) -> RestError:
+    """The job has not switched on what is asked for."""
+    error = RestError(404, f"{kind}: {message}\n")
+    error.archived = message
+    return error
 
 
 def missing(message: str) -> RestError:

@@ -24,7 +24,9 @@ class Operation:
     status: int = 200
     query: tuple[Query, ...] = ()
     request: Any = None
-    """type of the request's body; all its fields have defaults"""
+    """type of the request's body; nothing is read as an empty object"""
+    request_name: str = ""
+    """what the type is called where it has no name"""
     upload: bool = False
     """whether a file comes with it"""
     media: str = "application/json"

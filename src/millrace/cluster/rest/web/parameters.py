@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,10 @@ def read_long(text: str) -> int:
     return int(text)
 
 
+def read_uuid(text: str) -> str:
+    return str(uuid.UUID(text))
+
+
 def read_truth(text: str) -> bool:
     """As Java's Boolean: all but ``true`` is false."""
     return text.lower() == "true"
@@ -77,6 +82,7 @@ INDEX = Kind(read_index, {"type": "integer", "minimum": 0, "maximum": _MOST})
 INTEGER = Kind(read_integer, {"type": "integer", "minimum": -_MOST, "maximum": _MOST})
 LONG = Kind(read_long, {"type": "integer"})
 TRUTH = Kind(read_truth, {"type": "boolean"})
+UUID = Kind(read_uuid, {"type": "string", "format": "uuid"})
 LABEL = Kind(read_label, {"type": "string", "pattern": "^[^:,]+:[^,]+$"})
 
 
@@ -97,6 +103,9 @@ IN_PATHS: Mapping[str, Kind] = {
     "taskmanagerid": TEXT,
     "jarid": TEXT,
     "file": TEXT,
+    "session_handle": UUID,
+    "operation_handle": UUID,
+    "token": LONG,
 }
 """parameters of paths by their name"""
 
@@ -125,7 +134,10 @@ def read_query(queries: Sequence[Query], pairs: Sequence[tuple[str, str]]) -> di
     """The values of each parameter that is known; others are ignored, as Flink does."""
     read: dict[str, list[Any]] = {}
     for query in queries:
-        texts = [text for name, value in pairs if name == query.name for text in value.split(",") if text]
+        # An empty text is no value where any text would be one; elsewhere it is one that can't be read.
+        texts = [text for name, value in pairs if name == query.name for text in value.split(",")]
+        if query.kind is TEXT:
+            texts = [text for text in texts if text]
         for text in texts:
             try:
                 read.setdefault(query.name, []).append(query.kind.read(text))

@@ -47,5 +47,7 @@ class RestSettings:
     """``rest.async.store-duration``: how long a completed one is"""
     pages: Path = PAGES
     """folder with the dashboard's files"""
+    sql: str | None = None
+    """path, without slashes round it, under which the SQL gateway's REST API is served beside this one, if it is"""
     policy: str = STRICT_POLICY
     """Content-Security-Policy of the pages"""

@@ -1,0 +1,1 @@
+"""Configuration keys: which there are, what becomes of each here, the files that hold them."""

@@ -1,0 +1,129 @@
+"""Configuration files: ``config.yaml`` of Flink 2, nested or flat, and ``flink-conf.yaml`` of older versions."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from millrace.common.config_values import to_text
+from millrace.configuration.registry import find, options, with_new_names
+from millrace.configuration.telling import ConfigurationError, tell_about
+
+__all__ = ["DIRECTORIES", "FALLBACK", "configuration_directory", "file_settings", "read_directory"]
+
+logger = logging.getLogger("millrace")
+
+CURRENT, OLDER = "config.yaml", "flink-conf.yaml"
+DIRECTORIES = ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR")
+"""Variables of the environment that name the directory; the first that is set counts."""
+_NOTHING = (None, "", "~", "null")
+"""Values of YAML that say that a key has none."""
+FALLBACK = "conf"
+"""The directory if none is named, below the working directory."""
+
+
+def configuration_directory(named: str | None = None) -> tuple[Path | None, bool]:
+    """Where the files are, and whether that was said, or is the fallback. None: there are none."""
+    for directory in (named, *(os.environ.get(variable) for variable in DIRECTORIES)):
+        if directory:
+            return Path(directory), True
+    fallback = Path(FALLBACK)
+    return (fallback if fallback.is_dir() else None), False
+
+
+def file_settings(named: str | None = None) -> dict[str, str]:
+    """What the files say, with new names for older ones; empty if there are none. They are read once.
+
+    :param named: the directory, instead of the environment's.
+    :raises ConfigurationError: a directory that is named and has no file, a file that can't be read, a wrong value.
+    """
+    directory, sure = configuration_directory(named)
+    return {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
+
+
+@lru_cache(maxsize=8)
+def _settings_of(directory: str, sure: bool) -> Mapping[str, str]:
+    settings = read_directory(Path(directory), sure)
+    tell_about(settings)
+    return with_new_names(settings)
+
+
+def read_directory(directory: Path, sure: bool = True) -> dict[str, str]:
+    """The settings in a directory's file, as they stand there.
+
+    :param sure: whether the directory is meant to be one of configuration. Otherwise a ``config.yaml`` without any key
+        that is known belongs to somebody else.
+    """
+    current, older = directory / CURRENT, directory / OLDER
+    if current.is_file():
+        try:
+            settings = dict(_flat(_yaml(current), str(current)))
+        except ConfigurationError:
+            if not sure and not older.is_file():
+                logger.debug("%s is not read", current, exc_info=True)
+                return {}
+            raise
+        if sure or any(find(key) for key in settings):
+            if older.is_file():
+                logger.warning("%s is not read, since there is %s", older, current)
+            return settings
+    if older.is_file():
+        return dict(_lines(older))
+    if sure:
+        raise ConfigurationError(f"there is neither {CURRENT} nor {OLDER} in {directory}")
+    return {}
+
+
+def _yaml(file: Path) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise ConfigurationError(
+            f"{file} needs the package PyYAML: pip install 'millrace[config]'; {OLDER} is read without"
+        ) from None
+    try:
+        # Values stay as they are written: Flink's types are not YAML's.
+        return yaml.load(file.read_text("utf-8"), Loader=yaml.BaseLoader)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file}: {error}") from None
+    except yaml.YAMLError as error:
+        # What the error says of the text may be a secret.
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise ConfigurationError(
+            f"{file}{where}: this is no YAML; a value with special characters needs quotes"
+        ) from None
+
+
+def _flat(value: Any, file: str, key: str = "") -> Iterator[tuple[str, str]]:
+    """Nested keys as one with dots; a map stays one if its key takes a map."""
+    if value in _NOTHING:
+        return
+    if isinstance(value, dict) and not _takes_map(key):
+        for name, part in value.items():
+            yield from _flat(part, file, f"{key}.{name}" if key else str(name))
+    elif not key:
+        raise ConfigurationError(f"{file}: expected are keys and values")
+    else:
+        yield key, to_text(value)
+
+
+def _takes_map(key: str) -> bool:
+    option = options().get(key)
+    return option is not None and option.fact.type == "map"
+
+
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
+    """``key: value``, a line each; what follows `` #`` is a comment."""
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        text = "" if line.lstrip().startswith("#") else line.split(" #", 1)[0].strip()
+        key, colon, value = text.partition(": ")
+        if colon and key.strip() and value.strip():
+            yield key.strip(), value.strip()
+        elif text and not text.endswith(":"):  # a key without a value is left out, as in Flink
+            # What stands there may be a secret.
+            raise ConfigurationError(f"{file}, line {number}: expected is 'key: value', with a space after the colon")

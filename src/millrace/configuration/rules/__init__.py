@@ -1,0 +1,1 @@
+"""What becomes of Flink's configuration keys, by their topics."""

@@ -1,0 +1,37 @@
+"""Millrace's own keys, and keys that it shares with Spark."""
+
+from __future__ import annotations
+
+from millrace.configuration.declared.fact import Fact
+from millrace.configuration.declared.rule import works
+
+_OPTIONS = "datastream.settings.options"
+_REST = "cluster.rest.options"
+
+TITLE = "Millrace's own"
+RULES = (
+    works("millrace.master", _OPTIONS, "Spark master of a session that Millrace makes"),
+    works("millrace.epoch.interval-ms", _OPTIONS, "least time between the beginnings of two epochs"),
+    works("millrace.epoch.max-records", _OPTIONS, "most records that a subtask of a source reads in an epoch"),
+    works("millrace.epoch.max-duration-ms", _OPTIONS, "longest time that a subtask of a source reads in an epoch"),
+    works("millrace.epoch.timeout", _OPTIONS, "how long an epoch may take; 10 min in streaming mode"),
+    works("millrace.state.directory", _OPTIONS, "where tasks keep their state between epochs"),
+    works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
+    works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
+    works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
+    works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
+)
+FACTS = (
+    Fact("rest.allowed-hosts", "string"),
+    Fact("security.rest.certificate", "string"),
+    Fact("security.rest.private-key", "string"),
+    Fact("security.rest.protect-reads", "boolean"),
+    Fact("millrace.master", "string"),
+    Fact("millrace.epoch.interval-ms", "int", "100"),
+    Fact("millrace.epoch.max-records", "int", "1000000"),
+    Fact("millrace.epoch.max-duration-ms", "int", "1000"),
+    Fact("millrace.epoch.timeout", "duration"),
+    Fact("millrace.state.directory", "string"),
+    Fact("millrace.state.trust-directory", "boolean", "false"),
+    Fact("security.rest.auth", "enum:TOKEN|NONE", "token"),
+)

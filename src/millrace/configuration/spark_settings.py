@@ -1,0 +1,185 @@
+"""What Flink's settings mean for a Spark that Millrace starts. Settings of Spark's own count more."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from millrace.common.config_values import split_list, to_bytes_count, to_double, to_duration, to_int, to_map
+from millrace.configuration.declared.rule import Effect
+from millrace.configuration.memory import Sizes, job_manager, task_manager
+from millrace.configuration.registry import Option, options
+
+__all__ = ["Target", "environment", "java_options", "jars", "spark_settings"]
+
+Settings = Mapping[str, str]
+Pairs = Iterator[tuple[str, str]]
+
+LEAST_HEAP = 450 << 20
+"""Bytes; with less Spark refuses to start."""
+LOCAL_HEAP = 768 << 20
+"""Of the one JVM that a local master has, at least."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The Spark that is to be started."""
+
+    master: str
+    parallelism: int = 1
+
+    @property
+    def local(self) -> bool:
+        """Whether all is one process."""
+        return self.master.startswith("local") and not self.master.startswith("local-cluster")
+
+    @property
+    def yarn(self) -> bool:
+        return self.master.startswith("yarn")
+
+    @property
+    def kubernetes(self) -> bool:
+        return self.master.startswith("k8s")
+
+
+def spark_settings(settings: Settings, target: Target) -> dict[str, str]:
+    """Spark's settings, without those of the JVM's command line."""
+    found: dict[str, str] = {}
+    for key, value in settings.items():
+        option = options().get(key)
+        if option is not None and _has_one_meaning(option, value) and _concerns(key, target):
+            found.update(_meant(option, value))
+    for part in (_with_prefixes, _memory, _cores, _yarn, _kubernetes):
+        found.update(part(settings, target))
+    return found
+
+
+def _has_one_meaning(option: Option, value: str) -> bool:
+    return option.rule.effect is Effect.MAPPED and not option.rule.computed and not option.is_as_here(value)
+
+
+def _concerns(key: str, target: Target) -> bool:
+    if key.startswith("yarn."):
+        return target.yarn
+    if key.startswith("kubernetes."):
+        return target.kubernetes
+    # One process has nobody to encrypt anything for.
+    return not (key.startswith("security.ssl.") and target.local)
+
+
+def _meant(option: Option, value: str) -> Pairs:
+    for name in option.rule.spark:
+        prefix, _, part = name.rpartition(".")
+        if part == "<key>":
+            yield from ((f"{prefix}.{key}", each) for key, each in to_map(value).items())
+        else:
+            yield name, _as_text(option.fact.type, value)
+
+
+def _as_text(type_: str, value: str) -> str:
+    if type_.startswith("list:"):
+        return ",".join(split_list(value))
+    if type_ == "duration":
+        return f"{to_duration(value).to_millis()}ms"
+    if type_ == "memory":
+        return f"{to_bytes_count(value)}b"
+    return value.strip().lower() if type_ == "boolean" else value
+
+
+def _with_prefixes(settings: Settings, target: Target) -> Pairs:
+    prefixes = {"flink.hadoop.": "spark.hadoop.", "flink.yarn.": "spark.hadoop.yarn."}
+    prefixes["containerized.taskmanager.env."] = "spark.executorEnv."
+    if target.yarn:
+        prefixes["containerized.master.env."] = "spark.yarn.appMasterEnv."
+    if target.kubernetes:
+        prefixes["containerized.master.env."] = "spark.kubernetes.driverEnv."
+    for key, value in settings.items():
+        for prefix, meant in prefixes.items():
+            if key.startswith(prefix):
+                yield meant + key.removeprefix(prefix), value
+
+
+def _memory(settings: Settings, target: Target) -> Pairs:
+    """Executors hold tasks as task managers do, the driver has the job manager's part. In one process they add up."""
+    jobs, tasks = job_manager(settings), task_manager(settings)
+    if target.local:
+        heaps = [sizes.heap for sizes in (jobs, tasks) if sizes is not None]
+        if heaps:
+            yield "spark.driver.memory", _megabytes(max(sum(heaps), LOCAL_HEAP))
+        return
+    yield from _of_process("spark.driver", jobs)
+    yield from _of_process("spark.executor", tasks)
+
+
+def _of_process(prefix: str, sizes: Sizes | None) -> Pairs:
+    if sizes is not None:
+        heap = max(sizes.heap, LEAST_HEAP)
+        yield f"{prefix}.memory", _megabytes(heap)
+        if sizes.total is not None and sizes.total > heap:
+            yield f"{prefix}.memoryOverhead", _megabytes(sizes.total - heap)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size >> 20}m"
+
+
+def _cores(settings: Settings, target: Target) -> Pairs:
+    slots = settings.get("taskmanager.numberOfTaskSlots")
+    if slots is None or target.local:
+        return
+    if to_int(settings.get("yarn.containers.vcores", "-1")) < 1 or not target.yarn:
+        yield "spark.executor.cores", slots
+    dynamic = settings.get("spark.dynamicAllocation.enabled", "false").lower() == "true"
+    if (target.yarn or target.kubernetes) and not dynamic:
+        yield "spark.executor.instances", str(math.ceil(max(target.parallelism, 1) / max(to_int(slots), 1)))
+
+
+def _yarn(settings: Settings, target: Target) -> Pairs:
+    seconds = settings.get("yarn.heartbeat.interval")
+    if target.yarn and seconds is not None:
+        yield "spark.yarn.scheduler.heartbeat.interval-ms", str(to_int(seconds) * 1000)
+
+
+def _kubernetes(settings: Settings, target: Target) -> Pairs:
+    if not target.kubernetes:
+        return
+    for process, part, fallback in (("jobmanager", "driver", "1.0"), ("taskmanager", "executor", "")):
+        factor = settings.get(f"kubernetes.{process}.cpu.limit-factor")
+        slots = settings.get("taskmanager.numberOfTaskSlots", "1")
+        amount = to_double(settings.get(f"kubernetes.{process}.cpu.amount", fallback or slots))
+        if factor is not None:
+            cores = (amount if amount > 0 else to_double(slots)) * to_double(factor)
+            yield f"spark.kubernetes.{part}.limit.cores", f"{cores:g}"
+    for entry in split_list(settings.get("kubernetes.env.secretKeyRef", "")):
+        secret = to_map(entry)
+        for part in ("driver", "executor"):
+            yield f"spark.kubernetes.{part}.secretKeyRef.{secret['env']}", f"{secret['secret']}:{secret['key']}"
+
+
+def java_options(settings: Settings, target: Target) -> tuple[str, str]:
+    """Options for the JVM of the driver, and of executors."""
+    both, driver, executor = (
+        settings.get(f"env.java.opts.{name}", "").strip() for name in ("all", "jobmanager", "taskmanager")
+    )
+    on_driver = [both, driver, *([executor] if target.local else [])]
+    return " ".join(filter(None, on_driver)), " ".join(filter(None, [both, executor]))
+
+
+def chooses_collector(java: str) -> bool:
+    """Whether options for a JVM name a garbage collector: two of them are an error."""
+    return re.search(r"-XX:\+Use\w+GC\b", java) is not None
+
+
+def environment(settings: Settings, present: Mapping[str, str]) -> dict[str, str]:
+    """Variables of the environment that Spark's start needs; of Hadoop's those that are set count more, as in Flink."""
+    found = {"JAVA_HOME": settings.get("env.java.home", "")}
+    for variable, key in (("HADOOP_CONF_DIR", "env.hadoop.conf.dir"), ("YARN_CONF_DIR", "env.yarn.conf.dir")):
+        found[variable] = "" if present.get(variable) else settings.get(key, "")
+    return {variable: value for variable, value in found.items() if value}
+
+
+def jars(settings: Settings) -> list[str]:
+    """Jars that programs need, as paths or URIs."""
+    return [jar for key in ("pipeline.jars", "pipeline.classpaths") for jar in split_list(settings.get(key, ""))]
