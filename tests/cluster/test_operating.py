@@ -107,7 +107,7 @@ def test_two_jobs_on_one_spark_and_the_death_of_one(cluster: Operated) -> None:
     assert describe_engine(cluster.folder) == engine
 
 
-def test_a_program_in_the_foreground_of_a_terminal(cluster: Operated) -> None:
+def test_an_attached_program(cluster: Operated) -> None:
     done = cluster("run", "--pyflink", "words.py", "a", "b")
     assert done.returncode == 0, done.stderr + cluster.logs()
     first, *rest = done.stdout.splitlines()
@@ -241,3 +241,19 @@ def test_a_job_goes_on_after_a_death(cluster: Operated, tmp_path: Path, victim: 
     cluster.wait_until(job, "CANCELED")
     counts = [int(line) for line in cluster.lines(job) if line.isdecimal()]
     assert counts == list(range(1, counts[-1] + 1))
+
+
+def test_a_program_in_the_foreground_is_found(cluster: Operated, tmp_path: Path) -> None:
+    running = cluster.begin("run", "-t", "local", "--pyflink", "endless.py", "here", "-")
+    try:
+        entries = wait_for(lambda: list(cluster.run.glob("run-*/entry.json")), "the program is found")
+        listed = cluster("list", "-m", entries[0].parent.name).stdout.splitlines()
+        job = listed[2].split(" : ")[1]
+        assert listed[2].endswith(" : here (RUNNING)")
+        stopped = cluster("stop", "-p", str(tmp_path), job)  # found by its id, though a cluster runs beside it
+        assert stopped.stdout.startswith(f'Suspending job "{job}" with a CANONICAL savepoint.\nSavepoint completed.')
+        assert running.wait(60) == 0
+        assert not list(cluster.run.glob("run-*"))
+    finally:
+        running.kill()
+        running.communicate()

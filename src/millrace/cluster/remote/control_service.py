@@ -9,6 +9,7 @@ import msgspec
 
 from millrace.cluster.control import JobControl
 from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.values import key_of, plain
 
 SAVEPOINT_SECONDS = 3_600.0
 """How long a call waits for a savepoint, a checkpoint, an answer of the state."""
@@ -78,26 +79,10 @@ class JobsHere:
         return self._control(job).checkpoint(full).result(SAVEPOINT_SECONDS)
 
     def _query_state(self, connection: int, job: str, operator: str, state: str, key: Any) -> Any:
-        return plain(self._control(job).query_state(operator, state, _key(key)).result(SAVEPOINT_SECONDS))
+        return plain(self._control(job).query_state(operator, state, key_of(key)).result(SAVEPOINT_SECONDS))
 
     def _threads(self, connection: int, job: str, task_manager: str | None) -> Any:
         return msgspec.to_builtins(self._control(job).threads(task_manager))
 
     def _flame_graph(self, connection: int, job: str, vertex: str, subtask: int | None, mode: str) -> Any:
         return msgspec.to_builtins(self._control(job).flame_graph(vertex, subtask, mode))
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; what JSON has nothing for is shown as text."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(part) for part in value]
-    return str(value)
-
-
-def _key(key: Any) -> Any:
-    """A key that came as JSON: what is a list there is a tuple in a program."""
-    return tuple(map(_key, key)) if isinstance(key, list) else key

@@ -11,6 +11,7 @@ from millrace.cluster.documents.checkpoints import CheckpointsDocument
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.masked import masked
+from millrace.cluster.documents.values import key_of, plain
 from millrace.cluster.insights.finding import Finding
 from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.routes.requests import StateQuery
@@ -68,7 +69,8 @@ def _state(call: Call) -> StateAnswer:
     if not query.operator or not query.state:
         raise refused(400, "The fields operator and state must be given.")
     try:
-        return {"value": control.query_state(query.operator, query.state, query.key).result(_SECONDS)}
+        found = control.query_state(query.operator, query.state, key_of(query.key)).result(_SECONDS)
+        return {"value": plain(found)}
     except FutureTimeoutError:
         text = f"No answer about state {query.state} of operator {query.operator} within {_SECONDS:g} seconds."
         raise refused(503, text) from None
