@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from millrace.metrics.scope import JOB_SCOPE, OPERATOR_SCOPE, in_scope
+from millrace.metrics.scope import ScopeFormats, in_scope
 from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot, MetricSnapshot
 
 __all__ = ["MetricEntry", "MetricsReport"]
+
+DEFAULT = ScopeFormats()
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class MetricEntry:
     """name of the operator, None for a metric of the job"""
     uid: str | None = None
     subtask: int | None = None
+    vertex: str | None = None
+    """id of the vertex, for a metric of a task (a chain of operators)"""
 
     @property
     def name(self) -> str:
@@ -34,7 +38,16 @@ class MetricEntry:
 
     def identifier(self, scope: str | None = None) -> str:
         """The name with its scope before it, in Flink's default format or in that of ``scope``."""
-        return in_scope(scope or (JOB_SCOPE if self.operator is None else OPERATOR_SCOPE), self.variables, self.path)
+        return in_scope(scope or self._format(DEFAULT), self.variables, self.path)
+
+    def in_formats(self, formats: ScopeFormats) -> str:
+        """The same in the formats of a configuration."""
+        return in_scope(self._format(formats), self.variables, self.path, formats.delimiter)
+
+    def _format(self, formats: ScopeFormats) -> str:
+        if self.operator is not None:
+            return formats.operator
+        return formats.job if self.vertex is None else formats.task
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,25 @@ class MetricsReport:
     def job(self, name: str) -> MetricSnapshot:
         """A metric of the job itself. Raises ``KeyError`` if there is none."""
         for entry in self.entries:
-            if entry.operator is None and entry.name == name:
+            if entry.operator is None and entry.vertex is None and entry.name == name:
                 return entry.value
         raise KeyError(f"the job has no metric {name!r}")
+
+    def task(self, task: str, name: str) -> dict[int, MetricSnapshot]:
+        """Subtask -> snapshot of a metric of a task: a chain of operators, by its name or its vertex's id.
+
+        :raises KeyError: there is no such task or metric.
+        """
+        of_tasks = [entry for entry in self.entries if entry.vertex is not None]
+        mine = [entry for entry in of_tasks if task in (entry.vertex, entry.variables["<task_name>"])]
+        if not mine:
+            names = dict.fromkeys(entry.variables["<task_name>"] for entry in of_tasks)
+            raise KeyError(f"no task {task!r}; there are: {', '.join(names)}")
+        found = {entry.subtask or 0: entry.value for entry in mine if entry.name == name}
+        if not found:
+            names = dict.fromkeys(sorted(entry.name for entry in mine))
+            raise KeyError(f"task {task!r} has no metric {name!r}; there are: {', '.join(names)}")
+        return found
 
     def operators(self) -> list[str]:
         """The names of the operators, in the order of the program."""

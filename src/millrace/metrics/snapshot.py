@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import fmean, pstdev
 from typing import Any, TypeAlias
 
 __all__ = ["CounterSnapshot", "MeterSnapshot", "DistributionSnapshot", "GaugeSnapshot", "MetricSnapshot"]
+__all__ += ["HistogramSnapshot", "PERCENTILES"]
 
 
 @dataclass(frozen=True)
@@ -62,4 +64,35 @@ class GaugeSnapshot:
     value: Any
 
 
-MetricSnapshot: TypeAlias = CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot
+PERCENTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+"""Those that Flink's histograms have."""
+
+
+@dataclass(frozen=True)
+class HistogramSnapshot:
+    """The last values of something, sorted."""
+
+    count: int
+    """of all that there ever were"""
+    values: tuple[float, ...]
+
+    def quantile(self, part: float) -> float:
+        """The value that so large a part of the others does not exceed; 0 without any."""
+        values = self.values
+        return values[min(int(part * len(values)), len(values) - 1)] if values else 0.0
+
+    def statistics(self) -> dict[str, float]:
+        """As Flink shows them: ``count``, ``min``, ``max``, ``mean``, ``stddev``, ``p50`` and others."""
+        values = self.values
+        found: dict[str, float] = {"count": self.count}
+        if values:
+            found |= {"min": values[0], "max": values[-1], "mean": fmean(values), "stddev": pstdev(values)}
+        return found | {f"p{100 * part:g}".replace(".", ""): self.quantile(part) for part in PERCENTILES}
+
+    def merge(self, other: HistogramSnapshot) -> HistogramSnapshot:
+        return HistogramSnapshot(self.count + other.count, tuple(sorted((*self.values, *other.values))))
+
+
+MetricSnapshot: TypeAlias = (
+    CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot | HistogramSnapshot
+)

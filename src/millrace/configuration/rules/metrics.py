@@ -7,7 +7,7 @@ from millrace.configuration.rules.control import CLUSTER
 
 TITLE = "Metrics"
 RULES = (
-    works("metrics.reporters metrics.reporter.*", CLUSTER, "where metrics go"),
+    works("metrics.reporters metrics.reporter.*", "metrics.reporters", "where metrics go"),
     works("metrics.scope.*", CLUSTER, "what the names of metrics begin with"),
     works("metrics.latency.interval", CLUSTER, "how often sources send markers that measure latency"),
     works("metrics.system-resource", CLUSTER, "whether memory and processors of the machines are metrics"),
