@@ -33,7 +33,7 @@ def reporter_class(name: str) -> type[MetricReporter]:
     flinks = text.removeprefix(_FLINKS).removesuffix("Factory")
     if text.startswith(_FLINKS) and flinks == _JMX:
         raise ValueError(
-            "there is no JMX reporter: metrics live in Python, where there are no MBeans. Nearest: Spark's own metrics, "
+            "there is no JMX reporter: metrics live in Python, without MBeans. Nearest: Spark's own metrics, "
             "with spark.metrics.conf.*.sink.jmx.class=org.apache.spark.metrics.sink.JmxSink and "
             "-Dcom.sun.management.jmxremote.port in spark.driver.extraJavaOptions; for these metrics "
             "org.apache.flink.metrics.prometheus.PrometheusReporterFactory"
