@@ -93,6 +93,4 @@ class HistogramSnapshot:
         return HistogramSnapshot(self.count + other.count, tuple(sorted((*self.values, *other.values))))
 
 
-MetricSnapshot: TypeAlias = (
-    CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot | HistogramSnapshot
-)
+MetricSnapshot: TypeAlias = CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot | HistogramSnapshot

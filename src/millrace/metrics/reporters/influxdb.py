@@ -118,7 +118,8 @@ def _key(text: str) -> str:
 
 
 def _escaped(text: str, special: str) -> str:
-    plain = re.sub(r"[\r\n]+", " ", text)
-    if plain.endswith("\\"):
-        plain += " "  # else it would escape what follows
+    """A backslash before each special character. One that stands there already becomes a slash, since it would not be
+    read as itself; a line break, which would end the point, becomes a space.
+    """
+    plain = re.sub(rf"\\(?=[{special}]|$)", "/", re.sub(r"[\r\n]+", " ", text))
     return re.sub(f"([{special}])", r"\\\1", plain)
