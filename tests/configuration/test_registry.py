@@ -43,9 +43,7 @@ NOT_READ_YET = {
     *("env.log.dir", "execution.attached", "execution.shutdown-on-attached-exit", "execution.target"),
     *("historyserver.archive.fs.dir", "historyserver.archive.fs.refresh-interval"),
     *("historyserver.web.address", "historyserver.web.port", "jobmanager.archive.fs.dir", "metrics.latency.interval"),
-    *("metrics.reporters", "metrics.scope.delimiter", "metrics.scope.jm", "metrics.scope.jm-job"),
-    *("metrics.scope.jm-operator", "metrics.scope.operator", "metrics.scope.task", "metrics.scope.tm"),
-    *("metrics.scope.tm-job", "metrics.system-resource", "rest.address", "rest.bind-address", "rest.bind-port"),
+    *("metrics.system-resource", "rest.address", "rest.bind-address", "rest.bind-port"),
     *("rest.port", "security.rest.auth", "sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port"),
     *("web.cancel.enable", "web.refresh-interval", "web.submit.enable", "web.upload.dir"),
 }
