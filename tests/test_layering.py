@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": EVERYTHING,
     # Which options are secrets is a table of words, which itself imports nothing.
     "common": {"common", "util.secrets"},
-    "metrics": {"common", "metrics"},
+    "metrics": {"common", "metrics", "util.secrets"},
     "util": {"common", "util"},
     # Types, expressions, plan nodes and built-in functions of tables: descriptions and columns, no engine.
     "relational": {"common", "util", "relational"},

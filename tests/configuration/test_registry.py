@@ -41,11 +41,11 @@ CATALOGUED = """
 
 NOT_READ_YET = {
     *("env.log.dir", "execution.attached", "execution.shutdown-on-attached-exit", "execution.target"),
-    *("jobmanager.archive.fs.dir", "metrics.latency.interval"),
-    *("metrics.reporters", "metrics.scope.delimiter", "metrics.scope.jm", "metrics.scope.jm-job"),
-    *("metrics.scope.jm-operator", "metrics.scope.operator", "metrics.scope.task", "metrics.scope.tm"),
-    *("metrics.scope.tm-job", "metrics.system-resource"),
-    *("sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port"),
+    "jobmanager.archive.fs.dir",
+    "metrics.latency.interval",
+    "metrics.system-resource",
+    "sql-gateway.endpoint.rest.address",
+    "sql-gateway.endpoint.rest.port",
     "web.upload.dir",
 }
 """Keys of the control plane, for which only the place is kept. Whoever reads one takes it out."""

@@ -7,8 +7,9 @@ from millrace.configuration.rules.control import CLUSTER
 
 TITLE = "Metrics"
 RULES = (
-    works("metrics.reporters metrics.reporter.*", CLUSTER, "where metrics go"),
-    works("metrics.scope.*", CLUSTER, "what the names of metrics begin with"),
+    works("metrics.reporters metrics.reporter.*", "metrics.reporters", "where metrics go"),
+    works("metrics.scope.*", "metrics.scope", "what the names of metrics begin with"),
+    ignored("metrics.scope.jm-operator", "what coordinates an operator has no metrics of its own"),
     works("metrics.latency.interval", CLUSTER, "how often sources send markers that measure latency"),
     works("metrics.system-resource", CLUSTER, "whether memory and processors of the machines are metrics"),
     ignored("metrics.system-resource-probing-interval", "they are measured when they are reported"),

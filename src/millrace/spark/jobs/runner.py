@@ -23,6 +23,7 @@ from millrace.checkpoint.restore import Restore
 from millrace.checkpoint.tasks.result_files import JobResults, ResultsLostError
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.settings import options
+from millrace.metrics.reporters.scheduling import Reporters
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
 from millrace.runtime.coordination.failover import spark_attempts, task_retries
 from millrace.runtime.coordination.loops import has_loops
@@ -91,6 +92,7 @@ class JobRunner:
         self._records = 0
         self._recorded = False
         self._listener = get_listener()
+        self._reporters = Reporters(settings.configuration, job.name, coordinator.metrics.report)
 
     @property
     def log_file(self) -> str | None:
@@ -156,6 +158,7 @@ class JobRunner:
             warning = warning_about(context.getConf().get, exchanges=len(self.job.partitions) > 1)
             if warning is not None:
                 logger.warning("job %r: %s", self.job.name, warning)
+        self._reporters.open()
 
     def _keeps_in_files(self) -> str | None:
         """What of the job outlasts a task."""
@@ -254,6 +257,7 @@ class JobRunner:
 
     def _clean_up(self) -> None:
         over = f"job {self.job.name!r} is {self.status.name}"
+        self._reporters.close()
         self.savepoints.close(over)
         self.queries.close(over)
         self.checkpoint_requests.close(over)
