@@ -53,6 +53,15 @@ class Connection:
         with translated():
             return self._session.properties()
 
+    def ping(self) -> None:
+        """Keep the session alive.
+
+        :raises OperationalError: the gateway is out of reach, or has closed the session.
+        """
+        self._require_open()
+        with translated():
+            self._session.heartbeat()
+
     def close(self) -> None:
         """Queries end; what INSERT has started goes on."""
         self._session.close()
