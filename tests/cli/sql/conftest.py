@@ -12,6 +12,7 @@ from tests.cluster.sql.shop import SHOP
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.console import Console
+from millrace.cli.sql.embedded import Embedded
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.common.types import Row, RowKind
@@ -25,14 +26,14 @@ from millrace.table.planner.engine import StreamingEngine
 @pytest.fixture
 def client() -> Client:
     """Messages and results go to standard output, without colours: it is no terminal."""
-    return Client(SqlSession({"table.local-time-zone": "UTC"}), SqlJobs(lambda _: None), Console(False))
+    return Client(Embedded(SqlSession({"table.local-time-zone": "UTC"}), SqlJobs(lambda _: None)), Console(False))
 
 
 @pytest.fixture
 def shop(client: Client) -> Client:
     """With tables and a view in it."""
     for statement in SHOP:
-        client.session.environment.execute_sql(statement)
+        client.executor.session.environment.execute_sql(statement)
     return client
 
 
@@ -64,12 +65,12 @@ def jobs(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[FakeJob]:
     def execute(_: Any, plans: Any, session: Any) -> TableResult:
         job = FakeJob(f"job{len(started) + 1}")
         submission: Any = SimpleNamespace(start=lambda: job, collecting=False)
-        client.jobs.submit(submission)
-        client.jobs.listener().started(JobStarted(job.id, f"insert {len(started) + 1}", None, None))
+        client.executor.jobs.submit(submission)
+        client.executor.jobs.listener().started(JobStarted(job.id, f"insert {len(started) + 1}", None, None))
         started.append(job)
         made: Any = job
         return TableResult((), [], job_client=made)
 
     monkeypatch.setattr(StreamingEngine, "execute", execute)
-    client.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')")
+    client.executor.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')")
     return started

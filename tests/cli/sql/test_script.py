@@ -23,13 +23,13 @@ def ending(client: Client, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callabl
     """Lets something happen once the script waits for its jobs."""
 
     def let(happen: Callable[[], None]) -> None:
-        wait = client.jobs.wait
+        wait = client.executor.jobs.wait
 
         def waiting() -> Any:
             threading.Thread(target=happen).start()
             return wait()
 
-        monkeypatch.setattr(client.jobs, "wait", waiting)
+        monkeypatch.setattr(client.executor.jobs, "wait", waiting)
 
     return let
 

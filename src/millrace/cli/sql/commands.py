@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from millrace.cli.sql.help import HELP
 from millrace.cli.sql.results import cost, listed
 from millrace.cli.sql.settings import DEFAULTS, ClientSettings
-from millrace.cluster.sql.commands import answer
 from millrace.table.result_kind import ResultKind
 from millrace.table.sql import statements as s
 
@@ -34,13 +33,13 @@ def _client_command(statement: s.ClientCommand, client: Client) -> bool:
 def _set(statement: s.Set, client: Client) -> bool:
     if statement.key is not None:
         # Raises if a setting of the client itself cannot be this.
-        ClientSettings.of({**client.session.settings(), statement.key: statement.value or ""})
+        ClientSettings.of({**client.executor.settings(), statement.key: statement.value or ""})
     return _of_session(statement, client)
 
 
 def _of_session(statement: s.Statement, client: Client) -> bool:
     begin = time.monotonic()
-    result = answer(statement, client.session, client.jobs, DEFAULTS)
+    result = client.executor.answer(statement, DEFAULTS)
     if result is None:
         return False
     if result.get_result_kind() is ResultKind.SUCCESS_WITH_CONTENT:

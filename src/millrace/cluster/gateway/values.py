@@ -63,8 +63,13 @@ def _array(data_type: DataType) -> Value:
 
 
 def _map(data_type: DataType) -> Value:
-    item = _nullable(parts_of(data_type)[1])
-    return lambda values: {str(key): item(value) for key, value in values.items()}
+    key, item = (_nullable(each) for each in parts_of(data_type))
+    return lambda values: {_name(key(name)): item(value) for name, value in values.items()}
+
+
+def _name(value: Any) -> str:
+    """Names in JSON are texts: what is none is written as JSON in one."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _row(data_type: Any) -> Value:
