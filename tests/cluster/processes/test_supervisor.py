@@ -62,7 +62,7 @@ def test_an_attached_program_has_the_streams_of_its_command(small: Small) -> Non
 
 def test_the_end_of_what_a_program_prints_is_seen_while_others_run(small: Small) -> None:
     small.start()
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    nothing = os.open(os.devnull, os.O_RDWR)
     read, write = os.pipe()
     short, long = small.submit("sleep=0.5", attached=True), small.submit("wait", attached=True)
     with attached(small, short, [nothing, write, write]):
