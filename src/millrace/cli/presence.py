@@ -7,6 +7,7 @@ Where the packages for it are not installed, the program runs without.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import threading
@@ -123,6 +124,9 @@ class Presence:
                 return
             self._server = server
             self._register(server.address)
+        # A program that logs at INFO would otherwise print how the server comes and goes.
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         if self._say is not None:
             self._say(f"dashboard: {server.address}/?token={token}")
         server.run()

@@ -60,6 +60,20 @@ def test_an_attached_program_has_the_streams_of_its_command(small: Small) -> Non
         assert file.read() == "said echo exit=4\ntyped\n"
 
 
+def test_the_end_of_what_a_program_prints_is_seen_while_others_run(small: Small) -> None:
+    small.start()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    read, write = os.pipe()
+    short, long = small.submit("sleep=0.5", attached=True), small.submit("wait", attached=True)
+    with attached(small, short, [nothing, write, write]):
+        os.close(write)
+        with attached(small, long, [nothing, nothing, nothing]):
+            small.begun(long)
+            with open(read) as file:
+                assert file.read() == "said sleep=0.5\n"
+            assert attempts.is_running(os.path.join(small.folder, "jobs", long))
+
+
 def test_signals_are_handed_on(small: Small) -> None:
     small.start()
     read, write = os.pipe()

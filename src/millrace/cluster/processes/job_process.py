@@ -175,6 +175,7 @@ def _signals_as_usual() -> None:
 def _take_streams(streams: Sequence[int]) -> None:
     for target, source in enumerate(streams):
         os.dup2(source, target)
+        os.close(source)
     sys.stdin = sys.__stdin__ = _text(0, "r")  # type: ignore[misc, assignment]
     sys.stdout = sys.__stdout__ = _text(1, "w")  # type: ignore[misc, assignment]
     sys.stderr = sys.__stderr__ = _text(2, "w", "backslashreplace")  # type: ignore[misc, assignment]

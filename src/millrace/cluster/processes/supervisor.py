@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import select
 import shutil
@@ -166,7 +167,9 @@ class Supervisor:
         for connection, _ in self._connections.values():
             connection.close()
         self._listener.close()
-        for file in self._wake:
+        # Whoever reads what another program prints would not see its end, as long as a copy of its stream is open here.
+        others = (each.streams for each in self._programs.values() if each is not program)
+        for file in (*self._wake, *itertools.chain.from_iterable(others)):
             os.close(file)
         become_job(self._cluster, program.folder, program.attempt, streams, self._entry)
 
