@@ -87,7 +87,9 @@ def test_pure_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everything(tmp_path: Path) -> None:
     found = run(tmp_path, ALL, "SHOW CURRENT CATALOG; SHOW TABLES; SHOW CREATE TABLE Rides; SET; DESCRIBE Big")
     assert found.exit_code == 0, found.output
-    for text in ("mine", "Big", "INTERVAL '60.000' SECOND", "`rowTime` AS", "PROCTIME()", "'it''s'", "5000 ms", "fixed-delay"):
+    for text in ("mine", "Big", "INTERVAL '60.000' SECOND", "`rowTime` AS", "PROCTIME()"):
+        assert text in found.stdout
+    for text in ("'it''s'", "5000 ms", "fixed-delay"):
         assert text in found.stdout
 
 
