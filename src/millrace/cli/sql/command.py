@@ -37,6 +37,11 @@ _NO_JARS = (
 @click.option(
     "-i", "--init", type=click.Path(exists=True, dir_okay=False), help="Run the statements of a file before all else."
 )
+@click.option(
+    "--environment",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of Flink's client up to 1.13: tables, views, functions, settings, catalogs, in YAML.",
+)
 @click.option("-hist", "--history", type=click.Path(), help="Where typed statements are kept.")
 @click.option("-s", "--session", hidden=True, expose_value=False, metavar="NAME")
 @click.option("-u", "--update", hidden=True, metavar="SQL")
@@ -50,6 +55,7 @@ def sql(
     endpoint: str | None,
     execute: str | None,
     init: str | None,
+    environment: str | None,
     history: str | None,
     update: str | None,
     jars: tuple[str, ...],
@@ -74,7 +80,7 @@ def sql(
         from millrace.cli.sql.start import Start, start
 
         statements = execute if execute is not None else update
-        sys.exit(start(Start(program, directory, init, file, statements, history, endpoint)))
+        sys.exit(start(Start(program, directory, init, file, statements, history, endpoint, environment)))
 
 
 def _one(long: str | None, short: str | None, names: str) -> str | None:

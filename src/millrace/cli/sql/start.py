@@ -16,6 +16,7 @@ from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.sql.client import Client, Screen
 from millrace.cli.sql.console import Console
 from millrace.cli.sql.embedded import Embedded
+from millrace.cli.sql.environment import EnvironmentFileError, environment_script
 from millrace.cli.sql.executor import Executor
 from millrace.cli.sql.script import FAILED, Script, run_scripts
 from millrace.cli.sql.settings import ClientSettings
@@ -40,6 +41,8 @@ class Start:
     history: str | None = None
     endpoint: str | None = None
     """address of the gateway where statements run; None: here"""
+    environment: str | None = None
+    """environment file of Flink's older clients"""
 
     @property
     def interactive(self) -> bool:
@@ -85,7 +88,7 @@ def _remote(wishes: Start, settings: RunSettings, console: Console) -> int:
 
 
 def _run(wishes: Start, executor: Executor, console: Console) -> int:
-    init = [] if wishes.init is None else [_file(wishes.init)]
+    init = _first(wishes)
     if not wishes.interactive:
         return run_scripts(Client(executor, console), [*init, _script(wishes)])
     _require_prompt()
@@ -99,6 +102,19 @@ def _run(wishes: Start, executor: Executor, console: Console) -> int:
             return FAILED
     interact(client, wishes.history)
     return 0
+
+
+def _first(wishes: Start) -> list[Script]:
+    """What runs before all else."""
+    found = []
+    if wishes.environment is not None:
+        try:
+            found.append(Script(environment_script(wishes.environment)))
+        except EnvironmentFileError as error:
+            raise click.UsageError(str(error)) from None
+        except ImportError as error:
+            raise click.ClickException(str(error)) from None
+    return found if wishes.init is None else [*found, _file(wishes.init)]
 
 
 def _script(wishes: Start) -> Script:
