@@ -31,6 +31,7 @@ from millrace.spark.sessions.session import local_session
 LEAST_RATIO = 0.97
 INTERVAL = 10
 WARM_UP_SECONDS = 5.0
+EPOCH_RECORDS = 20_000
 PORT = 19249
 
 
@@ -87,7 +88,7 @@ def rate(session: Any, options: dict[str, str], seconds: float, parallelism: int
     counts = Counts()
     set_listener(counts)
     configuration = Configuration()
-    for key, value in options.items():
+    for key, value in {"millrace.epoch.max-records": str(EPOCH_RECORDS), **options}.items():
         configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration, session).set_parallelism(parallelism)
     source: Any = DataGeneratorSource(lambda index: (index % 1000, index))
@@ -103,8 +104,7 @@ def rate(session: Any, options: dict[str, str], seconds: float, parallelism: int
             with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=30) as answer:
                 answer.read()
     client.cancel().result()
-    began = counts.epochs[0][0] + WARM_UP_SECONDS
-    later = [(at, records) for at, records in counts.epochs if at > began]
+    later = [(at, records) for at, records in counts.epochs if at > ends - seconds]
     if len(later) < 2:
         raise RuntimeError("too few epochs: give it more --seconds")
     return sum(records for _, records in later[1:]) / (later[-1][0] - later[0][0])
