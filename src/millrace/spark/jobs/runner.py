@@ -222,7 +222,7 @@ class JobRunner:
 
     def _clean_up(self) -> None:
         over = f"job {self.job.name!r} is {self.status.name}"
-        self._reporters.close()
+        self._reporters.finish()
         self.savepoints.close(over)
         self.queries.close(over)
         with contextlib.suppress(Exception):
@@ -243,6 +243,7 @@ class JobRunner:
             recovery_file.record_end(self.job.job_id, self.status.name)
             self._home.close(self.status)
             self.job.state.discard(self.job.job_id)
+        self._reporters.close()
         self._listener.ended(self.status)
 
     def cancel(self) -> None:
