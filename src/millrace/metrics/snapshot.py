@@ -93,4 +93,6 @@ class HistogramSnapshot:
         return HistogramSnapshot(self.count + other.count, tuple(sorted((*self.values, *other.values))))
 
 
-MetricSnapshot: TypeAlias = CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot | HistogramSnapshot
+MetricSnapshot: TypeAlias = (
+    CounterSnapshot | MeterSnapshot | DistributionSnapshot | GaugeSnapshot | HistogramSnapshot
+)
