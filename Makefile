@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility configuration tables clean
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -79,11 +79,18 @@ crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 round
 	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
-	$(BIN)/python -m pytest tests/cluster $(ARGS)
+	$(BIN)/python -m pytest tests/cluster/test_cluster.py tests/cluster/test_readme.py $(ARGS)
 
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
 	$(BIN)/python -m pytest tests/flink $(ARGS)
+
+flink-rest: java $(FLINK_VENV)/.installed ## start a Flink and see whether its REST API and its command still answer as kept
+	$(FLINK_VENV)/bin/python -m tests.flink.rest.record
+	$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli
 
 random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from a SEED: they give the same
 	MILLRACE_RANDOM_SEED='$(SEED)' MILLRACE_RANDOM_COUNT='$(COUNT)' $(BIN)/python -m pytest -m spark tests/random $(ARGS)

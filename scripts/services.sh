@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the servers of tests that come as Debian packages. It says what it does, needs root, and lets none of them
+# Installs the servers of tests that come as Debian packages, and the browser that looks at the dashboard. It says what it does, needs root, and lets none of them
 # start by itself: tests start their own.
 set -eu
 
@@ -11,6 +11,7 @@ has mosquitto mosquitto
 has influxd influxdb
 has prometheus prometheus
 has carbon-cache graphite-carbon
+has chromium chromium
 if [ -z "$missing" ]; then
 	exit 0
 fi

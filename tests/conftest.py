@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +18,10 @@ for _variable in ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR"):
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# No test sees what runs for the user who runs the tests, nor the other way round.
+os.environ["MILLRACE_RUN_DIR"] = tempfile.mkdtemp(prefix="millrace-tests-run-")
+atexit.register(shutil.rmtree, os.environ["MILLRACE_RUN_DIR"], ignore_errors=True)
 
 _SPARK_TESTS = Path(__file__).parent / "spark"
 

@@ -21,10 +21,10 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 # "" are the modules right under millrace.
 EVERYTHING = {
-    "", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "formats",
+    "", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi", "formats",
     "graph", "metrics", "relational", "runtime", "spark", "state", "table", "testing", "util",
 }  # fmt: skip
-BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli"}
+BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi"}
 
 # Settings that the graph carries along.
 VALUES = {
@@ -64,14 +64,17 @@ ALLOWED: dict[str, set[str]] = {
     "cep": BELOW_SPARK,
     "state": BELOW_SPARK,
     "testing": BELOW_SPARK,
-    "spark": EVERYTHING - {"cluster", "cli"},
-    "cluster": EVERYTHING - {"cli"},
+    "spark": EVERYTHING - {"cluster", "cli", "dbapi"},
+    "cluster": EVERYTHING - {"cli", "dbapi"},
+    # Speaks to a gateway over HTTP; of the rest it needs types, rows and the tokens of SQL.
+    "dbapi": {"common", "util", "relational", "table.sql", "cluster.sql_client", "dbapi"},
     "cli": EVERYTHING,
 }
 # Module -> what it may import beyond that inside a function: where a program is handed to the engine.
 ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
     "datastream.stream_execution_environment": {"spark"},
-    "table.sessions.engine": {"spark"},
+    "datastream.settings.defaults": {"cluster"},
+    "table.engines": {"spark"},
 }
 
 ENGINE = {"pyspark", "py4j"}

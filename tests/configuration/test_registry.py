@@ -41,11 +41,12 @@ CATALOGUED = """
 
 NOT_READ_YET = {
     *("env.log.dir", "execution.attached", "execution.shutdown-on-attached-exit", "execution.target"),
-    *("historyserver.archive.fs.dir", "historyserver.archive.fs.refresh-interval"),
-    *("historyserver.web.address", "historyserver.web.port", "jobmanager.archive.fs.dir", "metrics.latency.interval"),
-    *("metrics.system-resource", "rest.address", "rest.bind-address", "rest.bind-port"),
-    *("rest.port", "security.rest.auth", "sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port"),
-    *("web.cancel.enable", "web.refresh-interval", "web.submit.enable", "web.upload.dir"),
+    "jobmanager.archive.fs.dir",
+    "metrics.latency.interval",
+    "metrics.system-resource",
+    "sql-gateway.endpoint.rest.address",
+    "sql-gateway.endpoint.rest.port",
+    "web.upload.dir",
 }
 """Keys of the control plane, for which only the place is kept. Whoever reads one takes it out."""
 

@@ -72,9 +72,9 @@ class Database:
         return []
 
     def killed(self, writer: Any, flushed: bool) -> None:
-        connection = getattr(writer, "_connection", None)
-        if connection is not None:
-            connection.close()  # as the operating system does, which sets its locks free
+        kept = getattr(writer, "_kept", None)
+        if kept is not None:
+            kept.close()  # as the operating system does, which sets its locks free
 
     def close(self) -> None: ...
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.owners.driving import Executor, OwnedJob, eventually, lives
+from tests.owners.driving import Executor, OwnedJob, epoch_after_a_kill, eventually, lives
 
 from millrace.common import Types
-from millrace.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from millrace.datastream import (
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+    KeyedProcessFunction,
+    RuntimeContext,
+    StateBackend,
+    StreamExecutionEnvironment,
+)
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.coordination.coordinator import JobFailedError
 
@@ -59,8 +67,9 @@ def beats(folder: Path) -> int:
     return int((folder / "beats").read_text()) if (folder / "beats").exists() else 0
 
 
-def job_of(function: KeyedProcessFunction, folder: Path) -> OwnedJob:
+def job_of(function: KeyedProcessFunction, folder: Path, backend: StateBackend | None = None) -> OwnedJob:
     env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_state_backend(backend or HashMapStateBackend())
     env.set_parallelism(1)
     stream = env.from_sequence(0, 1_000).key_by(lambda value: 0).process(function)
     return OwnedJob(stream, folder / "state", records=1)
@@ -77,6 +86,34 @@ def test_a_chain_of_timers_goes_on_without_epochs(executor: Executor, tmp_path: 
     assert [number for _, number, _ in found] == list(range(1, len(found) + 1))
     assert len({process for *_, process in found} - {os.getpid()}) == 1
     job.forget()
+
+
+def test_state_on_disk_is_of_epochs_that_count_when_the_owner_is_killed(executor: Executor, tmp_path: Path) -> None:
+    backend = EmbeddedRocksDBStateBackend()
+    backend.set_db_storage_paths(str(tmp_path / "local"))
+    job = job_of(Beating(tmp_path), tmp_path, backend)
+
+    def wait_for_more() -> None:
+        known = beats(tmp_path)
+        eventually(lambda: beats(tmp_path) >= known + 4)
+
+    found: list[Any] = job.epoch()
+    owners = []
+    for _ in range(2):
+        for _ in range(2):
+            wait_for_more()
+            found += job.epoch()
+        owners.append(found[-1][2])
+        assert len(list((tmp_path / "local").rglob("data.mdb"))) == 1
+        wait_for_more()
+        os.kill(owners[-1], signal.SIGKILL)
+        eventually(lambda: not lives(owners[-1]))
+        (tmp_path / "beats").unlink()
+        found += epoch_after_a_kill(job)
+    assert [number for _, number, _ in found] == list(range(1, len(found) + 1))
+    assert len(set(owners)) == 2
+    job.forget()
+    job.job.state.discard(job.job.job_id)
 
 
 def test_it_ends_with_the_job(executor: Executor, tmp_path: Path) -> None:

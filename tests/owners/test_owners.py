@@ -13,7 +13,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.owners.driving import COUNT, KEYS, Executor, OwnedJob, check, eventually, lives, run_to_end
+from tests.owners.driving import (
+    COUNT,
+    KEYS,
+    Executor,
+    OwnedJob,
+    check,
+    epoch_after_a_kill,
+    eventually,
+    lives,
+    run_to_end,
+)
 
 from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.files.shared import SharedFolder, offer
@@ -89,7 +99,7 @@ def test_an_owner_that_is_killed_is_replaced_from_the_files(executor: Executor, 
     before = {subtask: process for _, _, subtask, process in found}
     os.kill(before[0], signal.SIGKILL)
     eventually(lambda: sum(map(lives, before.values())) == 1)
-    found += run_to_end(job)
+    found += epoch_after_a_kill(job) + run_to_end(job)
     check(found)
     moves = job.coordinator.metrics.report().job("numTaskMoves")
     assert isinstance(moves, CounterSnapshot)

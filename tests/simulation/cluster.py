@@ -72,7 +72,7 @@ class Cluster:
 
     def _load(self) -> JobGraph:
         job: JobGraph = pickle.loads(self._payload)
-        return replace(job, job_id=self._job.job_id)
+        return replace(job, job_id=self._job.job_id, state=self._job.state)
 
     def run(self, plan: EpochPlan) -> list[TaskAck]:
         """The acknowledgements of an epoch."""

@@ -64,8 +64,8 @@ class Driver:
 
     def submit(self) -> None:
         world, wanted = self._world, self._submission
-        made = template(world.program.name, wanted.parallelism)
-        self.job = job = replace(made.job, job_id=wanted.job_id)
+        made = template(world.program.name, wanted.parallelism, world.on_disk)
+        self.job = job = world.placed(replace(made.job, job_id=wanted.job_id))
         plan = CheckpointPlan(world.settings, world.root, KEEP) if world.durable else None
         world.touch("record the job")
         world.recoverable = job.job_id if world.durable else None

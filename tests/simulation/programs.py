@@ -13,7 +13,7 @@ from tests.simulation.numbered import IN_ORDER, STEP, NumberedSource, Record
 from tests.simulation.sinks import LedgerSink, PartSink, PlainSink
 
 from millrace.common import Time
-from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.datastream import DataStream, EmbeddedRocksDBStateBackend, StreamExecutionEnvironment
 from millrace.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from millrace.graph.serialize import serialize
 from millrace.runtime.jobs.job import JobGraph
@@ -48,8 +48,10 @@ class Template:
 
 
 @cache
-def template(name: str, parallelism: int) -> Template:
+def template(name: str, parallelism: int, on_disk: bool) -> Template:
     env = StreamExecutionEnvironment()
+    if on_disk:
+        env.set_state_backend(EmbeddedRocksDBStateBackend())
     env.set_parallelism(parallelism)
     env.set_max_parallelism(MAX_PARALLELISM)
     PROGRAMS[name].build(env)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
@@ -22,6 +25,7 @@ from millrace.connectors.file_system.hidden import is_of
 from millrace.connectors.owner import owner_of
 from millrace.runtime.coordination import chains, cleaning, commits, coordinator
 from millrace.runtime.operators import sink
+from millrace.runtime.state.disk.state import DiskState
 from millrace.spark.jobs import savepoints
 from millrace.spark.owners import orders
 
@@ -89,6 +93,9 @@ def _inside(world: World) -> Iterator[None]:
     replaced.append(patch.object(writer, "uuid", _Serial(world)))
     replaced += [patch.object(module.logger, "disabled", True) for module in LOGGING]
     replaced.append(patch.object(orders, "INLINE", world.inline))
+    if world.on_disk:
+        world.local = tempfile.mkdtemp(prefix="millrace-simulation-")
+        replaced.append(patch.object(DiskState, "_write", _dying(world, DiskState._write)))
     current.enter(world)
     for change in replaced:
         change.start()
@@ -98,6 +105,19 @@ def _inside(world: World) -> Iterator[None]:
         for change in replaced:
             change.stop()
         current.leave()
+        if world.local:
+            shutil.rmtree(world.local)
+
+
+def _dying(world: World, write: Callable[..., None]) -> Callable[..., None]:
+    """A worker may die before and after it has written to its local disk; what it writes is there as a whole."""
+
+    def dying(working: DiskState, *given: Any) -> None:
+        world.touch("write local state")
+        write(working, *given)
+        world.touch("write local state, done")
+
+    return dying
 
 
 class _Serial:

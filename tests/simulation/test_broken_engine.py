@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,11 @@ from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.exchange import exchange
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.protocol.epoch import TaskAck
+from millrace.runtime.state.disk.backend import flush_all
+from millrace.runtime.state.disk.content import read_head, write_head
+from millrace.runtime.state.disk.draft import Draft
+from millrace.runtime.state.disk.state import DiskState
+from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks import worker
 from millrace.runtime.tasks.between import Between
@@ -95,8 +100,8 @@ class HeldElsewhere:
     def __init__(self) -> None:
         self.lists: dict[Any, list[Any]] = {}
 
-    def create(self, between: Between, members: Any) -> None:
-        _create_between(between, members)
+    def create(self, between: Between, members: Any, working: Any) -> None:
+        _create_between(between, members, working)
         for member in between._members:
             member.fork._held = self.lists.setdefault((world().root, member.info.uid, member.subtask), [])
 
@@ -110,6 +115,18 @@ class HeldElsewhere:
 def settles_without_failing(self: Between) -> None:
     self._failure = None
     _settle(self)
+
+
+@contextmanager
+def writes_what_timers_change(self: DiskState) -> Iterator[bool]:
+    """Into the local store, at once."""
+    with _firing(self) as same:
+        yield same
+        if same and self._environment is not None:
+            with Writer(self._environment, at_once=True) as writer:
+                head = read_head(writer.get)
+                flush_all(self._backends, writer, head)
+                write_head(writer, head)
 
 
 class InPlace:
@@ -141,6 +158,7 @@ class InPlace:
 
 _create, _snapshot_state, _open = FileWriter.__init__, FileWriter.snapshot_state, RowPart._open
 _create_between, _settle = Between.__init__, Between.settle
+_firing = DiskState.firing
 _in_place, _elsewhere = InPlace(), HeldElsewhere()
 
 Replaced = list[tuple[Any, str, Callable[..., Any]]]
@@ -176,9 +194,14 @@ MISTAKES: dict[str, Replaced] = {
     "touches sinks between epochs": [(Fork, "holding", lambda self: nullcontext())],
     "forgets what was held back between epochs": [(Fork, "release", lambda self: self._held.clear())],
     "keeps what was held back when the task is rebuilt": [
-        (Between, "__init__", lambda self, members: _elsewhere.create(self, members)),
+        (Between, "__init__", lambda self, members, working: _elsewhere.create(self, members, working)),
         (Fork, "release", lambda self: _elsewhere.release(self)),
     ],
+    "takes what timers change between epochs for the work of the last one": [
+        (DiskState, "_begin_draft", lambda self: True),
+    ],
+    "writes to the local store between epochs": [(DiskState, "firing", writes_what_timers_change)],
+    "forgets what was on its way to the local store when a timer fired": [(Draft, "__len__", lambda self: 0)],
     "does not tell what went wrong between epochs": [(Between, "settle", settles_without_failing)],
     "forgets idle tasks when it goes on": [(Chains, "files", takes_idle_tasks_for_new_ones)],
     "looks for files of idle tasks": [(TaskChain, "add", gives_idle_tasks_a_version)],

@@ -7,6 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
 
 from tests.simulation.cluster import Cluster, Task
@@ -18,7 +19,11 @@ from tests.simulation.promises import Promises
 from tests.simulation.stores import Ledger
 
 from millrace.runtime.coordination.checkpoints import CheckpointSettings
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.state.disk.plan import OnDisk
 
+ON_DISK = {"ticking": 0.5, "keeping": 0.2, "operators": 0.2}
+"""Program -> the share of its worlds with state on disk: they take longer than others."""
 WISHES = ("savepoint", "cancel", "stop", "stop")
 
 _roots = itertools.count()
@@ -61,6 +66,10 @@ class World:
         """of the driver that lives, or lived last"""
         self.resting = False
         """whether timers fire between two epochs"""
+        self.on_disk = Random(f"{seed}: state").random() < ON_DISK.get(self.program.name, 0.0)
+        """whether the workers keep keyed state on the disk of their machine: a real one"""
+        self.local = ""
+        """its directory"""
         self.owed = 0
         """failures of the user's code between epochs: some epoch may fail for each, or not"""
         self._trespass: str | None = None
@@ -96,6 +105,8 @@ class World:
         sure = "" if self.chances.sure is None else f", sure: {' '.join(self.chances.sure)}"
         self.note(f"program {self.program.name}, {self.workers} workers, {self.chances.left} faults at most{sure}")
         self.note(f"compaction from {self.compact_bytes} bytes, {self.compact_versions} versions; {self.settings}")
+        if self.on_disk:
+            self.note("workers keep keyed state on a disk that they share")
 
     def note(self, what: str) -> None:
         """A line of the trace."""
@@ -119,6 +130,10 @@ class World:
             raise UserError(where)
         if self.chances.happens("worker dies in user code", where):
             raise WorkerDied(where)
+
+    def placed(self, job: JobGraph) -> JobGraph:
+        """A job with its state where this world has it."""
+        return replace(job, state=OnDisk((self.local,))) if self.on_disk else job
 
     @contextmanager
     def between_epochs(self, where: str) -> Iterator[None]:

@@ -78,7 +78,7 @@ def restore_from(
     snapshot = metadata.snapshot()
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored)
     ended = metadata.kind == CHECKPOINT and driver is None
-    order = coordinator.begin_from(snapshot, folder.uri, ended)
+    order = coordinator.begin_from(snapshot, folder.uri, ended, savepoint=metadata.kind != CHECKPOINT)
     return Restore(folder.uri, coordinator, metadata, comparison, order, claim)
 
 
@@ -128,7 +128,7 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
         order = coordinator.begin_from(snapshot, place.uri, ended=True, next_epoch=next_epoch)
     else:
         order = None
-        coordinator.go_on(snapshot, next_epoch)
+        coordinator.go_on(snapshot, next_epoch, place.uri)
     directory.drop_unneeded(kept)  # not before their numbers are out of use
     return Restore(place.uri, coordinator, metadata, comparison, order)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-from typing import NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -13,6 +14,9 @@ from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options
 from millrace.cli.program import Program, find_program
 from millrace.cli.settings import RunSettings, run_settings
+
+if TYPE_CHECKING:
+    from millrace.datastream.settings.defaults import Submission
 
 
 class _PlanFoundError(BaseException):
@@ -24,7 +28,8 @@ class _PlanFoundError(BaseException):
 
 @click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
 @program_options
-def info(program: ProgramOptions) -> None:
+@click.option("--document", is_flag=True, hidden=True, help="The job as the document that REST answers are made of.")
+def info(program: ProgramOptions, document: bool) -> None:
     """Print the plan (JSON, as Flink's) of the first job that a program would run.
 
     The program runs up to its execute(). What it prints goes to standard error.
@@ -35,7 +40,7 @@ def info(program: ProgramOptions) -> None:
     with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
         settings = run_settings(program, found, directory)
         try:
-            plan = _plan(found, settings, program.pyflink)
+            plan = _plan(found, settings, program.pyflink, _document if document else _of_flink)
         except Exception as error:
             explained = report(error)
             click.echo(explained.text, err=True)
@@ -45,12 +50,26 @@ def info(program: ProgramOptions) -> None:
     click.echo(plan)
 
 
-def _plan(program: Program, settings: RunSettings, pyflink: bool) -> str | None:
+def _of_flink(submission: Submission) -> str:
+    return submission.plan()
+
+
+def _document(submission: Submission) -> str:
+    from millrace.cluster.documents.codec import encode
+    from millrace.cluster.publishing.planned import planned_document
+
+    if submission.prepare is None:
+        return submission.plan()  # says why there is none
+    return encode(planned_document(*submission.prepare())).decode()
+
+
+def _plan(
+    program: Program, settings: RunSettings, pyflink: bool, shown: Callable[[Submission], str]
+) -> str | None:
     from millrace.cli.hooks import hooks
-    from millrace.datastream.settings.defaults import Submission
 
     def show(submission: Submission) -> NoReturn:
-        raise _PlanFoundError(submission.plan())
+        raise _PlanFoundError(shown(submission))
 
     try:
         with hooks(settings, show, pyflink=pyflink), contextlib.redirect_stdout(sys.stderr):

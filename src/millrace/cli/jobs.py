@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,6 @@ from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.settings.defaults import Submission
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
-
     from millrace.spark.jobs.submit import SparkJobClient
 
 
@@ -54,12 +51,6 @@ class Jobs:
     def cancel(self) -> None:
         """Stop all jobs that still run, and wait for their end."""
         _cancel([*self._detached, *self._collecting])
-
-
-def spark_context() -> SparkContext | None:
-    """Spark's context if this process has one already. Does not import Spark."""
-    pyspark = sys.modules.get("pyspark")
-    return None if pyspark is None else pyspark.SparkContext._active_spark_context
 
 
 def _ended(client: SparkJobClient) -> bool:

@@ -20,8 +20,10 @@ REFRESH_SECONDS = 0.25
 class JobWatch:
     """Makes the listener of each job, and remembers where it logs."""
 
-    def __init__(self, screen: Screen | None) -> None:
+    def __init__(self, screen: Screen | None, announce: Callable[[str], None] = lambda _: None) -> None:
+        """:param announce: told the id of each job, on the thread that drives it, before it does anything."""
         self._screen = screen
+        self._announce = announce
         self._announced: set[tuple[str | None, str | None]] = set()
         self.log_file: str | None = None
 
@@ -30,6 +32,7 @@ class JobWatch:
 
     def started(self, job: JobStarted) -> None:
         """Jobs of one session have the same dashboard and log: they are named once."""
+        self._announce(job.job_id)
         self.log_file = job.log_file
         places = (job.dashboard, job.log_file)
         if self._screen is None or places in self._announced:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.cluster.command import cluster
+from millrace.cli.gateway.command import sql_gateway
+from millrace.cli.history.command import history_server
 from millrace.cli.info import info
 from millrace.cli.prepare import prepare
-from millrace.cli.run import run
-from millrace.cli.savepoint import savepoint
+from millrace.cli.run import run, run_application
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
+from millrace.cli.verbs.cancel import cancel
+from millrace.cli.verbs.checkpoint import checkpoint
+from millrace.cli.verbs.list import list_jobs
+from millrace.cli.verbs.savepoint import savepoint
+from millrace.cli.verbs.stop import stop
 from millrace.cli.versions import show_versions
 
 
@@ -28,8 +35,16 @@ def main() -> None:
 
 
 main.add_command(run)
+main.add_command(run_application)
 main.add_command(sql)
+main.add_command(sql_gateway)
 main.add_command(info)
+main.add_command(list_jobs)
+main.add_command(cancel)
+main.add_command(stop)
 main.add_command(savepoint)
+main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
+main.add_command(cluster)
+main.add_command(history_server)

@@ -34,6 +34,11 @@ class ProgramOptions:
 
 
 def _property(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return key_values(values)
+
+
+def key_values(values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What -D options say. Raises click's error for one that is not key=value."""
     pairs = []
     for value in values:
         key, equals, text = value.partition("=")

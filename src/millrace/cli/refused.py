@@ -11,12 +11,6 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 """Type of a command's function."""
 
-_DETACHED = (
-    "a job needs this process until the cluster commands (millrace list, stop, cancel) are in Millrace; nearest: put "
-    "the command into the background with `&`, or with `nohup millrace run ... &` to log out"
-)
-
-
 @dataclass(frozen=True)
 class Refused:
     """An option, and the text that refuses it."""
@@ -27,9 +21,6 @@ class Refused:
 
 
 REFUSED = (
-    Refused(("-d", "--detached"), _DETACHED, is_flag=True),
-    Refused(("-m", "--jobmanager"), "Millrace has no JobManager: Spark runs the job; nearest: --master URL"),
-    Refused(("-t", "--target"), "Spark runs the job; nearest: --master local[*], spark://..., yarn or k8s://..."),
     Refused(("-c", "--class"), "Millrace runs Python programs, not jars; nearest: -pym MODULE"),
     Refused(("-C", "--classpath"), "nearest: -D spark.jars=PATH, or env.add_jars() in the program"),
     Refused(
@@ -37,6 +28,13 @@ REFUSED = (
         "the program runs in the Python of this command; nearest: PYTHON -m millrace run",
     ),
     Refused(("-pypath", "--pyPythonPath"), "not in Millrace yet; nearest: -pyfs, or PYTHONPATH for local workers"),
+    Refused(("-yat", "--yarnapplicationType"), "Spark names its applications' type itself; nearest: spark.yarn.tags"),
+    Refused(("-yid", "--yarnapplicationId"), "a program cannot join an application of YARN; nearest: -m ADDRESS"),
+    Refused(("-yj", "--yarnjar"), "there is no jar of Flink; nearest: -D spark.yarn.jars=PATH"),
+    Refused(("-ynl", "--yarnnodeLabel"), "nearest: -D spark.yarn.executor.nodeLabelExpression=LABEL"),
+    Refused(("-yq", "--yarnquery"), "nearest: `yarn top`, or the web page of YARN", is_flag=True),
+    Refused(("-yt", "--yarnship"), "nearest: -pyfs for Python files, -pyarch for archives, -D spark.files=PATH"),
+    Refused(("-yz", "--yarnzookeeperNamespace"), "nothing is kept in ZooKeeper; nearest: execution.checkpointing.dir"),
 )
 
 

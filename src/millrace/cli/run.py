@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,12 +22,14 @@ from millrace.cli.refused import refuse_the_rest
 from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.signals import StoppedError, Stopper
 from millrace.cli.supervisor import Supervisor, can_supervise
+from millrace.cli.targets import Target, target_options
 from millrace.spark import recovery_file
 
 if TYPE_CHECKING:
     from millrace.cli.jobs import Jobs
     from millrace.cli.screen import Screen
     from millrace.datastream.settings.defaults import Submission
+    from millrace.spark.jobs.client import LocalJobClient
     from millrace.spark.jobs.submit import SparkJobClient
 
 EPILOG = """
@@ -42,25 +44,36 @@ exits with.
 
 @click.command(cls=ProgramCommand, epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @program_options
+@target_options
 @savepoint_options
 @click.option("--no-restart", is_flag=True, help="Don't start the driver again when it has died.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary on a terminal; log errors only.")
 @click.option("--verbose", is_flag=True, help="Log more, and show errors with all their tracebacks.")
 @refuse_the_rest
 def run(
-    program: ProgramOptions, savepoint: tuple[tuple[str, str], ...], no_restart: bool, quiet: bool, verbose: bool
+    program: ProgramOptions,
+    target: Target,
+    savepoint: tuple[tuple[str, str], ...],
+    no_restart: bool,
+    quiet: bool,
+    verbose: bool,
 ) -> None:
-    """Run a Flink program written in Python on Spark, in the foreground.
+    """Run a Flink program written in Python on Spark: on the cluster that runs, or else in this process.
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
     """
+    from millrace.cli.cluster.submitting import cluster_for, submit_to
+
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
     if quiet or verbose:
         level = ("spark.log.level", "INFO" if verbose else "ERROR")
         program = replace(program, properties=(level, *program.properties))
-    program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     found = find_program(program)
+    cluster = cluster_for(program, target)
+    if cluster is not None:
+        submit_to(cluster, program, found, savepoint, target)
+    program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     supervisor = None if no_restart or not can_supervise() else Supervisor()
     if supervisor is not None and (code := supervisor.supervise()) is not None:
         sys.exit(code)
@@ -69,39 +82,82 @@ def run(
     folder = supervisor.directory if supervisor else None
     try:
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
-            _run(found, run_settings(program, found, directory), stopper, program.pyflink, quiet, verbose)
+            manner = Manner(program.pyflink, quiet, verbose, is_found=True)
+            run_program(found, run_settings(program, found, directory), stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
         sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
 
 
-def _run(
-    program: Program, settings: RunSettings, stopper: Stopper, pyflink: bool, quiet: bool, verbose: bool
-) -> None:
+@dataclass(frozen=True)
+class Manner:
+    """How a program is run."""
+
+    pyflink: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    announce: Callable[[str], None] = lambda _: None
+    """told the id of each job, on the thread that drives it, before it does anything"""
+    started: Callable[[LocalJobClient], None] = lambda _: None
+    """told of each job that runs"""
+    is_found: bool = False
+    """whether others find the jobs as those of a program in the foreground"""
+
+
+@click.command("run-application", cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
+@program_options
+@target_options
+@savepoint_options
+@refuse_the_rest
+def run_application(program: ProgramOptions, target: Target, savepoint: tuple[tuple[str, str], ...]) -> None:
+    """Run a program on the cluster with a Spark of its own, main() and all, and return when its job has begun.
+
+    Flink's documents of old have this command; it is `run -d --isolated`.
+    """
+    from millrace.cli.cluster.submitting import cluster_for, submit_to
+
+    found = find_program(program)
+    target = replace(target, detached=True, isolated=True)
+    cluster = cluster_for(program, target)
+    assert cluster is not None, "detached programs need a cluster"
+    submit_to(cluster, program, found, savepoint, target)
+
+
+def run_program(program: Program, settings: RunSettings, stopper: Stopper, manner: Manner) -> None:
+    """Run a program with its jobs. Exits with what is to be said of it if it fails."""
     from millrace.cli.errors import report
     from millrace.cli.hooks import hooks
     from millrace.cli.jobs import Jobs
     from millrace.cli.live import JobWatch
+    from millrace.cli.presence import Presence
     from millrace.cli.savepoint_signal import savepoints_on_signal
 
-    if not verbose:
+    if not manner.verbose:
         # A program that logs at INFO would otherwise print how its connections to the JVM open and close.
         logging.getLogger("py4j").setLevel(logging.WARNING)
-    screen = None if quiet else _screen()
-    watch = JobWatch(screen)
-    jobs = Jobs(_starter(stopper, screen))
+    screen = None if manner.quiet else _screen()
+    watch = JobWatch(screen, manner.announce)
+    started, presence = manner.started, None
+    if manner.is_found:
+        tell = screen.say if screen else None
+        presence = Presence(program.target, settings.configuration, tell, lambda: watch.log_file)
+        started = presence.started
+    jobs = Jobs(_starter(stopper, screen, started))
     say = screen.say if screen else partial(click.echo, err=True)
-    with hooks(settings, jobs.submit, watch.listener, pyflink):
+    with hooks(settings, jobs.submit, watch.listener, manner.pyflink):
         try:
             with screen.around() if screen else contextlib.nullcontext(), savepoints_on_signal(jobs, say):
                 _run_with_jobs(program, settings, jobs)
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 _reader_has_gone()
-            explained = report(jobs.lost() or error, watch.log_file, verbose)
+            explained = report(jobs.lost() or error, watch.log_file, manner.verbose)
             sys.stdout.flush()
             click.echo(explained.text, err=True)
             sys.exit(explained.exit_code)
+        finally:
+            if presence is not None:
+                presence.close()
 
 
 def _run_with_jobs(program: Program, settings: RunSettings, jobs: Jobs) -> None:
@@ -120,14 +176,18 @@ def _screen() -> Screen | None:
     return terminal()
 
 
-def _starter(stopper: Stopper, screen: Screen | None) -> Callable[[Submission], SparkJobClient]:
-    from millrace.cli.jobs import spark_context
+def _starter(
+    stopper: Stopper, screen: Screen | None, started: Callable[[LocalJobClient], None]
+) -> Callable[[Submission], SparkJobClient]:
+    from millrace.spark.sessions.active import spark_context
 
     def start(submission: Submission) -> SparkJobClient:
         if screen is not None and spark_context() is None:
             screen.show("starting Spark")
         with stopper.deferred():
-            return submission.start()
+            client = submission.start()
+        started(client)
+        return client
 
     return start
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from millrace.cli.restarts import Restarts
+from millrace.cluster.processes.restarts import Restarts
 
 DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone."""

@@ -15,15 +15,18 @@ Flink's counterpart: ``org.apache.flink.api.connector.sink2`` (PyFlink cannot de
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from millrace.common.functions import RuntimeContext
     from millrace.common.typeinfo import TypeInformation
 
-__all__ = ["Committer", "Sink", "SinkWriter", "SinkWriterContext", "WriterInitContext"]
+__all__ = ["Committer", "NamedSink", "Sink", "SinkWriter", "SinkWriterContext", "WriterInitContext"]
 
 T = TypeVar("T")
 """Type of the elements."""
@@ -182,3 +185,14 @@ class Sink(ABC, Generic[T]):
     def create_committer(self) -> Committer[Any] | None:
         """The committer, None for a sink whose writer makes everything visible itself."""
         return None
+
+
+class NamedSink(Sink[T]):
+    """A sink that knows whose it is, and puts that into the names of what it prepares."""
+
+    _uid = ""
+
+    def for_operator(self, uid: str) -> Self:
+        named = copy.copy(self)
+        named._uid = uid
+        return named

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.common.sink import Committer, NamedSink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.function import sink_context
 from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
 
@@ -33,7 +33,7 @@ class PreparedTransaction:
     """ms since the epoch"""
 
 
-class TwoPhaseCommitSink(Sink[T], Generic[T]):
+class TwoPhaseCommitSink(NamedSink[T], Generic[T]):
     """Runs the function in the tasks, and a copy of it on the driver for commit and abort.
 
     :raises TypeError: the function is a CheckpointedFunction as well, which would need a place for its state.
@@ -48,12 +48,6 @@ class TwoPhaseCommitSink(Sink[T], Generic[T]):
                 f"transactions are all the state it can have. Keep other state in an operator before the sink"
             )
         self._function = function
-        self._uid = ""
-
-    def for_operator(self, uid: str) -> TwoPhaseCommitSink[T]:
-        named = copy.copy(self)
-        named._uid = uid
-        return named
 
     def create_writer(self, context: WriterInitContext) -> _TransactionWriter[T]:
         return _TransactionWriter(self._function, context, self._uid)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.types import Row, RowKind
+from millrace.connectors.kept_connection import KeptConnection
 
 __all__ = ["UpsertSink", "UpsertTable", "is_deletion", "last_per_key"]
 
@@ -77,9 +77,7 @@ class _UpsertWriter(SinkWriter[T]):
         self._key_of = sink.key_of
         self._batch_size = batch_size
         self._changes: dict[Hashable, T] = {}
-        self._table: UpsertTable[T] | None = None
-        self._proven = False
-        """whether the table has worked in this epoch"""
+        self._kept = KeptConnection(sink.open_table)
 
     def write(self, element: T, context: SinkWriterContext) -> None:
         self._changes[self._key_of(element)] = element
@@ -89,27 +87,13 @@ class _UpsertWriter(SinkWriter[T]):
     def flush(self, end_of_input: bool) -> None:
         if self._changes:
             self._apply()
-        self._proven = False
+        self._kept.end_epoch()
 
     def _apply(self) -> None:
         changes, self._changes = self._changes, {}
         deletes = [key for key, element in changes.items() if self._sink.is_deletion(element)]
         upserts = [element for element in changes.values() if not self._sink.is_deletion(element)]
-        aged = self._table is not None and not self._proven
-        if self._table is None:
-            self._table = self._sink.open_table()
-        try:
-            self._table.apply(upserts, deletes)
-        except Exception:
-            if not aged:
-                raise
-            with suppress(Exception):
-                self.close()
-            self._table = self._sink.open_table()
-            self._table.apply(upserts, deletes)
-        self._proven = True
+        self._kept.use(lambda table: table.apply(upserts, deletes))
 
     def close(self) -> None:
-        table, self._table = self._table, None
-        if table is not None:
-            table.close()
+        self._kept.close()

@@ -72,6 +72,8 @@ from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.jobs import specs
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from millrace.common.state import MapStateDescriptor
     from millrace.datastream.broadcast_connected_stream import BroadcastConnectedStream
     from millrace.datastream.cached_stream import CachedDataStream
@@ -125,36 +127,53 @@ class _NodeHandle:
         """The operator; an error says that ``method`` needs one."""
         raise NotImplementedError
 
-    def _change(self, method: str, **changes: Any) -> None:
+    def _change(self, method: str, **changes: Any) -> Self:
         self._env._program.change(self._node(method).id, **changes)
+        return self
 
     def get_name(self) -> str:
         """The operator's name, without the ``Source: `` and ``Sink: `` that plan and errors put in front."""
         node = self._node("get_name")
         return node.name.removeprefix(node.kind)
 
-    def _set_name(self, name: str) -> None:
+    def name(self, name: str) -> Self:
+        """Name the operator; names are for people: plan, metrics, errors."""
         kind = self._node("name").kind
-        self._change("name", name=kind + name.removeprefix(kind))
+        return self._change("name", name=kind + name.removeprefix(kind))
 
-    def _set_parallelism(self, parallelism: int) -> None:
+    def uid(self, uid: str) -> Self:
+        """Identify the operator's state across versions of the program. Must be unique in the job."""
+        return self._change("uid", uid=uid)
+
+    def set_parallelism(self, parallelism: int) -> Self:
+        """How many subtasks the operator has."""
         node = self._node("set_parallelism")
         if parallelism < 1:
             raise GraphError(f"{node.described}: its parallelism must be at least 1, not {parallelism}")
         if node.non_parallel and parallelism != 1:
             raise GraphError(f"{node.described} runs in one subtask only: its parallelism can't be {parallelism}")
-        self._change("set_parallelism", parallelism=parallelism)
+        return self._change("set_parallelism", parallelism=parallelism)
 
-    def _set_uid_hash(self, uid_hash: str) -> None:
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """Identify the operator by the hash that an earlier version derived (32 hexadecimal digits)."""
         if len(uid_hash) != 32 or not all(digit in "0123456789abcdef" for digit in uid_hash.lower()):
             raise ValueError(f"a uid hash has 32 hexadecimal digits, got {uid_hash!r}")
-        self._change("set_uid_hash", uid_hash=uid_hash.lower())
+        return self._change("set_uid_hash", uid_hash=uid_hash.lower())
 
-    def _set_slot_sharing_group(self, group: str | SlotSharingGroup) -> None:
-        if isinstance(group, SlotSharingGroup):
-            self._env.register_slot_sharing_group(group)
-            group = group.get_name()
-        self._change("slot_sharing_group", slot_sharing_group=group)
+    def set_description(self, description: str) -> Self:
+        """A longer text than the name, for the plan."""
+        return self._change("set_description", description=description)
+
+    def disable_chaining(self) -> Self:
+        """Never chain this operator with its neighbours."""
+        return self._change("disable_chaining", chaining=Chaining.NEVER)
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
+        """Operators of different groups never share a task."""
+        if isinstance(slot_sharing_group, SlotSharingGroup):
+            self._env.register_slot_sharing_group(slot_sharing_group)
+            slot_sharing_group = slot_sharing_group.get_name()
+        return self._change("slot_sharing_group", slot_sharing_group=slot_sharing_group)
 
 
 class DataStream(_NodeHandle):
@@ -190,66 +209,27 @@ class DataStream(_NodeHandle):
             return "a partitioned stream"
         return None if self._ports[0].tag is None else "a side output"
 
-    def name(self, name: str) -> DataStream:
-        """Name the operator; names are for people: plan, metrics, errors."""
-        self._set_name(name)
-        return self
-
-    def uid(self, uid: str) -> DataStream:
-        """Identify the operator's state across versions of the program. Must be unique in the job."""
-        self._change("uid", uid=uid)
-        return self
-
-    def set_uid_hash(self, uid_hash: str) -> DataStream:
-        """Identify the operator by the hash that an earlier version derived (32 hexadecimal digits)."""
-        self._set_uid_hash(uid_hash)
-        return self
-
-    def set_parallelism(self, parallelism: int) -> DataStream:
-        """How many subtasks the operator has."""
-        self._set_parallelism(parallelism)
-        return self
-
     def set_max_parallelism(self, max_parallelism: int) -> DataStream:
         """The number of key groups: the most subtasks that the operator can ever be rescaled to (1..32768)."""
         if not 1 <= max_parallelism <= UPPER_BOUND_MAX_PARALLELISM:
             raise ValueError(
                 f"the maximum parallelism must be in 1..{UPPER_BOUND_MAX_PARALLELISM}, not {max_parallelism}"
             )
-        self._change("set_max_parallelism", max_parallelism=max_parallelism)
-        return self
+        return self._change("set_max_parallelism", max_parallelism=max_parallelism)
 
     def force_non_parallel(self) -> DataStream:
         """Fix the parallelism at 1."""
-        self._change("force_non_parallel", non_parallel=True, parallelism=1)
-        return self
-
-    def set_description(self, description: str) -> DataStream:
-        """A longer text than the name, for the plan."""
-        self._change("set_description", description=description)
-        return self
+        return self._change("force_non_parallel", non_parallel=True, parallelism=1)
 
     def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
         """Accepted for compatibility: buffers are flushed at the end of every epoch."""
         if timeout_millis < -1:
             raise ValueError(f"a buffer timeout is -1, 0 or a time in ms, not {timeout_millis}")
-        self._change("set_buffer_timeout", buffer_timeout=timeout_millis)
-        return self
+        return self._change("set_buffer_timeout", buffer_timeout=timeout_millis)
 
     def start_new_chain(self) -> DataStream:
         """Begin a new chain with this operator."""
-        self._change("start_new_chain", chaining=Chaining.HEAD)
-        return self
-
-    def disable_chaining(self) -> DataStream:
-        """Never chain this operator with its neighbours."""
-        self._change("disable_chaining", chaining=Chaining.NEVER)
-        return self
-
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
-        """Operators of different groups never share a task."""
-        self._set_slot_sharing_group(slot_sharing_group)
-        return self
+        return self._change("start_new_chain", chaining=Chaining.HEAD)
 
     def get_type(self) -> TypeInformation:
         """The declared element type; that of pickled objects where none was declared."""
@@ -706,34 +686,6 @@ class DataStreamSink(_NodeHandle):
 
     def _node(self, method: str) -> Node:
         return self._env._program.node(self._id)
-
-    def name(self, name: str) -> DataStreamSink:
-        self._set_name(name)
-        return self
-
-    def uid(self, uid: str) -> DataStreamSink:
-        self._change("uid", uid=uid)
-        return self
-
-    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        self._set_uid_hash(uid_hash)
-        return self
-
-    def set_parallelism(self, parallelism: int) -> DataStreamSink:
-        self._set_parallelism(parallelism)
-        return self
-
-    def set_description(self, description: str) -> DataStreamSink:
-        self._change("set_description", description=description)
-        return self
-
-    def disable_chaining(self) -> DataStreamSink:
-        self._change("disable_chaining", chaining=Chaining.NEVER)
-        return self
-
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
-        self._set_slot_sharing_group(slot_sharing_group)
-        return self
 
 
 class CloseableIterator(Iterator[Any]):

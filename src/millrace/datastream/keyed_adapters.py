@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from millrace.common.functions import (
     CoFlatMapFunction,
@@ -18,11 +18,14 @@ from millrace.common.functions import (
     RuntimeContext,
 )
 
+F = TypeVar("F", bound=Function)
 
-class Adapter:
+
+class Adapter(Generic[F]):
     """Opens and closes the adapted function."""
 
-    function: Function
+    def __init__(self, function: F) -> None:
+        self.function = function
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.function.open(runtime_context)
@@ -31,34 +34,22 @@ class Adapter:
         self.function.close()
 
 
-class KeyedMap(Adapter, KeyedProcessFunction):
-    def __init__(self, function: MapFunction) -> None:
-        self.function: MapFunction = function
-
+class KeyedMap(Adapter[MapFunction], KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         return (self.function.map(value),)
 
 
-class KeyedFlatMap(Adapter, KeyedProcessFunction):
-    def __init__(self, function: FlatMapFunction) -> None:
-        self.function: FlatMapFunction = function
-
+class KeyedFlatMap(Adapter[FlatMapFunction], KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any] | None:
         return self.function.flat_map(value)
 
 
-class KeyedFilter(Adapter, KeyedProcessFunction):
-    def __init__(self, function: FilterFunction) -> None:
-        self.function: FilterFunction = function
-
+class KeyedFilter(Adapter[FilterFunction], KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         return (value,) if self.function.filter(value) else ()
 
 
-class CoMap(Adapter, CoProcessFunction):
-    def __init__(self, function: CoMapFunction) -> None:
-        self.function: CoMapFunction = function
-
+class _CoMap(Adapter[CoMapFunction]):
     def process_element1(self, value: Any, ctx: Any) -> Iterable[Any]:
         return _none_is_nothing(self.function.map1(value))
 
@@ -66,21 +57,13 @@ class CoMap(Adapter, CoProcessFunction):
         return _none_is_nothing(self.function.map2(value))
 
 
-class KeyedCoMap(Adapter, KeyedCoProcessFunction):
-    def __init__(self, function: CoMapFunction) -> None:
-        self.function: CoMapFunction = function
-
-    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any]:
-        return _none_is_nothing(self.function.map1(value))
-
-    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any]:
-        return _none_is_nothing(self.function.map2(value))
+class CoMap(_CoMap, CoProcessFunction): ...
 
 
-class CoFlatMap(Adapter, CoProcessFunction):
-    def __init__(self, function: CoFlatMapFunction) -> None:
-        self.function: CoFlatMapFunction = function
+class KeyedCoMap(_CoMap, KeyedCoProcessFunction): ...
 
+
+class _CoFlatMap(Adapter[CoFlatMapFunction]):
     def process_element1(self, value: Any, ctx: Any) -> Iterable[Any] | None:
         return self.function.flat_map1(value)
 
@@ -88,22 +71,14 @@ class CoFlatMap(Adapter, CoProcessFunction):
         return self.function.flat_map2(value)
 
 
-class KeyedCoFlatMap(Adapter, KeyedCoProcessFunction):
-    def __init__(self, function: CoFlatMapFunction) -> None:
-        self.function: CoFlatMapFunction = function
-
-    def process_element1(self, value: Any, ctx: Any) -> Iterable[Any] | None:
-        return self.function.flat_map1(value)
-
-    def process_element2(self, value: Any, ctx: Any) -> Iterable[Any] | None:
-        return self.function.flat_map2(value)
+class CoFlatMap(_CoFlatMap, CoProcessFunction): ...
 
 
-class KeyedCoProcess(Adapter, KeyedCoProcessFunction):
+class KeyedCoFlatMap(_CoFlatMap, KeyedCoProcessFunction): ...
+
+
+class KeyedCoProcess(Adapter[CoProcessFunction], KeyedCoProcessFunction):
     """A CoProcessFunction on keyed streams has keyed state and timers, too; it just need not have ``on_timer``."""
-
-    def __init__(self, function: CoProcessFunction) -> None:
-        self.function: CoProcessFunction = function
 
     def process_element1(self, value: Any, ctx: Any) -> Iterable[Any] | None:
         return self.function.process_element1(value, ctx)

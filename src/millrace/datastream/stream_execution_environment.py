@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ from millrace.runtime.state.working import InMemory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millrace.spark.jobs.submit import SparkJobClient
+    from millrace.spark.jobs.submit import JobSettings, SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -428,15 +429,18 @@ class StreamExecutionEnvironment:
         longest = max(self._option(options.EPOCH_MILLIS), self._cadence_of_checkpoints(job) or 0)
         millis = longest if self._by_the_clock() else None
         files = {file.name: file.path for file in self._dependencies.cached_files}
-        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files)
+        latency = max(self._config.get_latency_tracking_interval(), 0)
+        return with_settings(job, records, millis, self._config.get_global_job_parameters(), files, latency)
 
     def _option(self, option: Any) -> Any:
         return self._configuration.get(option)
 
     def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
-        start = partial(self._start, job_name)
+        prepare = partial(self._prepare, job_name)
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting))
+        start = partial(_start, prepare)
+        elsewhere = self._configuration.get_string("execution.target", "") == "remote"
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, elsewhere))
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
         """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
@@ -460,11 +464,13 @@ class StreamExecutionEnvironment:
         limit: int = options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
         return limit + (job.epoch_millis or 0)
 
-    def _start(self, job_name: str | None) -> SparkJobClient:
-        from millrace.spark.jobs.submit import JobSettings, submit
+    def _prepare(self, job_name: str | None) -> tuple[JobGraph, JobSettings]:
+        """What is submitted now; the program begins afresh afterwards."""
+        from millrace.spark.jobs.submit import JobSettings
 
         configuration, batch = self._configuration.to_dict(), self._is_batch()
-        tell_about({**configuration, **self._checkpoint_config.to_dict()})
+        described = {**configuration, **self._checkpoint_config.to_dict()}
+        tell_about(described)
         plan = None if batch else checkpoint_plan(self._checkpoint_config, configuration)
         job = self.job_graph(job_name)
         settings = JobSettings(
@@ -482,9 +488,11 @@ class StreamExecutionEnvironment:
             savepoint_directory=self.get_default_savepoint_directory() or configuration.get(_OLDER_SAVEPOINT_DIRECTORY),
             dependencies=self._dependencies,
             jars=tuple(self._jars),
+            described=described,
+            object_reuse=self._config.is_object_reuse_enabled(),
         )
         self._program.clear()
-        return submit(job, settings)
+        return job, settings
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Submit the program and go on; the client tells how it fares."""
@@ -508,3 +516,9 @@ class StreamExecutionEnvironment:
         self._program.clear()
         for cache in self._result_caches:
             cache.invalidate()
+
+
+def _start(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> SparkJobClient:
+    from millrace.spark.jobs.submit import submit
+
+    return submit(*prepare())

@@ -23,26 +23,17 @@ class EmitContents(Anything):
         return elements
 
 
-class Apply(Adapter, Anything):
-    def __init__(self, function: WindowFunction[Any, Any, Any, Any]) -> None:
-        self.function: WindowFunction[Any, Any, Any, Any] = function
-
+class Apply(Adapter[WindowFunction[Any, Any, Any, Any]], Anything):
     def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
         return self.function.apply(key, context.window(), elements)
 
 
-class ApplyAll(Adapter, Anything):
-    def __init__(self, function: AllWindowFunction[Any, Any, Any]) -> None:
-        self.function: AllWindowFunction[Any, Any, Any] = function
-
+class ApplyAll(Adapter[AllWindowFunction[Any, Any, Any]], Anything):
     def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
         return self.function.apply(context.window(), elements)
 
 
-class ProcessAll(Adapter, Anything):
-    def __init__(self, function: ProcessAllWindowFunction[Any, Any, Any]) -> None:
-        self.function: ProcessAllWindowFunction[Any, Any, Any] = function
-
+class ProcessAll(Adapter[ProcessAllWindowFunction[Any, Any, Any]], Anything):
     def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
         return self.function.process(context, elements)
 

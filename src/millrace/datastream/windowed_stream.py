@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from millrace.common.functions import (
     AggregateFunction,
@@ -48,11 +48,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AllWindowedStream", "WindowedStream"]
 
-S = TypeVar("S", bound="_Windows")
+S = TypeVar("S", bound="_Windows[Any, Any]")
 """The class of the handle."""
+F = TypeVar("F")
+P = TypeVar("P")
+"""The classes of window functions, without and with a context."""
 
 
-class _Windows(ABC):
+class _Windows(ABC, Generic[F, P]):
     """What both handles share. Methods that set something change the handle and give it back, as in PyFlink."""
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any], method: str) -> None:
@@ -189,6 +192,39 @@ class _Windows(ABC):
             stream.get_side_output(self._late_tag)
         return stream
 
+    def reduce(
+        self,
+        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
+        window_function: F | P | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Fold each window's elements into one as they come; ``window_function`` sees only that one."""
+        return self._reduce(reduce_function, window_function, output_type)
+
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction,
+        window_function: F | P | None = None,
+        accumulator_type: TypeInformation | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Fold each window's elements into an accumulator as they come; ``window_function`` sees its result only."""
+        return self._aggregate(aggregate_function, window_function, accumulator_type, output_type)
+
+    def apply(
+        self, window_function: F, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Keep each window's elements and call ``window_function`` with them."""
+        return self._evaluate("apply", window_function, output_type)
+
+    def process(
+        self,
+        process_window_function: P,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Keep each window's elements and call ``process_window_function`` with them, with access to time and state."""
+        return self._evaluate("process", process_window_function, output_type)
+
     # -- one field ------------------------------------------------------------------------------------------------
 
     def sum(self, position_to_sum: Position = 0) -> DataStream:
@@ -212,44 +248,11 @@ class _Windows(ABC):
         return self._reduce(FieldChoice(position_to_max_by, greater_than), None, None, "max_by")
 
 
-class WindowedStream(_Windows):
+class WindowedStream(_Windows[WindowFunction[Any, Any, Any, Any], ProcessWindowFunction[Any, Any, Any, Any]]):
     """A keyed stream in windows: every key has windows of its own. Made by ``KeyedStream.window``."""
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(keyed_stream, window_assigner, "window")
-
-    def reduce(
-        self,
-        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
-        window_function: WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any] | None = None,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Fold each window's elements into one as they come; ``window_function`` sees only that one."""
-        return self._reduce(reduce_function, window_function, output_type)
-
-    def aggregate(
-        self,
-        aggregate_function: AggregateFunction,
-        window_function: WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any] | None = None,
-        accumulator_type: TypeInformation | None = None,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Fold each window's elements into an accumulator as they come; ``window_function`` sees its result only."""
-        return self._aggregate(aggregate_function, window_function, accumulator_type, output_type)
-
-    def apply(
-        self, window_function: WindowFunction[Any, Any, Any, Any], output_type: TypeInformation | None = None
-    ) -> DataStream:
-        """Keep each window's elements and call ``window_function`` with them."""
-        return self._evaluate("apply", window_function, output_type)
-
-    def process(
-        self,
-        process_window_function: ProcessWindowFunction[Any, Any, Any, Any],
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Keep each window's elements and call ``process_window_function`` with them, with access to time and state."""
-        return self._evaluate("process", process_window_function, output_type)
 
     def _adapted(self, window_function: Any) -> window_functions.Anything | None:
         return window_functions.of_keyed(window_function)
@@ -258,46 +261,13 @@ class WindowedStream(_Windows):
         return "a WindowFunction or a ProcessWindowFunction"
 
 
-class AllWindowedStream(_Windows):
+class AllWindowedStream(_Windows[AllWindowFunction[Any, Any, Any], ProcessAllWindowFunction[Any, Any, Any]]):
     """A stream without keys in windows, evaluated in one subtask. Made by ``DataStream.window_all``."""
 
     _non_parallel = True
 
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(data_stream.key_by(_one_key), window_assigner, "window_all")
-
-    def reduce(
-        self,
-        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
-        window_function: AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any] | None = None,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Fold each window's elements into one as they come; ``window_function`` sees only that one."""
-        return self._reduce(reduce_function, window_function, output_type)
-
-    def aggregate(
-        self,
-        aggregate_function: AggregateFunction,
-        window_function: AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any] | None = None,
-        accumulator_type: TypeInformation | None = None,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Fold each window's elements into an accumulator as they come; ``window_function`` sees its result only."""
-        return self._aggregate(aggregate_function, window_function, accumulator_type, output_type)
-
-    def apply(
-        self, window_function: AllWindowFunction[Any, Any, Any], output_type: TypeInformation | None = None
-    ) -> DataStream:
-        """Keep each window's elements and call ``window_function`` with them."""
-        return self._evaluate("apply", window_function, output_type)
-
-    def process(
-        self,
-        process_window_function: ProcessAllWindowFunction[Any, Any, Any],
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Keep each window's elements and call ``process_window_function`` with them, with access to state."""
-        return self._evaluate("process", process_window_function, output_type)
 
     def _adapted(self, window_function: Any) -> window_functions.Anything | None:
         return window_functions.of_all(window_function)

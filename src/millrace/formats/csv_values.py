@@ -15,7 +15,7 @@ from millrace.formats.csv_schema import CsvColumn, CsvDialect
 from millrace.formats.time_text import format_instant, parse_date, parse_instant, parse_time, parse_timestamp
 from millrace.formats.types import ANY, BIG_INT
 
-__all__ = ["column_parser", "field_formatter", "field_parser", "int_range"]
+__all__ = ["column_parser", "field_formatter", "field_parser", "int_range", "parse_boolean"]
 
 _Parse = Callable[[str], Any]
 
@@ -70,7 +70,7 @@ def _parser(type_: Any, separator: str) -> _Parse:
     if is_.is_string(type_) or type_ == ANY:
         return str
     if is_.is_boolean(type_):
-        return _parse_boolean
+        return parse_boolean
     if is_.is_integer(type_) or type_ == BIG_INT:
         limits = int_range(type_)
         return lambda text: _parse_int(text, limits)
@@ -105,7 +105,7 @@ def _parse_row(parts: list[str], names: list[str], fields: list[_Parse]) -> Row:
     return row_of([parse(part) if part else None for parse, part in zip(fields, parts, strict=True)], names)
 
 
-def _parse_boolean(text: str) -> bool:
+def parse_boolean(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered not in ("true", "false"):
         raise ValueError(f"not a boolean: {text!r}")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from millrace.common.time import Instant
 from millrace.common.types import Row, row_of
 from millrace.formats.arrow_rows import values_of_row
-from millrace.formats.csv_values import int_range
+from millrace.formats.csv_values import int_range, parse_boolean
 from millrace.formats.time_text import (
     format_instant,
     format_rfc_time,
@@ -125,8 +125,8 @@ def _plain(value: Any) -> Any:
 def _parse_boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
+    if isinstance(value, str):
+        return parse_boolean(value)
     raise ValueError(f"not a boolean: {value!r}")
 
 

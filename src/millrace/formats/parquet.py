@@ -79,7 +79,7 @@ class _ParquetRecords(SplitRecords[Row]):
         metadata = self._file.metadata
         groups = list(range(metadata.num_row_groups))
         if not self._split.whole:
-            groups = [number for number in groups if self._is_mine(metadata.row_group(number))]
+            groups = [number for number in groups if begins_in(self._split, metadata.row_group(number))]
         self._skip = self._position
         while groups and self._skip >= metadata.row_group(groups[0]).num_rows:
             self._skip -= metadata.row_group(groups.pop(0)).num_rows
@@ -87,13 +87,6 @@ class _ParquetRecords(SplitRecords[Row]):
             return iter(())
         columns = [name for name in self._columns if name is not None]
         return self._file.iter_batches(batch_size, row_groups=groups, columns=columns)
-
-    def _is_mine(self, group: Any) -> bool:
-        first = group.column(0)
-        start = first.data_page_offset
-        if first.has_dictionary_page:
-            start = min(start, first.dictionary_page_offset)
-        return bool(self._split.offset <= start < self._split.end)
 
     def read_batch(self) -> list[Row] | None:
         batch = next(self._batches, None)
@@ -176,3 +169,12 @@ class AvroParquetWriters:
             "pyflink.datastream.formats.parquet.AvroParquetWriters is not in Millrace yet; nearest: "
             "FileSink.for_bulk_format(path, ParquetBulkWriters.for_row_type(row_type)), which takes Rows and dicts"
         )
+
+
+def begins_in(split: FileSplit, group: Any) -> bool:
+    """Whether a row group begins in a split of its file: then it belongs to it."""
+    first = group.column(0)
+    start = first.data_page_offset
+    if first.has_dictionary_page:
+        start = min(start, first.dictionary_page_offset)
+    return bool(split.offset <= start < split.end)

@@ -21,7 +21,7 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
     offsets, partitions = _place(graph)
     # Final results would only be there when the loop has ended, so those that go round are running ones.
     final = {node.id for node in graph.nodes} - in_loops(graph) if settings.batch else set()
-    names = chain_names(graph)
+    names, groups = chain_names(graph), slot_groups(graph)
     operators = tuple(
         OperatorInfo(
             id=node.id,
@@ -35,6 +35,9 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
             offset=offsets[node.id],
             origin=node.origin,
             chain=names[graph.chains[node.id]],
+            head=graph.chains[node.id],
+            slot_group=groups[node.id],
+            description=node.description or "",
             output_type=node.output_type,
             side_types=node.side_types,
         )
@@ -135,9 +138,19 @@ def chain_names(graph: Graph) -> dict[int, str]:
 
 
 def with_settings(
-    job: JobGraph, records: int | None, millis: int | None, parameters: dict[str, str], cached_files: dict[str, str]
+    job: JobGraph,
+    records: int | None,
+    millis: int | None,
+    parameters: dict[str, str],
+    cached_files: dict[str, str],
+    latency_millis: int = 0,
 ) -> JobGraph:
     """The job with the limits of its epochs, and the user's parameters and cached files."""
     return replace(
-        job, epoch_records=records, epoch_millis=millis, parameters=parameters, cached_files=cached_files
+        job,
+        epoch_records=records,
+        epoch_millis=millis,
+        parameters=parameters,
+        cached_files=cached_files,
+        latency_millis=latency_millis,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from millrace.relational.rows import Rows
 
@@ -21,6 +21,16 @@ class Status(enum.Enum):
     ACTIVE = "ACTIVE"
     FINISHED = "FINISHED"
     """bounded input has ended: nothing follows, ever"""
+
+
+class LatencyMark(NamedTuple):
+    """Goes with the elements from a source to the sinks, so that each operator sees how long that has taken."""
+
+    source: int
+    """id of the operator that sent it"""
+    subtask: int
+    at: int
+    """when (ms)"""
 
 
 class Chunk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,11 +76,17 @@ class OperatorError(Exception):
 
 
 class JobFailedError(Exception):
-    """The job has failed; the text begins with the operator and the user's line."""
+    """The job has failed; the text begins with the operator and the user's line.
 
-    def __init__(self, failure: Failure) -> None:
+    :param concurrent: what went wrong in other tasks of the same epoch.
+    """
+
+    concurrent: tuple[Failure, ...] = ()
+
+    def __init__(self, failure: Failure, concurrent: Sequence[Failure] = ()) -> None:
         super().__init__(failure.render())
         self.failure = failure
+        self.concurrent = tuple(concurrent)
 
 
 def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFailedError:

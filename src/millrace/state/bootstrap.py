@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.common.functions import Function, KeySelector
+from millrace.common.functions import Function, KeyedProcessFunction, KeySelector
 from millrace.common.state import (
     AggregatingState,
     ListState,
@@ -16,7 +16,6 @@ from millrace.common.state import (
     StateDescriptor,
     ValueState,
 )
-from millrace.common.timerservice import TimerService
 from millrace.state.inputs import Getter, as_selector
 
 __all__ = ["BootstrapTransformation", "KeyedStateBootstrapFunction", "OperatorTransformation"]
@@ -34,20 +33,9 @@ class KeyedStateBootstrapFunction(Function):
                 ctx.timer_service().register_event_time_timer(value["expires"])
     """
 
-    class Context(ABC):
-        """Time, timers, and the key of the row."""
-
-        @abstractmethod
-        def get_current_key(self) -> Any:
-            """The key of the row at hand."""
-
-        @abstractmethod
-        def timer_service(self) -> TimerService:
-            """Timers for the current key. The watermark is the lowest there is."""
-
-        @abstractmethod
-        def timestamp(self) -> int | None:
-            """The row's timestamp in ms, None without ``assign_timestamps``."""
+    class Context(KeyedProcessFunction.Context, ABC):
+        """Time, timers, and the key of the row. The watermark is the lowest there is; rows have timestamps with
+        ``assign_timestamps``."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedStateBootstrapFunction.Context) -> None:

@@ -12,40 +12,40 @@ if TYPE_CHECKING:
     from millrace.common.types import Row as Row
     from millrace.common.types import RowKind as RowKind
     from millrace.relational.types import UserDefinedType as UserDefinedType
-    from millrace.table.changelog_mode import ChangelogMode as ChangelogMode
     from millrace.table.data_view import DataView as DataView
     from millrace.table.data_view import ListView as ListView
     from millrace.table.data_view import MapView as MapView
+    from millrace.table.descriptions.schema import Schema as Schema
     from millrace.table.descriptions.table_descriptor import FormatDescriptor as FormatDescriptor
     from millrace.table.descriptions.table_descriptor import TableDescriptor as TableDescriptor
-    from millrace.table.environment_settings import EnvironmentSettings as EnvironmentSettings
-    from millrace.table.explain_detail import ExplainDetail as ExplainDetail
-    from millrace.table.expression import Expression as Expression
-    from millrace.table.module import Module as Module
-    from millrace.table.module import ModuleEntry as ModuleEntry
+    from millrace.table.descriptions.table_schema import TableSchema as TableSchema
+    from millrace.table.environment import TableEnvironment as TableEnvironment
+    from millrace.table.expression_methods.expression import Expression as Expression
+    from millrace.table.functions.module import Module as Module
+    from millrace.table.functions.module import ModuleEntry as ModuleEntry
+    from millrace.table.functions.udf import AggregateFunction as AggregateFunction
+    from millrace.table.functions.udf import AsyncScalarFunction as AsyncScalarFunction
+    from millrace.table.functions.udf import FunctionContext as FunctionContext
+    from millrace.table.functions.udf import ScalarFunction as ScalarFunction
+    from millrace.table.functions.udf import TableAggregateFunction as TableAggregateFunction
+    from millrace.table.functions.udf import TableFunction as TableFunction
     from millrace.table.plans.compiled_plan import CompiledPlan as CompiledPlan
     from millrace.table.plans.plan_reference import PlanReference as PlanReference
-    from millrace.table.result_kind import ResultKind as ResultKind
-    from millrace.table.schema import Schema as Schema
-    from millrace.table.sessions.environment import TableEnvironment as TableEnvironment
-    from millrace.table.sessions.stream_environment import StreamTableEnvironment as StreamTableEnvironment
-    from millrace.table.sql_dialect import SqlDialect as SqlDialect
+    from millrace.table.sessions.result_kind import ResultKind as ResultKind
+    from millrace.table.sessions.table_result import TableResult as TableResult
+    from millrace.table.settings.changelog_mode import ChangelogMode as ChangelogMode
+    from millrace.table.settings.environment_settings import EnvironmentSettings as EnvironmentSettings
+    from millrace.table.settings.explain_detail import ExplainDetail as ExplainDetail
+    from millrace.table.settings.sql_dialect import SqlDialect as SqlDialect
+    from millrace.table.settings.table_config import TableConfig as TableConfig
     from millrace.table.statement_set import StatementSet as StatementSet
+    from millrace.table.stream_environment import StreamTableEnvironment as StreamTableEnvironment
     from millrace.table.table import GroupedTable as GroupedTable
     from millrace.table.table import GroupWindowedTable as GroupWindowedTable
     from millrace.table.table import OverWindowedTable as OverWindowedTable
     from millrace.table.table import Table as Table
     from millrace.table.table import WindowGroupedTable as WindowGroupedTable
-    from millrace.table.table_config import TableConfig as TableConfig
     from millrace.table.table_pipeline import TablePipeline as TablePipeline
-    from millrace.table.table_result import TableResult as TableResult
-    from millrace.table.table_schema import TableSchema as TableSchema
-    from millrace.table.udf import AggregateFunction as AggregateFunction
-    from millrace.table.udf import AsyncScalarFunction as AsyncScalarFunction
-    from millrace.table.udf import FunctionContext as FunctionContext
-    from millrace.table.udf import ScalarFunction as ScalarFunction
-    from millrace.table.udf import TableAggregateFunction as TableAggregateFunction
-    from millrace.table.udf import TableFunction as TableFunction
     from millrace.table.values.data_types import DataTypes as DataTypes
 
 _MODULES = {

@@ -1,17 +1,4 @@
-"""What EXPLAIN adds to the plans."""
+"""Under PyFlink's path: see ``millrace.table.settings.explain_detail``."""
 
-from __future__ import annotations
-
-from enum import Enum
-
-__all__ = ["ExplainDetail"]
-
-
-class ExplainDetail(Enum):
-    """A detail of EXPLAIN."""
-
-    ESTIMATED_COST = 0
-    CHANGELOG_MODE = 1
-    """kinds of change that every operator gives"""
-    JSON_EXECUTION_PLAN = 2
-    PLAN_ADVICE = 3
+from millrace.table.settings.explain_detail import *  # noqa: F403
+from millrace.table.settings.explain_detail import __all__ as __all__

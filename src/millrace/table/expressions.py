@@ -6,11 +6,12 @@ from typing import Any, TypeAlias
 
 from millrace.relational.types import DataType
 from millrace.table.catalogs.paths import split_path
-from millrace.table.expression import Expression, JsonOnNull, TimePointUnit
 from millrace.table.expression_methods.base import _Handle, built_in, node_of, present
-from millrace.table.queries.problems import problem
+from millrace.table.expression_methods.expression import Expression, JsonOnNull, TimePointUnit
+from millrace.table.expression_methods.windows import CURRENT_RANGE, CURRENT_ROW, UNBOUNDED_RANGE, UNBOUNDED_ROW
+from millrace.table.functions.udf import UserDefinedFunctionWrapper, wrapped
 from millrace.table.sql import nodes
-from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
+from millrace.table.values.problems import problem
 
 __all__ = [
     "if_then_else", "lit", "col", "range_", "and_", "or_", "not_", "UNBOUNDED_ROW", "UNBOUNDED_RANGE", "CURRENT_ROW",
@@ -26,12 +27,6 @@ __all__ = [
 Text: TypeAlias = "str | Expression[str]"
 Condition: TypeAlias = "bool | Expression[bool]"
 Value: TypeAlias = "Expression[Any]"
-
-UNBOUNDED_ROW: Value = Expression(nodes.Var("UNBOUNDED_ROW"))
-"""All rows before, for ``Over.preceding``."""
-UNBOUNDED_RANGE: Value = Expression(nodes.Var("UNBOUNDED_RANGE"))
-CURRENT_ROW: Value = Expression(nodes.Var("CURRENT_ROW"))
-CURRENT_RANGE: Value = Expression(nodes.Var("CURRENT_RANGE"))
 
 
 def _apply(function: str, shown: str, *args: Any) -> Value:
@@ -298,12 +293,10 @@ def lead(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:
 
 def call(f: str | UserDefinedFunctionWrapper, *args: Any) -> Expression[Any]:
     """A function by name (a system function, or one of a catalog), or one made by ``udf`` and its like."""
-    arguments = tuple(map(node_of, args))
     if not isinstance(f, str):
-        function = wrapped(f)
-        return Expression(nodes.GivenCall(function.name, arguments, function))
+        return wrapped(f)(*args)
     *path, name = split_path(f)
-    return Expression(nodes.Dot.between(*map(nodes.Identifier, path), nodes.Call(name, arguments)))
+    return Expression(nodes.Dot.between(*map(nodes.Identifier, path), nodes.Call(name, tuple(map(node_of, args)))))
 
 
 def call_sql(sql_expression: str) -> Expression[Any]:

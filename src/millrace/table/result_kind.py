@@ -1,14 +1,4 @@
-"""Kinds of results of statements."""
+"""Under PyFlink's path: see ``millrace.table.sessions.result_kind``."""
 
-from __future__ import annotations
-
-from enum import Enum
-
-__all__ = ["ResultKind"]
-
-
-class ResultKind(Enum):
-    """SUCCESS: the result says OK and nothing else (DDL, USE, SET); SUCCESS_WITH_CONTENT: it has rows."""
-
-    SUCCESS = 0
-    SUCCESS_WITH_CONTENT = 1
+from millrace.table.sessions.result_kind import *  # noqa: F403
+from millrace.table.sessions.result_kind import __all__ as __all__

@@ -1,14 +1,4 @@
-"""Dialects of SQL."""
+"""Under PyFlink's path: see ``millrace.table.settings.sql_dialect``."""
 
-from __future__ import annotations
-
-from enum import Enum
-
-__all__ = ["SqlDialect"]
-
-
-class SqlDialect(Enum):
-    """A dialect of SQL; only DEFAULT is read."""
-
-    DEFAULT = 0
-    HIVE = 1
+from millrace.table.settings.sql_dialect import *  # noqa: F403
+from millrace.table.settings.sql_dialect import __all__ as __all__

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
 from millrace.table.descriptions.table_descriptor import TableDescriptor
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.plans.compiled_plan import CompiledPlan, compiled
 from millrace.table.plans.explaining import explain
-from millrace.table.queries.problems import problem
 from millrace.table.sessions.results import settled
-from millrace.table.sessions.statements import insert_plans
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.statement_runners.statements import insert_plans
 from millrace.table.table import Table
 from millrace.table.table_pipeline import TablePipeline
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 __all__ = ["StatementSet"]
 

@@ -10,30 +10,30 @@ from millrace.relational.rex import Ref
 from millrace.relational.rules.subqueries import unnest
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.schemas import resolved_schema
-from millrace.table.explain_detail import ExplainDetail
-from millrace.table.expression import Expression
-from millrace.table.expression_methods.base import expression_of, node_of
+from millrace.table.descriptions.table_schema import TableSchema
+from millrace.table.expression_methods.base import _Rows, expression_of, node_of
+from millrace.table.expression_methods.expression import Expression
+from millrace.table.expression_methods.windows import GroupWindow, OverWindow
+from millrace.table.functions.udf import UserDefinedFunctionWrapper
 from millrace.table.plans.explaining import explain
 from millrace.table.queries.changelog_arguments import with_codes, without_codes
+from millrace.table.queries.column_changes import added, dropped, replaced_or_added, with_new_names
 from millrace.table.queries.group_windows import bound_window
 from millrace.table.queries.grouping import Grouping
 from millrace.table.queries.old_names import instead
 from millrace.table.queries.over import over_select
-from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import Item, expand, mapped, named, project, renamed, select
 from millrace.table.queries.set_plans import combined, correlated, joined, lateral
-from millrace.table.sessions.column_changes import added, dropped, replaced_or_added, with_new_names
 from millrace.table.sessions.sink_plans import sink_plan
+from millrace.table.settings.explain_detail import ExplainDetail
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind, bind_condition
 from millrace.table.sql.binding.queries.aggregates import sort_key
 from millrace.table.sql.binding.queries.grouped import has_aggregate
 from millrace.table.table_pipeline import TablePipeline
-from millrace.table.table_schema import TableSchema
-from millrace.table.udf import UserDefinedFunctionWrapper
 from millrace.table.values.pandas_frames import frame_of
-from millrace.table.window import GroupWindow, OverWindow
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from millrace.table.catalogs.schemas import ResolvedSchema
     from millrace.table.descriptions.table_descriptor import TableDescriptor
+    from millrace.table.sessions.table_result import TableResult
     from millrace.table.table_environment import TableEnvironment
-    from millrace.table.table_result import TableResult
 
 __all__ = ["Table", "GroupedTable", "GroupWindowedTable", "OverWindowedTable", "WindowGroupedTable"]
 
@@ -69,7 +69,7 @@ class _Query:
         return nodes.GivenCall(function.name, (nodes.WholeRow(columns),), function)
 
 
-class Table(_Query):
+class Table(_Query, _Rows):
     """A table: rows in columns, computed when the program asks for them.
 
     Tables are never changed; every method gives a new one. Columns are given as expressions: ``col("a")``. As text

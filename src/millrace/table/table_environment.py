@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.table.sessions.environment import TableEnvironment
-from millrace.table.sessions.stream_environment import StreamTableEnvironment
+from millrace.table.environment import TableEnvironment
+from millrace.table.stream_environment import StreamTableEnvironment
 
 __all__ = ["StreamTableEnvironment", "TableEnvironment"]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Sink
 from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.plans.compiled_plan import CompiledPlan, compiled
 from millrace.table.plans.explaining import explain
 from millrace.table.sessions.results import settled
+from millrace.table.settings.explain_detail import ExplainDetail
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 __all__ = ["TablePipeline"]
 

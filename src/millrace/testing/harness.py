@@ -298,10 +298,17 @@ class OperatorHarness:
         self._gate.mark(self._channel(input, channel), status)
 
     def set_processing_time(self, now: int) -> None:
-        """Set the clock (ms), as if no element had come since: timers that are due fire, quiet streams become idle."""
+        """Set the clock (ms), as if no element had come since: timers that are due fire, quiet streams become idle.
+
+        Right after ``snapshot_delta`` they fire before the next epoch begins.
+        """
+        self._check_open()
+        if type(self.operator).next_due is Operator.next_due:
+            self._begin()  # between epochs it does nothing
+        with self._versions.firing():
+            self._now = now
+            self.operator.advance_processing_time(now)
         self._begin()
-        self._now = now
-        self.operator.advance_processing_time(now)
         self.operator.after_input(now)
 
     def advance_processing_time(self, by: int) -> None:
@@ -360,9 +367,13 @@ class OperatorHarness:
             raise ValueError(f"no channel {channel} of input {input}: {self._inputs} inputs, {self._channels} channels")
         return (input, channel)
 
-    def _begin(self) -> None:
+    def _check_open(self) -> None:
         if not self.is_open:
             raise RuntimeError("the harness is not open: call open(), or use it in a with statement")
+
+    def _begin(self) -> None:
+        self._check_open()
+        self._versions.begin()
         if not self._in_epoch and isinstance(self.operator, SinkOperator):
             self.operator.begin_epoch(self._epoch)
         self._in_epoch = True
@@ -424,9 +435,10 @@ class OperatorHarness:
         Entries that have expired are left out, unless they may be returned until they are cleaned up. The namespace of
         a window's state is the window.
         """
+        keyed = self._keyed()
         if state_name == CONTENTS and namespace is not _NO_NAMESPACE and isinstance(self.operator, WindowOperatorBase):
             return copy.deepcopy(self.operator.contents_of(key, namespace))
-        table = self._keyed().table(state_name)
+        table = keyed.table(state_name)
         return None if table is None else copy.deepcopy(table.content(_address(key, namespace)))
 
     def expiry_of(self, key: Any, state_name: str, namespace: Any = _NO_NAMESPACE) -> Any:
@@ -459,6 +471,7 @@ class OperatorHarness:
         backend = self.operator.keyed_state()
         if not isinstance(backend, KeyedStateBackend):
             raise TypeError(f"{type(self.operator).__name__} has no keyed state")
+        self._versions.begin()
         return backend
 
     # -- metrics --------------------------------------------------------------------------------------------------
@@ -512,6 +525,7 @@ class OperatorHarness:
     def _end_for_snapshot(self) -> None:
         if self._in_epoch:
             self.end_epoch()
+        self._versions.begin()
         self._measures.end_epoch()
 
     def _small(self) -> OperatorDeltas:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import pickle
 import re
@@ -14,7 +13,7 @@ from typing import Any
 
 import cloudpickle
 
-from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.common.sink import Committer, NamedSink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
 
 __all__ = ["Ledger", "LedgerEntry", "LedgerSink", "read_ledger"]
@@ -99,7 +98,7 @@ def read_ledger(directory: str | os.PathLike[str]) -> Ledger:
     return Ledger(tuple(entries), tuple(sorted(path.stem for path in place.glob(f"*{PREPARED}"))))
 
 
-class LedgerSink(Sink[Any]):
+class LedgerSink(NamedSink[Any]):
     """Writes what each subtask gets in an epoch into a file of its own in ``directory``, which all workers reach, and
     renames the file when it is committed. ``read_ledger`` tells what is there.
 
@@ -113,12 +112,6 @@ class LedgerSink(Sink[Any]):
     def __init__(self, directory: str | os.PathLike[str], on_commit: Callable[[str], None] | None = None) -> None:
         self._directory = os.path.abspath(directory)
         self._on_commit = on_commit
-        self._uid = ""
-
-    def for_operator(self, uid: str) -> LedgerSink:
-        named = copy.copy(self)
-        named._uid = uid
-        return named
 
     def create_writer(self, context: WriterInitContext) -> _LedgerWriter:
         return _LedgerWriter(self._directory, context, self._uid)

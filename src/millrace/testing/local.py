@@ -19,7 +19,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import EpochPlan, TaskAck
 from millrace.runtime.protocol.results import parts_of
-from millrace.runtime.storage import MemoryStorage
+from millrace.runtime.storage import MemoryStorage, SnapshotFiles, StateStorage
 from millrace.runtime.tasks.worker import TaskCache, run_task
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class LocalEngine:
         self._payload = serialize(job.for_tasks())
         self.job = job
         self._clock = clock
-        self.storage = MemoryStorage()
+        self.storage: StateStorage = MemoryStorage()
+        self.snapshots: SnapshotFiles | None = None
+        """where savepoints are written and read"""
         self._workers = [TaskCache() for _ in range(workers)]
         self._pick = pick or (lambda count: 0)
         self.coordinator = Coordinator(job, clock, self.storage)
@@ -64,6 +66,10 @@ class LocalEngine:
 
     def run_epoch(self, plan: EpochPlan) -> EpochResult:
         """One epoch through all stages."""
+        return self.coordinator.complete(plan, self.run_tasks(plan))
+
+    def run_tasks(self, plan: EpochPlan) -> list[TaskAck]:
+        """The same, up to what the tasks acknowledge."""
         orders: EpochPlan = pickle.loads(dumps(plan))
         packets: dict[int, list[Packet]] = {}
         for stage, partitions in enumerate(self.job.partitions):
@@ -82,14 +88,14 @@ class LocalEngine:
                     self.storage,
                     cache,
                     self._clock,
+                    self.snapshots,
                 )
             packets = {}
             last = stage + 1 == len(self.job.partitions)
             for packet in produced:
                 width = 1 if last else self.job.partitions[stage + 1]
                 packets.setdefault(packet.target % width, []).append(packet)
-        acks = [TaskAck.decode(p.payload) for group in packets.values() for p in group if p.edge == ACK]
-        return self.coordinator.complete(plan, acks)
+        return [TaskAck.decode(p.payload) for group in packets.values() for p in group if p.edge == ACK]
 
     def _one_epoch(self) -> bool:
         """As on Spark batch mode is one epoch; a test that wants several says how large they are."""
@@ -153,5 +159,5 @@ def run_locally(
         if len(run.epochs) >= max_epochs and not engine.coordinator.finished:
             raise TimeoutError(f"the program did not end within {max_epochs} epochs")
     run.accumulators = engine.coordinator.metrics.accumulators()
-    run.metrics = engine.coordinator.metrics.report()
+    run.metrics = engine.coordinator.report()
     return run

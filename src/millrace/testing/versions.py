@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from millrace.datastream.state_backend import StateBackend
 from millrace.datastream.state_plan import state_plan
@@ -32,18 +33,36 @@ class Versions:
         self._working = plan.state_of(JOB, TASK, lambda: {UID: small()})
         self._storage = MemoryStorage()
         self._past = NO_PAST
+        self._rests = False
+        """whether an epoch has ended and the next one has not begun"""
 
     def keyed(self, time: StateTime) -> KeyedStateBackend:
         """The operator's keyed state."""
         return self._working.backend(UID, time)
 
     def finish(self, delta: OperatorDeltas) -> None:
-        """An epoch has ended and counts; the next one begins."""
+        """An epoch has ended and counts."""
         version = self._past.versions[-1] + 1
         self._storage.write_delta(TASK, version, self._past, {UID: delta})
         self._past = self._past.then(version)
         self._working.finish(version, {UID: delta})
-        assert self._working.goes_on(), "nobody else is there"
+        self._rests = True
+
+    def begin(self) -> None:
+        """The next epoch begins, if it has not."""
+        if self._rests:
+            self._rests = False
+            assert self._working.goes_on(), "nobody else is there"
+
+    @contextmanager
+    def firing(self) -> Iterator[None]:
+        """Timers fire: between epochs, if no epoch has begun."""
+        if not self._rests:
+            yield
+            return
+        with self._working.firing() as same:
+            assert same, "nobody else is there"
+            yield
 
     def changes(self, pieces: Sequence[OperatorDeltas], whole: bool) -> Iterator[OperatorDeltas]:
         """What the operator has to take over of a version: the only one if it is a whole state, else the next one."""

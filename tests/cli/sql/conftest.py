@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.cli.sql.fake_job import FakeJob
+from tests.cluster.sql.fake_job import FakeJob
+from tests.cluster.sql.shop import SHOP
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.console import Console
-from millrace.cli.sql.jobs import SqlJobs
-from millrace.cli.sql.session import SqlSession
+from millrace.cli.sql.embedded import Embedded
+from millrace.cluster.sql.jobs import SqlJobs
+from millrace.cluster.sql.session import SqlSession
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
@@ -24,19 +26,14 @@ from millrace.table.planner.engine import StreamingEngine
 @pytest.fixture
 def client() -> Client:
     """Messages and results go to standard output, without colours: it is no terminal."""
-    return Client(SqlSession({"table.local-time-zone": "UTC"}), SqlJobs(lambda _: None), Console(False))
+    return Client(Embedded(SqlSession({"table.local-time-zone": "UTC"}), SqlJobs(lambda _: None)), Console(False))
 
 
 @pytest.fixture
 def shop(client: Client) -> Client:
     """With tables and a view in it."""
-    for statement in (
-        "CREATE TABLE orders (id BIGINT, price DECIMAL(10, 2), `from` STRING) WITH ('connector' = 'datagen')",
-        "CREATE TABLE customers (id BIGINT, name STRING) WITH ('connector' = 'datagen')",
-        "CREATE VIEW cheap AS SELECT id, price FROM orders WHERE price < 10",
-        "CREATE DATABASE other",
-    ):
-        client.session.environment.execute_sql(statement)
+    for statement in SHOP:
+        client.executor.session.environment.execute_sql(statement)
     return client
 
 
@@ -68,12 +65,12 @@ def jobs(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[FakeJob]:
     def execute(_: Any, plans: Any, session: Any) -> TableResult:
         job = FakeJob(f"job{len(started) + 1}")
         submission: Any = SimpleNamespace(start=lambda: job, collecting=False)
-        client.jobs.submit(submission)
-        client.jobs.listener().started(JobStarted(job.id, f"insert {len(started) + 1}", None, None))
+        client.executor.jobs.submit(submission)
+        client.executor.jobs.listener().started(JobStarted(job.id, f"insert {len(started) + 1}", None, None))
         started.append(job)
         made: Any = job
         return TableResult((), [], job_client=made)
 
     monkeypatch.setattr(StreamingEngine, "execute", execute)
-    client.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')")
+    client.executor.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')")
     return started

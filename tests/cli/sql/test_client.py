@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from tests.cli.sql.fake_job import FakeJob
+from tests.cluster.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.commands import QuitError
@@ -62,7 +62,7 @@ def test_quit_is_told_to_the_caller(client: Client) -> None:
 
 def test_set_and_reset(run: Callable[[str], str], client: Client) -> None:
     run("SET 'pipeline.name' = 'x'; SET 'parallelism.default' = '3'")
-    environment = client.session.environment
+    environment = client.executor.session.environment
     assert environment._session.streams.get_parallelism() == 3
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in run("SET").splitlines()]
     assert ["pipeline.name", "x"] in cells
@@ -76,12 +76,12 @@ def test_set_and_reset(run: Callable[[str], str], client: Client) -> None:
 
 def test_the_mode_can_be_changed(run: Callable[[str], str], client: Client) -> None:
     run("SET 'execution.runtime-mode' = 'BATCH'")
-    assert not client.session.environment._session.streaming
+    assert not client.executor.session.environment._session.streaming
     assert "is 'streaming' or 'batch', not 'automatic'" in run("SET 'execution.runtime-mode' = 'automatic'")
-    assert not client.session.environment._session.streaming
-    assert client.session.settings()["execution.runtime-mode"] == "BATCH"
+    assert not client.executor.session.environment._session.streaming
+    assert client.executor.session.settings()["execution.runtime-mode"] == "BATCH"
     run("RESET 'execution.runtime-mode'")
-    assert client.session.environment._session.streaming
+    assert client.executor.session.environment._session.streaming
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_the_mode_can_be_changed(run: Callable[[str], str], client: Client) -> N
     ],
 )
 def test_settings_that_cannot_be(run: Callable[[str], str], client: Client, statement: str, message: str) -> None:
-    before = client.session.settings()
+    before = client.executor.session.settings()
     found = run(statement)
     assert found.startswith("[ERROR] Could not execute SQL statement. Reason:\n")
     assert message in found
-    assert client.session.settings() == before
+    assert client.executor.session.settings() == before
 
 
 # -- errors -------------------------------------------------------------------------------------------------------
@@ -142,9 +142,9 @@ def test_the_first_error_ends_a_script(client: Client, capsys: pytest.CaptureFix
 
 
 def test_an_error_in_a_view_names_the_statement(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    client.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'datagen')")
-    client.session.environment.execute_sql("CREATE VIEW v AS SELECT a FROM t")
-    client.session.environment.execute_sql("DROP TABLE t")
+    client.executor.session.environment.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'datagen')")
+    client.executor.session.environment.execute_sql("CREATE VIEW v AS SELECT a FROM t")
+    client.executor.session.environment.execute_sql("DROP TABLE t")
     capsys.readouterr()
     assert not client.run("\n  SELECT * FROM v;", "a.sql")
     assert "a.sql:2:3: " in capsys.readouterr().out
@@ -212,7 +212,7 @@ def test_modes_for_a_terminal(
     client: Client, fake_result: Callable[..., TableResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Any] = []
-    on_terminal = Client(client.session, client.jobs, Console(False), lambda *given: shown.append(given))
+    on_terminal = Client(client.executor, Console(False), lambda *given: shown.append(given))
     result = fake_result([])
     _answer(monkeypatch, result)
     assert on_terminal.run("SET 'sql-client.execution.result-mode' = 'table'; SELECT 1")
@@ -273,10 +273,10 @@ def test_a_job_that_fails_later_is_told_once(
     assert "job job2 (insert 2): " in found
     assert "ValueError: bad" in found
     assert not client.tell_failed_jobs()
-    assert [job.id for job in client.jobs.running()] == ["job1"]
+    assert [job.id for job in client.executor.jobs.running()] == ["job1"]
 
 
 def test_jobs_end_with_their_client(run: Callable[[str], str], jobs: list[FakeJob], client: Client) -> None:
     run(f"{INSERT} {INSERT}")
-    client.jobs.cancel()
+    client.executor.jobs.cancel()
     assert {job.status for job in jobs} == {JobStatus.CANCELED}

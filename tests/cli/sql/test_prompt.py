@@ -16,9 +16,9 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.completion import Completions
-from millrace.cli.sql.jobs import SqlJob
 from millrace.cli.sql.prompt import SqlCompleter, interact, is_whole, prompt_session
+from millrace.cluster.sql.completion import Completions
+from millrace.cluster.sql.jobs import SqlJob
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
 
@@ -119,7 +119,7 @@ def test_leaving_with_running_jobs_is_asked_for_twice(
     running: Any = SimpleNamespace(
         get_job_id=lambda: "job1", get_job_status=lambda: CompletableFuture.of(JobStatus.RUNNING)
     )
-    client.jobs._jobs.append(SqlJob(running, collecting=False))
+    client.executor.jobs._jobs.append(SqlJob(running, collecting=False))
     keyboard.send_text(f"{QUIT}SHOW TABLES;\r{QUIT}{QUIT}")
     interact(client, str(tmp_path / "history"))
     found = capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_a_folder_for_the_history_is_made(client: Client, keyboard: PipeInput, t
 
 
 def test_completions_say_what_they_are(shop: Client) -> None:
-    completer = SqlCompleter(Completions(shop.session.environment))
+    completer = SqlCompleter(Completions(shop.executor.session.environment))
     text = "SELECT * FROM or"
     given: Callable[..., Any] = completer.get_completions
     (found,) = given(Document(text, len(text)), None)
@@ -174,7 +174,7 @@ def test_the_history_is_private_and_has_no_secrets(
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert history.read_text().startswith("# older\n+SHOW TABLES;\n")
     assert "+SET 'a.password' = '******';\n" in history.read_text()
-    assert client.session.settings()["a.password"] == "s3cret"
+    assert client.executor.session.settings()["a.password"] == "s3cret"
     keyboard.send_text(QUIT)
     interact(client, str(tmp_path / "new"))
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600

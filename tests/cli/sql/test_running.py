@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from millrace.cli.sql.running import Worker
-from millrace.table.queries.problems import problem
+from millrace.table.values.problems import problem
 
 
 def test_results_and_errors_come_back() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.cli.sql.fake_job import FakeJob
+from tests.cluster.sql.fake_job import FakeJob
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.script import Script, run_scripts
@@ -23,13 +23,13 @@ def ending(client: Client, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callabl
     """Lets something happen once the script waits for its jobs."""
 
     def let(happen: Callable[[], None]) -> None:
-        wait = client.jobs.wait
+        wait = client.executor.jobs.wait
 
         def waiting() -> Any:
             threading.Thread(target=happen).start()
             return wait()
 
-        monkeypatch.setattr(client.jobs, "wait", waiting)
+        monkeypatch.setattr(client.executor.jobs, "wait", waiting)
 
     return let
 

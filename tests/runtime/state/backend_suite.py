@@ -1,7 +1,7 @@
 """What every state backend has to do: tests to inherit, and random programs against plain dicts and lists.
 
 A backend is driven as a task drives it: copies in several processes take turns, each new one is built from
-files; epochs fail; whole states are written; workers and their disks are lost.
+files; epochs fail; whole states are written; workers and their disks are lost; between epochs timers fire.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import enum
 import pickle
 from collections import namedtuple
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.runtime.state.copies import Machine, TaskCopy, Turns, whole_of
 
 from millrace.common.time import Time
@@ -95,13 +96,76 @@ NUMBERS = st.integers(-3, 3)
 MAP_KEYS = [-1, 0, 2, "two", Row("r", 1), Row("r", 2), ("t", None), 2.5, "l" * 700]
 
 
-class BackendMachine(RuleBasedStateMachine):
+class EngineMachine(RuleBasedStateMachine):
+    """What an engine does with copies of a task. ``Turns`` are made by subclasses, which know the model, too."""
+
+    on_disk: bool
+    job: Turns[Any]
+    resting: ExitStack | None = None
+    """open while timers fire between two epochs"""
+
+    def save(self) -> None:
+        """The model is what counts now."""
+        raise NotImplementedError
+
+    def go_back(self) -> None:
+        """The model is what it was when it was saved."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """An epoch begins, if none is there. What timers have done since the last one is part of it."""
+        if self.resting is not None:
+            self.resting.close()
+            self.resting = None
+            self.job.go_on()
+
+    @rule(next_worker=st.integers(0, 1), whole=st.booleans())
+    def end_epoch(self, next_worker: int, whole: bool) -> None:
+        self.settle()
+        self.job.end_epoch(whole)
+        self.save()
+        self.job.begin_epoch(next_worker)
+
+    @rule(next_worker=st.integers(0, 1), after_its_end=st.booleans())
+    def fail_epoch(self, next_worker: int, after_its_end: bool) -> None:
+        self.settle()
+        self.job.fail_epoch(after_its_end)
+        self.go_back()
+        self.job.begin_epoch(next_worker)
+
+    @rule(whole=st.booleans())
+    def rest(self, whole: bool) -> None:
+        """The epoch is over, and timers fire: what happens from now on."""
+        self.settle()
+        self.job.end_epoch(whole)
+        self.save()
+        self.fire_again()
+
+    @rule()
+    @precondition(lambda self: self.resting is not None)
+    def fire_again(self) -> None:
+        if self.resting is not None:
+            self.resting.close()
+        self.resting = ExitStack()
+        self.resting.enter_context(self.job.between_epochs())
+
+    @rule(next_worker=st.integers(0, 1), killed=st.booleans())
+    @precondition(lambda self: self.resting is not None)
+    def drop(self, next_worker: int, killed: bool) -> None:
+        """The next epoch does not begin with the copy that has fired."""
+        if self.resting is not None and not killed:
+            self.resting.close()
+        self.resting = None
+        self.job.drop(killed)
+        self.go_back()
+        self.job.begin_epoch(next_worker)
+
+
+class BackendMachine(EngineMachine):
     """Random calls on the copy at hand; epochs end and fail, workers change and are lost, whole states are written.
 
     The entries of a map are compared as a list: their order must not depend on the worker.
     """
-
-    on_disk: bool
 
     @initialize()
     def begin(self) -> None:
@@ -109,7 +173,13 @@ class BackendMachine(RuleBasedStateMachine):
         self.at: Any = ADDRESSES[0]
         self.model: dict[Any, dict[str, Any]] = {}
         self.averaged: dict[Any, list[int]] = {}
+        self.save()
+
+    def save(self) -> None:
         self.saved = copy.deepcopy((self.model, self.averaged))
+
+    def go_back(self) -> None:
+        self.model, self.averaged = copy.deepcopy(self.saved)
 
     @property
     def states(self) -> Copy:
@@ -195,23 +265,12 @@ class BackendMachine(RuleBasedStateMachine):
 
     # -- what the engine does -------------------------------------------------------------------------------------
 
-    @rule(next_worker=st.integers(0, 1), whole=st.booleans())
-    def end_epoch(self, next_worker: int, whole: bool) -> None:
-        self.job.end_epoch(whole)
-        self.saved = copy.deepcopy((self.model, self.averaged))
-        self.job.begin_epoch(next_worker)
-
-    @rule(next_worker=st.integers(0, 1), after_its_end=st.booleans())
-    def fail_epoch(self, next_worker: int, after_its_end: bool) -> None:
-        self.job.fail_epoch(after_its_end)
-        self.model, self.averaged = copy.deepcopy(self.saved)
-        self.job.begin_epoch(next_worker)
-
     @rule(lost=st.integers(0, 1), disk=st.booleans())
     def lose_workers(self, lost: int, disk: bool) -> None:
         """A worker dies between two epochs, perhaps with its machine; the other one goes on."""
+        self.settle()
         self.job.end_epoch()
-        self.saved = copy.deepcopy((self.model, self.averaged))
+        self.save()
         self.job.lose_worker(lost)
         if disk:
             self.job.lose_worker(1 - lost)
@@ -268,6 +327,8 @@ class BackendMachine(RuleBasedStateMachine):
         if hasattr(self, "job"):
             try:
                 self.look_everywhere()
+                self.settle()
+                self.look_everywhere()
             finally:
                 self.job.close()
 
@@ -276,10 +337,8 @@ TIMES = st.integers(-2, 6) | st.just(2**63 - 1)
 TIMER_ADDRESSES = ["a", "b", 1, (2, "w"), Scoped("a", TimeWindow(0, 5)), Row("r"), frozenset({3})]
 
 
-class TimerMachine(RuleBasedStateMachine):
+class TimerMachine(EngineMachine):
     """Event-time timers against a list, on copies that take turns."""
-
-    on_disk: bool
 
     @initialize()
     def begin(self) -> None:
@@ -288,6 +347,12 @@ class TimerMachine(RuleBasedStateMachine):
         """(time, number of its registration, address)"""
         self.saved: list[tuple[int, int, Any]] = []
         self.registered = 0
+
+    def save(self) -> None:
+        self.saved = list(self.model)
+
+    def go_back(self) -> None:
+        self.model = list(self.saved)
 
     @property
     def queue(self) -> Any:
@@ -328,22 +393,11 @@ class TimerMachine(RuleBasedStateMachine):
         for at in TIMER_ADDRESSES:
             assert self.queue.times(at) == sorted(time for time, _, address in self.model if address == at)
 
-    @rule(next_worker=st.integers(0, 1), whole=st.booleans())
-    def end_epoch(self, next_worker: int, whole: bool) -> None:
-        self.job.end_epoch(whole)
-        self.saved = list(self.model)
-        self.job.begin_epoch(next_worker)
-
-    @rule(next_worker=st.integers(0, 1), after_its_end=st.booleans())
-    def fail_epoch(self, next_worker: int, after_its_end: bool) -> None:
-        self.job.fail_epoch(after_its_end)
-        self.model = list(self.saved)
-        self.job.begin_epoch(next_worker)
-
     @rule(disk=st.booleans())
     def lose_all_workers(self, disk: bool) -> None:
+        self.settle()
         self.job.end_epoch()
-        self.saved = list(self.model)
+        self.save()
         for worker in (0, 1):
             self.job.lose_worker(worker)
         if disk:
@@ -353,6 +407,7 @@ class TimerMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "job"):
             try:
+                self.settle()
                 self.all_fire_in_order()
             finally:
                 self.job.close()

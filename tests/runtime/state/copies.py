@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from millrace.runtime.state.disk.plan import OnDisk
@@ -91,6 +92,23 @@ class Turns(Generic[C]):
             self.copy.working.close()
             self.workers[self._at_work] = None
         self.epoch += 1
+
+    @contextmanager
+    def between_epochs(self) -> Iterator[None]:
+        """After ``end_epoch``: the copy fires timers, and calls meanwhile are what these do."""
+        with self.copy.working.firing() as same:
+            assert same, "no other copy has gone on"
+            yield
+
+    def go_on(self) -> None:
+        """An epoch begins where the last one ended, with what was done since."""
+        self.begin_epoch(self._at_work)
+
+    def drop(self, killed: bool) -> None:
+        """The copy at hand is not used any more."""
+        if not killed:
+            self.copy.working.close()
+        self.lose_worker(self._at_work)
 
     def lose_worker(self, worker: int) -> None:
         """A process is killed: nobody closes anything."""

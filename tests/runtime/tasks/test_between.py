@@ -1,23 +1,29 @@
-"""Between epochs: timers fire when they are due, and all that comes of it belongs to the next epoch."""
+"""Between epochs: timers fire when they are due, and all that comes of it belongs to the next epoch.
+
+Wherever the state is: in memory, on disk, or in a backend of the user's own.
+"""
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.jobs import Engine, job_of
+from tests.runtime.state.store.stores import SortedBackend
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
 from millrace.datastream import (
     EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
     RuntimeExecutionMode,
+    StateBackend,
     StreamExecutionEnvironment,
     TimeDomain,
 )
@@ -29,7 +35,7 @@ from millrace.runtime.protocol.epoch import SavedSubtask
 from millrace.runtime.state.saved import SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks import between
-from millrace.runtime.tasks.task_cache import PATIENCE_MS
+from millrace.runtime.tasks.task_cache import PATIENCE_MS, TaskCache
 
 FAR = 10_000
 
@@ -77,13 +83,29 @@ def key_of(value: Any) -> Any:
     return value[0]
 
 
+STATE: dict[str, Callable[[], StateBackend]] = {
+    "memory": HashMapStateBackend,
+    "disk": EmbeddedRocksDBStateBackend,
+    "stores": SortedBackend,
+}
+_runs: list[Run] = []
+
+
 class Run:
     """A job of a source and a keyed function, with an element an epoch, whose clock the test moves."""
 
-    def __init__(self, elements: Iterable[Any], function: KeyedProcessFunction | None = None) -> None:
+    def __init__(
+        self, elements: Iterable[Any], function: KeyedProcessFunction | None = None, state: str = "memory"
+    ) -> None:
         self.clock = Clock()
-        job = job_of(lambda env: self.build(env, list(elements), function or Chain()), 1)
+        self.state = state
+        job = job_of(lambda env: self._build(env, list(elements), function or Chain()), 1)
         self.engine = Engine(job, clock=self.clock)
+        _runs.append(self)
+
+    def _build(self, env: StreamExecutionEnvironment, elements: list[Any], function: KeyedProcessFunction) -> Any:
+        env.set_state_backend(STATE[self.state]())
+        return self.build(env, elements, function)
 
     def build(self, env: StreamExecutionEnvironment, elements: list[Any], function: KeyedProcessFunction) -> Any:
         source = env.from_collection(elements)
@@ -109,6 +131,29 @@ class Run:
         return fired
 
 
+    def lose(self, worker: int = 0) -> None:
+        """The process is killed."""
+        self.engine.workers[worker] = TaskCache()
+
+    def close(self) -> None:
+        for cache in self.engine.workers:
+            cache.close()
+        self.engine.job.state.discard(self.engine.job.job_id)
+
+
+@pytest.fixture(params=list(STATE))
+def state(request: pytest.FixtureRequest) -> str:
+    """Where the state is."""
+    return cast(str, request.param)
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while _runs:
+        _runs.pop().close()
+
+
 def collected(result: EpochResult) -> list[Any]:
     return [value for part in result.collected for value in pickle.loads(part)]
 
@@ -118,8 +163,8 @@ def idle(count: int) -> list[Any]:
     return [("idle", None)] * count
 
 
-def test_a_chain_fires_in_time_and_comes_with_the_next_epoch() -> None:
-    run = Run([("a", (10, 10, 5)), *idle(3)])
+def test_a_chain_fires_in_time_and_comes_with_the_next_epoch(state: str) -> None:
+    run = Run([("a", (10, 10, 5)), *idle(3)], state=state)
     assert run.epoch() == []
     assert run.wait(9) == 0
     assert run.wait(35) == 3
@@ -129,8 +174,8 @@ def test_a_chain_fires_in_time_and_comes_with_the_next_epoch() -> None:
     assert run.wait(FAR) == 0
 
 
-def test_what_fired_goes_with_a_copy_that_is_not_used() -> None:
-    run = Run([("a", (10, 10, 3)), *idle(3)])
+def test_what_fired_goes_with_a_copy_that_is_not_used(state: str) -> None:
+    run = Run([("a", (10, 10, 3)), *idle(3)], state=state)
     run.epoch()
     writes = len(run.engine.storage)
     assert run.wait(15) == 1
@@ -141,17 +186,31 @@ def test_what_fired_goes_with_a_copy_that_is_not_used() -> None:
     assert run.epoch() == [("a", 2, 20, 0), ("idle", None)]
 
 
-def test_a_failed_epoch_takes_what_fired_with_it() -> None:
-    run = Run([("a", (10, 10, 2)), *idle(3)])
+def test_what_fired_goes_with_a_process_that_is_killed(state: str) -> None:
+    run = Run([("a", (10, 10, 3)), *idle(4)], state=state)
+    run.epoch()
+    assert run.wait(15) == 1
+    run.lose()
+    assert run.epoch() == [("a", 1, 10, 5), ("idle", None)]
+    assert run.wait(25) == 1
+    run.lose()
+    assert run.epoch() == [("a", 2, 20, 5), ("idle", None)]
+    assert run.wait(30) == 1
+    assert run.epoch() == [("a", 3, 30, 0), ("idle", None)]
+
+
+def test_a_failed_epoch_takes_what_fired_with_it(state: str) -> None:
+    run = Run([("a", (10, 10, 2)), *idle(3)], state=state)
     run.epoch()
     run.wait(10)
     run.failed_epoch()
     assert run.wait(20) == 1, "the copy that did the failed epoch does not know better"
+    assert run.wait(20, worker=1) == 0
     assert run.epoch() == [("a", 1, 10, 10), ("a", 2, 20, 0), ("idle", None)]
 
 
-def test_a_copy_that_the_failed_epoch_did_not_reach_keeps_what_fired() -> None:
-    run = Run([("a", (10, 10, 2)), *idle(3)])
+def test_a_copy_that_the_failed_epoch_did_not_reach_keeps_what_fired(state: str) -> None:
+    run = Run([("a", (10, 10, 2)), *idle(3)], state=state)
     run.epoch()
     run.wait(10)
     run.engine.coordinator.plan()
@@ -223,6 +282,24 @@ def test_beyond_what_may_be_held_timers_wait(monkeypatch: pytest.MonkeyPatch) ->
     assert run.epoch() == [("a", 1, 10, 0), ("a", 2, 20, 0), ("a", 3, 30, 0), *late, ("idle", None)]
 
 
+@pytest.mark.parametrize("where", ["disk", "stores"])
+def test_beyond_what_may_have_changed_timers_wait(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three entries change with each: the number, how many are left, and the timer."""
+    monkeypatch.setattr(between, "MOST_CHANGED", 6)
+    run = Run([("a", (50, 10, 1)), ("b", (60, 10, 1)), ("c", (70, 10, 1)), *idle(2)], state=where)
+    assert run.epoch() + run.epoch() + run.epoch() == []
+    assert run.wait(100) == 2
+    assert run.epoch() == [("a", 1, 50, 0), ("b", 1, 60, 0), ("c", 1, 70, 30), ("idle", None)]
+
+
+def test_an_epoch_that_has_changed_too_much_leaves_timers_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(between, "MOST_CHANGED", 3)
+    run = Run([("a", (10, 10, 1)), ("b", (30, 10, 1)), *idle(2)], state="disk")
+    run.epoch()
+    assert run.wait(20) == 0
+    assert run.epoch() == [("a", 1, 10, 10)]
+
+
 def test_nobody_fires_for_ever() -> None:
     run = Run([("a", (10, PATIENCE_MS // 4, 1_000)), *idle(2)])
     run.epoch()
@@ -241,8 +318,8 @@ def test_a_copy_that_was_left_behind_stops() -> None:
     assert run.wait(run.clock.now + 20) == 0
 
 
-def test_a_savepoint_has_what_was_held_back() -> None:
-    run = Run([("a", (10, 10, 5)), *idle(3)])
+def test_a_savepoint_has_what_was_held_back(state: str) -> None:
+    run = Run([("a", (10, 10, 5)), *idle(3)], state=state)
     run.epoch()
     run.wait(20)
     plan = run.engine.coordinator.plan(savepoint="somewhere")
@@ -333,28 +410,14 @@ class Triggered(Windowed):
 
 
 @pytest.mark.parametrize("kind", [Windowed, Triggered])
-def test_windows_of_processing_time_fire_between_epochs(kind: type[Windowed]) -> None:
-    run = kind([("a", 1), ("a", 2), ("b", 3), ("b", 4)])
+def test_windows_of_processing_time_fire_between_epochs(kind: type[Windowed], state: str) -> None:
+    run = kind([("a", 1), ("a", 2), ("b", 3), ("b", 4)], state=state)
     assert run.epoch() + run.epoch() == []
     assert run.wait(8) == 0
     assert run.wait(15) == 1
     assert run.epoch() == [("a", 3)]
     assert run.wait(25) == 1
     assert run.epoch() == [("b", 3)]
-
-
-class OnDisk(Run):
-    def build(self, env: StreamExecutionEnvironment, elements: list[Any], function: KeyedProcessFunction) -> Any:
-        env.set_state_backend(EmbeddedRocksDBStateBackend())
-        return super().build(env, elements, function)
-
-
-def test_state_on_disk_rests() -> None:
-    run = OnDisk([("a", (10, 10, 2)), *idle(2)])
-    run.epoch()
-    assert run.wait(15) == 0
-    assert run.epoch() == [("a", 1, 10, 5), ("idle", None)]
-    run.engine.job.state.discard(run.engine.job.job_id)
 
 
 class InBatchMode(Run):
@@ -374,17 +437,18 @@ PLANS = st.lists(
     max_size=3,
     unique_by=lambda plan: plan[0],
 )
-WHAT = st.sampled_from(["epoch", "fail", "miss", "wait", "wait", "pass"])
+WHAT = st.sampled_from(["epoch", "fail", "miss", "wait", "wait", "pass", "kill"])
 STEPS = st.lists(st.tuples(WHAT, st.integers(0, 1), st.integers(0, 40)), max_size=12)
 
 
+@pytest.mark.parametrize("where", STATE)
 @given(PLANS, STEPS)
 def test_whatever_happens_every_timer_fires_once_and_in_order(
-    plans: list[tuple[str, tuple[int, int, int]]], steps: list[tuple[str, int, int]]
+    where: str, plans: list[tuple[str, tuple[int, int, int]]], steps: list[tuple[str, int, int]]
 ) -> None:
     """``fail``: all tasks do an epoch that does not count; ``miss``: it fails before they begin; ``pass``: time passes,
-    and the process is too busy to look at it."""
-    run = Run([*plans, *idle(len(steps) + 2)])
+    and the process is too busy to look at it; ``kill``: the process is killed, and there is another one."""
+    run = Run([*plans, *idle(len(steps) + 2)], state=where)
     found: list[Any] = []
     epochs = 0
     for what, worker, time in steps:
@@ -398,6 +462,8 @@ def test_whatever_happens_every_timer_fires_once_and_in_order(
             run.engine.coordinator.restart()
         elif what == "wait":
             run.wait(run.clock.now + time, worker)
+        elif what == "kill":
+            run.lose(worker)
         else:
             run.clock.now += time
     for _ in range(epochs, len(plans)):
@@ -412,3 +478,5 @@ def test_whatever_happens_every_timer_fires_once_and_in_order(
     for key in "abc":
         numbers_of_key = [number for found_key, number, _ in ticks if found_key == key]
         assert numbers_of_key == sorted(numbers_of_key)
+    _runs.remove(run)
+    run.close()

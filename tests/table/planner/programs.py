@@ -18,7 +18,7 @@ from millrace.relational.values import to_python
 from millrace.table.planner.plan import Options
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
-from millrace.table.sessions.statements import insert_plans
+from millrace.table.statement_runners.statements import insert_plans
 from millrace.table.values.pandas_frames import remaining
 from millrace.testing.local import run_locally
 

@@ -13,7 +13,7 @@ from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER
 from millrace.table import TableEnvironment
 from millrace.table.expressions import col, descriptor, map_
 from millrace.table.planner.changes import ChangelogError
-from millrace.table.sql.errors import SqlError
+from millrace.table.sql.text.errors import SqlError
 from millrace.util.exceptions import TableException
 
 EACH = "'connector' = 'values', 'batch-size' = '1'"

@@ -10,7 +10,7 @@ from tests.table.programs.running import SECOND, Bound, Row, comparable, job_of
 
 from millrace.common.types import RowKind
 from millrace.connectors.tables.values import clear_values, results_of
-from millrace.table.sessions.statements import insert_plans
+from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.local import LocalEngine
 
 

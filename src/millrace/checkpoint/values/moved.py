@@ -32,9 +32,12 @@ _ROOMS = {
     ("runtime.tables", "runtime.tables.aggregates"): "accumulators distinct kept seen_values",
     ("runtime.tables", "runtime.tables.joins"): "join_config join_state lookup_cache temporal_config",
     ("runtime.tables", "runtime.tables.windows"): "sessions window_config",
-    ("table", "table.queries"): "projection stream_columns",
-    ("table", "table.sessions"): "environment session factories",
+    ("table", "table.functions"): "function_classes",
+    ("table", "table.queries"): "projection",
+    ("table", "table.sessions"): "factories session stream_columns",
     ("table", "table.values"): "arrow_types data_types elements literal_types stream_types",
+    ("table.queries", "table.sessions"): "stream_columns",
+    ("table.sessions", "table"): "environment stream_environment",
 }
 """package of an earlier version, package of today -> the modules that went from the one into the other"""
 

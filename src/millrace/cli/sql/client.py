@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.cli.sql.commands import COMMANDS, QuitError
 from millrace.cli.sql.console import Console
-from millrace.cli.sql.jobs import SqlJobs
-from millrace.cli.sql.reasons import place, reason
+from millrace.cli.sql.executor import Executor
+from millrace.cli.sql.reasons import place
 from millrace.cli.sql.results import Lines, cost, counts, listed, streamed, whole
-from millrace.cli.sql.running import Worker
-from millrace.cli.sql.session import SqlSession
 from millrace.cli.sql.settings import RESULT_MODE, TABLEAU, VERBOSE, ClientSettings
 from millrace.table import TableResult
-from millrace.table.result_kind import ResultKind
-from millrace.table.sessions.statements import run
+from millrace.table.sessions.result_kind import ResultKind
 from millrace.table.sql import statements as s
-from millrace.table.sql.errors import SqlError
 from millrace.table.sql.parser import statements_of
+from millrace.table.sql.text.errors import SqlError
+from millrace.table.statement_runners.statements import run
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
 """shows a query's rows until the user has seen enough; the text is the time zone"""
@@ -30,16 +27,14 @@ Screen = Callable[[TableResult, ClientSettings, str], None]
 class Client:
     """:param screen: shows results that change in place; None without a terminal."""
 
-    def __init__(self, session: SqlSession, jobs: SqlJobs, console: Console, screen: Screen | None = None) -> None:
-        self.session = session
-        self.jobs = jobs
+    def __init__(self, executor: Executor, console: Console, screen: Screen | None = None) -> None:
+        self.executor = executor
         self.console = console
         self._screen = screen
-        self._worker = Worker()
 
     @property
     def settings(self) -> ClientSettings:
-        return ClientSettings.of(self.session.settings())
+        return ClientSettings.of(self.executor.settings())
 
     def run(self, text: str, name: str | None = None) -> bool:
         """Run the statements of a text up to the first that fails, which is told; whether all went well.
@@ -62,14 +57,14 @@ class Client:
 
     def tell(self, error: BaseException, before: str = "") -> None:
         """Say why something failed."""
-        verbose = self.session.settings().get(VERBOSE, "false").lower() == "true"
-        self.console.error(before + reason(error, verbose, self._worker.origin, self.jobs.log_file))
+        verbose = self.executor.settings().get(VERBOSE, "false").lower() == "true"
+        self.console.error(before + self.executor.reason(error, verbose))
 
     def tell_failed_jobs(self) -> bool:
         """Say which INSERTs have failed since the last time; whether there are any."""
-        found = list(self.jobs.failures())
+        found = list(self.executor.failures())
         for job, error in found:
-            self.tell(error, f"job {job.id} ({self.jobs.name(job)}): ")
+            self.tell(error, f"{job}: ")
         return bool(found)
 
     # -- one statement ------------------------------------------------------------------------------------------
@@ -82,7 +77,7 @@ class Client:
         if isinstance(statement, s.Query):
             self._query(statement, begin)
             return
-        result = self._result(statement)
+        result = self.executor.perform(statement)
         if result.get_result_kind() is ResultKind.SUCCESS_WITH_CONTENT and _writes(statement):
             self._insert(result, begin)
         elif result.get_result_kind() is ResultKind.SUCCESS:
@@ -91,17 +86,16 @@ class Client:
             self.console.show(listed(result, self.settings, begin))
 
     def _query(self, statement: s.Query, begin: float) -> None:
-        settings, environment = self.settings, self.session.environment
-        zone = environment.get_config().get_local_timezone()
+        settings, zone, streaming = self.settings, self.executor.zone, self.executor.streaming
         if settings.mode != TABLEAU and self._screen is None:
             raise SqlError(
                 f"'{RESULT_MODE}' is '{settings.mode}', which needs a terminal to look at: SET it to '{TABLEAU}'"
             )
-        result = self._result(statement)
+        result = self.executor.perform(statement)
         if settings.mode != TABLEAU and self._screen is not None:
             self._screen(result, settings, zone)
             return
-        show = streamed if environment._session.streaming else whole
+        show = streamed if streaming else whole
         with contextlib.closing(show(result, settings, zone, begin)) as lines:
             try:
                 self.console.show(lines)
@@ -115,21 +109,11 @@ class Client:
         self.console.info("The job has been submitted.")
         self.console.say(f"Job ID: {client.get_job_id()}")
         if settings.wait_for_inserts:
-            self.jobs.find(str(client.get_job_id())).told = True
-            client.wait()
+            self.executor.wait(result)
             self.console.info(f"The job has finished.{cost(settings, begin)}")
             for table, count in counts(result):
                 if count >= 0:
                     self.console.info(f"Written into {table}: {count} {'row' if count == 1 else 'rows'}")
-
-    def _result(self, statement: s.Statement) -> TableResult:
-        return self._worker.do(functools.partial(self._perform, statement), _abandon)
-
-    def _perform(self, statement: s.Statement) -> TableResult:
-        environment = self.session.environment
-        if not environment._session.streaming and isinstance(statement, s.Explain):
-            self.jobs.announce()
-        return run(statement, environment._session)
 
 
 def _writes(statement: s.Statement) -> bool:
@@ -146,9 +130,3 @@ def _last_lines(lines: Lines, stop: KeyboardInterrupt) -> Iterator[str]:
     yield ""
     yield first
     yield from lines
-
-
-def _abandon(result: TableResult) -> None:
-    client: Any = result.get_job_client()
-    if client is not None:
-        client.cancel().result()

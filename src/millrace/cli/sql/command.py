@@ -13,6 +13,9 @@ EPILOG = """
 Without -f and -e statements are typed at a prompt; in a pipe they are read from standard input. Jobs that INSERT has
 started live as long as the client: with -f and -e it waits for them.
 
+millrace sql gateway -e URL does the same at a SQL gateway, where jobs go on without the client. It shows the token of
+the option security.rest.token, or of the environment variable MILLRACE_REST_TOKEN.
+
 Exit codes: 0 all statements went well, 1 one has failed, 2 wrong options, 130 stopped by Ctrl-C.
 """
 
@@ -23,12 +26,14 @@ _NO_JARS = (
 
 
 @click.command("sql", epilog=EPILOG)
-@click.argument("mode", type=click.Choice(["embedded"]), required=False)
+@click.argument("mode", type=click.Choice(["embedded", "gateway"]), required=False)
 @surroundings_options
 @click.option(
     "-f", "--file", "file", type=click.Path(exists=True, dir_okay=False), help="Run the statements of a file."
 )
-@click.option("-e", "--execute", metavar="SQL", help="Run these statements.")
+@click.option("-e", "short", metavar="SQL", help="Run these statements; in mode gateway the same as --endpoint.")
+@click.option("--execute", metavar="SQL", help="Run these statements.")
+@click.option("--endpoint", metavar="URL", help="In mode gateway: the SQL gateway where statements run.")
 @click.option(
     "-i", "--init", type=click.Path(exists=True, dir_okay=False), help="Run the statements of a file before all else."
 )
@@ -41,6 +46,8 @@ def sql(
     mode: str | None,
     program: ProgramOptions,
     file: str | None,
+    short: str | None,
+    endpoint: str | None,
     execute: str | None,
     init: str | None,
     history: str | None,
@@ -49,6 +56,14 @@ def sql(
     libraries: tuple[str, ...],
 ) -> None:
     """Type SQL, or run it from a file: tables, queries and INSERTs as Flink's SQL client takes them."""
+    if mode == "gateway":
+        endpoint = _one(endpoint, short, "-e and --endpoint")
+        if endpoint is None:
+            raise click.UsageError("in mode gateway, -e says where it is: -e http://localhost:8083")
+    else:
+        execute = _one(execute, short, "-e and --execute")
+        if endpoint is not None:
+            raise click.UsageError("--endpoint is for the mode gateway: millrace sql gateway -e URL")
     if sum(given is not None for given in (file, execute, update)) > 1:
         raise click.UsageError("-f, -e and -u contradict each other: give one of them")
     if jars or libraries:
@@ -59,4 +74,10 @@ def sql(
         from millrace.cli.sql.start import Start, start
 
         statements = execute if execute is not None else update
-        sys.exit(start(Start(program, directory, init, file, statements, history)))
+        sys.exit(start(Start(program, directory, init, file, statements, history, endpoint)))
+
+
+def _one(long: str | None, short: str | None, names: str) -> str | None:
+    if long is not None and short is not None:
+        raise click.UsageError(f"{names} are the same: give one of them")
+    return long if short is None else short

@@ -7,7 +7,7 @@ import re
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
-from millrace.cli.sql.words import KEYWORDS, TYPES
+from millrace.cluster.sql.words import KEYWORDS, TYPES
 
 
 class FlinkSqlLexer(RegexLexer):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from millrace.cli.sql.client import Client
 from millrace.cli.sql.commands import QuitError
-from millrace.cli.sql.completion import Completions
+from millrace.cli.sql.executor import Words
 from millrace.cli.sql.lexer import FlinkSqlLexer
 from millrace.table.sql.parser import is_complete
 from millrace.util.secrets import mask_statement
@@ -30,11 +30,11 @@ WELCOME = "Statements end with a semicolon. HELP; shows what there is, QUIT; lea
 
 
 class SqlCompleter(Completer):
-    def __init__(self, completions: Completions) -> None:
-        self._completions = completions
+    def __init__(self, words: Words) -> None:
+        self._words = words
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for each in self._completions.of(document.text_before_cursor, document.text_after_cursor):
+        for each in self._words.of(document.text_before_cursor, document.text_after_cursor):
             yield Completion(each.text, -each.length, display_meta=each.kind)
 
 
@@ -69,7 +69,7 @@ def prompt_session(client: Client, history: str | None = None) -> PromptSession[
         PROMPT,
         history=_history(client, os.path.expanduser(history or HISTORY)),
         lexer=PygmentsLexer(FlinkSqlLexer),
-        completer=SqlCompleter(Completions(client.session.environment)),
+        completer=SqlCompleter(client.executor.words()),
         complete_while_typing=False,
         multiline=True,
         prompt_continuation=_GOES_ON,
@@ -138,9 +138,9 @@ def _run(client: Client, text: str) -> None:
 
 def _warn(client: Client) -> bool:
     """Say which jobs would end with the client; whether there are any."""
-    running = client.jobs.running()
+    running = client.executor.running()
     for job in running:
-        client.console.warning(f"job {job.id} ({client.jobs.name(job)}) runs, and would be cancelled.")
+        client.console.warning(f"{job} runs, and would be cancelled.")
     if running:
         client.console.say("STOP JOB '<id>' WITH SAVEPOINT keeps its state. Leave once more to cancel.")
     return bool(running)

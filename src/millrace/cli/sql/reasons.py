@@ -8,8 +8,8 @@ from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.failure import full_traceback
 from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError
-from millrace.table.sql.errors import SqlError
 from millrace.table.sql.statements import Statement
+from millrace.table.sql.text.errors import SqlError
 
 _HINT = f"(SET '{VERBOSE}' = 'true' shows all of it)"
 _ENGINE = ("pyspark", "py4j")

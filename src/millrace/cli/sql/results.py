@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.cli.sql.settings import ClientSettings
 from millrace.common.types import Row
-from millrace.table.table_result import TableResult
+from millrace.table.sessions.table_result import TableResult
 from millrace.table.values import tableau
 from millrace.table.values.cells import row_texts
 

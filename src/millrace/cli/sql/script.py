@@ -28,11 +28,11 @@ def run_scripts(client: Client, scripts: list[Script]) -> int:
                 return FAILED
     except QuitError:
         pass
-    # A job lives as long as its client: the end of the script is not that of its jobs.
-    client.jobs.wait()
+    # The end of the script is not that of its jobs.
+    client.executor.wait_for_jobs()
     return FAILED if client.tell_failed_jobs() else 0
 
 
 def _tell_cancelled(client: Client) -> None:
-    for job in client.jobs.running():
-        client.console.warning(f"job {job.id} ({client.jobs.name(job)}) runs, and is cancelled.")
+    for job in client.executor.running():
+        client.console.warning(f"{job} runs, and is cancelled.")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from millrace.common.config_values import to_boolean
-from millrace.table.queries.problems import did_you_mean
-from millrace.table.sql.errors import SqlError
-from millrace.table.table_config import COLUMN_WIDTH, DML_SYNC
-from millrace.table.table_result import MAX_WIDTH
+from millrace.table.sessions.table_result import MAX_WIDTH
+from millrace.table.settings.table_config import COLUMN_WIDTH, DML_SYNC
+from millrace.table.sql.text.errors import SqlError
+from millrace.table.values.problems import did_you_mean
 
 RESULT_MODE = "sql-client.execution.result-mode"
 MAX_ROWS = "sql-client.execution.max-table-result.rows"

@@ -12,14 +12,16 @@ import click
 from millrace.cli.hooks import hooks
 from millrace.cli.options import ProgramOptions
 from millrace.cli.program import Program
-from millrace.cli.settings import run_settings
+from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.sql.client import Client, Screen
 from millrace.cli.sql.console import Console
-from millrace.cli.sql.jobs import SqlJobs
+from millrace.cli.sql.embedded import Embedded
+from millrace.cli.sql.executor import Executor
 from millrace.cli.sql.script import FAILED, Script, run_scripts
-from millrace.cli.sql.session import SqlSession
 from millrace.cli.sql.settings import ClientSettings
-from millrace.table.sql.errors import SqlError
+from millrace.cluster.sql.jobs import SqlJobs
+from millrace.cluster.sql.session import SqlSession
+from millrace.table.sql.text.errors import SqlError
 
 STOPPED = 130
 """Exit code: Ctrl-C."""
@@ -36,6 +38,8 @@ class Start:
     file: str | None = None
     statements: str | None = None
     history: str | None = None
+    endpoint: str | None = None
+    """address of the gateway where statements run; None: here"""
 
     @property
     def interactive(self) -> bool:
@@ -45,35 +49,51 @@ class Start:
 def start(wishes: Start) -> int:
     """Run the client to its end; the exit code."""
     settings = run_settings(wishes.program, Program("sql", True, ()), wishes.directory)
+    console = Console(messages_apart=not wishes.interactive)
+    try:
+        return (_embedded if wishes.endpoint is None else _remote)(wishes, settings, console)
+    except KeyboardInterrupt:
+        console.info("cancelled")
+        return STOPPED
+
+
+def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
     # Functions that CREATE FUNCTION names are found where the client was started, and with -pyfs.
     sys.path[:0] = [os.getcwd(), *settings.paths]
-    console = Console(messages_apart=not wishes.interactive)
     jobs = SqlJobs(console.say if wishes.interactive else lambda _: None)
     with hooks(settings, jobs.submit, jobs.listener):
         try:
-            session = SqlSession(settings.configuration)
-            ClientSettings.of(session.settings())
+            executor = Embedded(SqlSession(settings.configuration), jobs)
+            ClientSettings.of(executor.settings())
         except SqlError as error:
             raise click.UsageError(str(error)) from None
         try:
-            return _run(wishes, session, jobs, console)
-        except KeyboardInterrupt:
-            console.info("cancelled")
-            return STOPPED
+            return _run(wishes, executor, console)
         finally:
             jobs.cancel()
 
 
-def _run(wishes: Start, session: SqlSession, jobs: SqlJobs, console: Console) -> int:
+def _remote(wishes: Start, settings: RunSettings, console: Console) -> int:
+    from millrace.cli.sql.endpoint import open_session
+
+    with open_session(wishes.endpoint or "", wishes.program, settings.configuration) as executor:
+        try:
+            ClientSettings.of(executor.settings())
+        except SqlError as error:
+            raise click.UsageError(str(error)) from None
+        return _run(wishes, executor, console)
+
+
+def _run(wishes: Start, executor: Executor, console: Console) -> int:
     init = [] if wishes.init is None else [_file(wishes.init)]
     if not wishes.interactive:
-        return run_scripts(Client(session, jobs, console), [*init, _script(wishes)])
+        return run_scripts(Client(executor, console), [*init, _script(wishes)])
     _require_prompt()
     from millrace.cli.sql.prompt import interact
     from millrace.cli.sql.screen import show_on_screen
 
     screen: Screen = show_on_screen
-    client = Client(session, jobs, console, screen)
+    client = Client(executor, console, screen)
     for script in init:
         if not client.run(script.text, script.name):
             return FAILED

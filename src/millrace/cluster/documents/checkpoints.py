@@ -60,6 +60,8 @@ class CheckpointDocument:
     """bytes of all that it consists of"""
     path: str | None = None
     discarded: bool = False
+    ends_job: bool = False
+    """whether the job was stopped with this savepoint"""
     failed: int = -1
     failure: str | None = None
     tasks: tuple[TaskCheckpointDocument, ...] = ()

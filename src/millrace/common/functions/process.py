@@ -15,6 +15,24 @@ if TYPE_CHECKING:
 __all__ = ["ProcessFunction", "KeyedProcessFunction", "CoProcessFunction", "KeyedCoProcessFunction"]
 
 
+class _Context(ABC):
+    """What all contexts have."""
+
+    @abstractmethod
+    def timer_service(self) -> TimerService:
+        """The current times, and timers for the current key; without a key timers cannot be registered."""
+
+    @abstractmethod
+    def timestamp(self) -> int | None:
+        """The event timestamp of the element (or the time of the timer) in ms, None if there is none."""
+
+
+class _KeyedContext(_Context):
+    @abstractmethod
+    def get_current_key(self) -> Any:
+        """The key of the element (or timer) at hand."""
+
+
 class ProcessFunction(Function):
     """Sees one element at a time of a stream that is not keyed, with the time.
 
@@ -22,16 +40,8 @@ class ProcessFunction(Function):
     context is valid only until the method that was given it returns.
     """
 
-    class Context(ABC):
+    class Context(_Context, ABC):
         """Time and the element's timestamp."""
-
-        @abstractmethod
-        def timer_service(self) -> TimerService:
-            """The current times; timers cannot be registered without a key."""
-
-        @abstractmethod
-        def timestamp(self) -> int | None:
-            """The element's event timestamp in ms, None if it has none."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any] | None:
@@ -41,20 +51,8 @@ class ProcessFunction(Function):
 class KeyedProcessFunction(Function):
     """Sees one element at a time of a keyed stream, with keyed state and timers."""
 
-    class Context(ABC):
+    class Context(_KeyedContext, ABC):
         """Time, timers, the element's timestamp and key."""
-
-        @abstractmethod
-        def get_current_key(self) -> Any:
-            """The key of the element (or timer) at hand."""
-
-        @abstractmethod
-        def timer_service(self) -> TimerService:
-            """The current times, and timers for the current key."""
-
-        @abstractmethod
-        def timestamp(self) -> int | None:
-            """The element's event timestamp (or the timer's time) in ms, None if there is none."""
 
     class OnTimerContext(Context):
         """A context in which a timer fires."""
@@ -75,16 +73,8 @@ class KeyedProcessFunction(Function):
 class CoProcessFunction(Function):
     """A ``ProcessFunction`` of two connected streams; one instance sees both."""
 
-    class Context(ABC):
+    class Context(_Context, ABC):
         """Time and the element's timestamp."""
-
-        @abstractmethod
-        def timer_service(self) -> TimerService:
-            """The current times; timers cannot be registered without a key."""
-
-        @abstractmethod
-        def timestamp(self) -> int | None:
-            """The element's event timestamp in ms, None if it has none."""
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
@@ -98,20 +88,8 @@ class CoProcessFunction(Function):
 class KeyedCoProcessFunction(Function):
     """A ``KeyedProcessFunction`` of two connected keyed streams, which share state and timers key by key."""
 
-    class Context(ABC):
+    class Context(_KeyedContext, ABC):
         """Time, timers, the element's timestamp and key."""
-
-        @abstractmethod
-        def get_current_key(self) -> Any:
-            """The key of the element (or timer) at hand."""
-
-        @abstractmethod
-        def timer_service(self) -> TimerService:
-            """The current times, and timers for the current key."""
-
-        @abstractmethod
-        def timestamp(self) -> int | None:
-            """The element's event timestamp (or the timer's time) in ms, None if there is none."""
 
     class OnTimerContext(Context):
         """A context in which a timer fires."""

@@ -32,8 +32,9 @@ class StorePlace:
 class KeyValueStore(ABC):
     """Entries in the order of their keys, as ``bytes`` compare.
 
-    One task uses a store, one call at a time. It begins empty, and what it holds may go when it is closed or its
-    process dies: after that the task is built anew, in another store. Any exception fails the epoch.
+    One task uses a store, one call at a time, from one thread after another. It begins empty, and what it holds may go
+    when it is closed or its process dies: after that the task is built anew, in another store. Any exception fails the
+    epoch.
     """
 
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from millrace.configuration.declared.rule import ignored, mapped, refused, works
 
 CLUSTER = "cluster"
+_HISTORY = "cli.history.command"
 _OWN_SERVER = "Millrace's server is no server of Flink's: it keeps and answers as it needs"
 
 TITLE = "REST, dashboard, history and gateway"
@@ -16,12 +17,15 @@ RULES = (
     works("web.upload.dir", CLUSTER, "where uploaded programs go"),
     works("web.refresh-interval", CLUSTER, "how often the dashboard asks"),
     works("jobmanager.archive.fs.dir", CLUSTER, "where finished jobs are archived"),
-    works("historyserver.web.address historyserver.web.port", CLUSTER, "where the history server listens"),
+    works("historyserver.web.address historyserver.web.port", _HISTORY, "where the history server listens"),
+    works("historyserver.web.refresh-interval", _HISTORY, "how often pages of the history server ask"),
     works(
         "historyserver.archive.fs.dir historyserver.archive.fs.refresh-interval",
-        CLUSTER,
+        _HISTORY,
         "where the history server looks for archives, and how often",
     ),
+    works("rest.server.max-content-length", CLUSTER, "most bytes of an uploaded program"),
+    works("rest.async.store-duration", CLUSTER, "how long savepoints that are done can be asked for"),
     works("sql-gateway.endpoint.rest.address sql-gateway.endpoint.rest.port", CLUSTER, "where the gateway listens"),
     works("env.log.dir", CLUSTER, "where logs go"),
     mapped("env.log.level", "spark.log.level", "how much a Spark that Millrace starts logs"),
@@ -30,7 +34,7 @@ RULES = (
     ignored("sql-gateway.session.* sql-gateway.worker.*", _OWN_SERVER),
     refused(
         "historyserver.web.ssl.enabled security.ssl.rest.enabled web.ssl.enabled",
-        "the server does not read keystores of Java; nearest: leave it on loopback, behind a server that speaks TLS",
+        "the server does not read keystores of Java; nearest: security.rest.certificate and security.rest.private-key",
         "false",
     ),
     ignored("security.ssl.rest.*", "the server does not read keystores of Java"),

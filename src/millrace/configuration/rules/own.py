@@ -6,6 +6,7 @@ from millrace.configuration.declared.fact import Fact
 from millrace.configuration.declared.rule import works
 
 _OPTIONS = "datastream.settings.options"
+_REST = "cluster.rest.options"
 
 TITLE = "Millrace's own"
 RULES = (
@@ -15,9 +16,16 @@ RULES = (
     works("millrace.epoch.max-duration-ms", _OPTIONS, "longest time that a subtask of a source reads in an epoch"),
     works("millrace.epoch.timeout", _OPTIONS, "how long an epoch may take; 10 min in streaming mode"),
     works("millrace.state.directory", _OPTIONS, "where tasks keep their state between epochs"),
+    works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
+    works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
+    works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
     works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
 )
 FACTS = (
+    Fact("rest.allowed-hosts", "string"),
+    Fact("security.rest.certificate", "string"),
+    Fact("security.rest.private-key", "string"),
+    Fact("security.rest.protect-reads", "boolean"),
     Fact("millrace.master", "string"),
     Fact("millrace.epoch.interval-ms", "int", "100"),
     Fact("millrace.epoch.max-records", "int", "1000000"),

@@ -6,7 +6,7 @@ from millrace.configuration.declared.rule import ignored, refused, works
 
 _PLANNER = "table.planner.run"
 _CLIENT = "cli.sql.settings"
-_CONFIG = "table.table_config"
+_CONFIG = "table.settings.table_config"
 _DEPENDENCIES = "datastream.settings.dependencies"
 _OWN_PLANS = "plans are made by Millrace's own rules in streaming mode, by Spark's optimizer in batch mode"
 _SPARK_DECIDES = "in batch mode Spark decides; nearest: spark.sql.*"
@@ -19,7 +19,7 @@ RULES = (
     works("table.sql-dialect", _CONFIG, "`DEFAULT` only"),
     works("table.display.max-column-width", _CONFIG, "of printed columns"),
     works("table.dml-sync", _CONFIG, "whether INSERT waits for the end of its job"),
-    works("table.builtin-catalog-name table.builtin-database-name", "table.environment_settings"),
+    works("table.builtin-catalog-name table.builtin-database-name", "table.settings.environment_settings"),
     works("table.dynamic-table-options.enabled", "table.sessions.session", "whether the hint OPTIONS may be used"),
     works("table.exec.sink.not-null-enforcer table.exec.sink.type-length-enforcer", "runtime.tables.constraints"),
     works("table.exec.source.idle-timeout", _PLANNER),

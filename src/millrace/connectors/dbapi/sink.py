@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.dbapi.changes import Change
 from millrace.connectors.dbapi.connection import Connect, open_connection
+from millrace.connectors.kept_connection import KeptConnection
 
 __all__ = ["DbApiSink"]
 
@@ -39,13 +39,10 @@ class DbApiSink(Sink[T], Generic[T]):
 
 class _DbApiWriter(SinkWriter[T]):
     def __init__(self, connect: Connect, change: Change[T], batch_size: int) -> None:
-        self._connect = connect
+        self._kept = KeptConnection(lambda: open_connection(connect))
         self._change = change
         self._batch_size = batch_size
         self._batch: list[T] = []
-        self._connection: Any = None
-        self._within = False
-        """whether a transaction has begun"""
 
     def write(self, element: T, context: SinkWriterContext) -> None:
         self._batch.append(element)
@@ -54,28 +51,14 @@ class _DbApiWriter(SinkWriter[T]):
 
     def _apply(self) -> None:
         batch, self._batch = self._batch, []
-        aged = self._connection is not None and not self._within
-        if self._connection is None:
-            self._connection = open_connection(self._connect)
-        self._within = True
-        try:
-            self._change.apply(self._connection, batch)
-        except Exception:
-            if not aged:
-                raise
-            with suppress(Exception):
-                self.close()
-            self._connection = open_connection(self._connect)
-            self._change.apply(self._connection, batch)
+        self._kept.use(lambda connection: self._change.apply(connection, batch))
 
     def flush(self, end_of_input: bool) -> None:
         if self._batch:
             self._apply()
-        if self._within:
-            self._connection.commit()
-            self._within = False
+        connection = self._kept.end_epoch()
+        if connection is not None:
+            connection.commit()
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()  # which takes back what was not committed
+        self._kept.close()  # which takes back what was not committed

@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from millrace.common.files.file_systems import absolute, locate
 from millrace.common.serialization import BulkWriterFactory
-from millrace.common.sink import Sink, WriterInitContext
+from millrace.common.sink import NamedSink, WriterInitContext
 from millrace.connectors.base import StreamTransformer, SupportsPreprocessing
 from millrace.connectors.file_system.bucket import BucketAssigner
 from millrace.connectors.file_system.committer import FileCommitter
@@ -24,7 +24,7 @@ __all__ = ["FileSink", "FileSinkBuilder"]
 T = TypeVar("T")
 
 
-class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
+class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
     """Writes elements to part files ``<base path>/<bucket>/<prefix>-<uid>-<subtask>-<n><suffix>``, exactly once.
 
     A part is written under a hidden name (``.<name>.inprogress.<token>``) and renamed when the epoch that finishes it
@@ -47,7 +47,6 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
         self._policy = builder._policy
         self._output = builder._output
         self._check_interval_ms = builder._check_interval_ms
-        self._uid = ""
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Any) -> RowFormatBuilder[Any]:
@@ -67,11 +66,6 @@ class FileSink(Sink[T], SupportsPreprocessing, Generic[T]):
         typed = copy.copy(self)
         typed._encoder = for_type(type_info)
         return typed
-
-    def for_operator(self, uid: str) -> FileSink[T]:
-        named = copy.copy(self)
-        named._uid = uid
-        return named
 
     def create_writer(self, context: WriterInitContext) -> FileWriter[T]:
         return FileWriter(self._config(), context)

@@ -21,21 +21,73 @@ from millrace.connectors.kafka.subscriber import Partitions, Subscriber, TopicPa
 from millrace.connectors.rate import RateLimiterStrategy
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from millrace.connectors.kafka.sink import KafkaSink
     from millrace.connectors.kafka.source import KafkaSource
 
 _MOST_PREFIX = 200
 
 
-class KafkaSourceBuilder:
-    """Builds a ``KafkaSource``. At least needed: bootstrap servers, topics, a deserializer."""
+class ClientBuilder:
+    """What is told to the builder of anything that has a client."""
 
     def __init__(self) -> None:
         self._properties: dict[str, str] = {}
-        self._subscriber: Subscriber | None = None
+
+    def set_property(self, key: str, value: str) -> Self:
+        """A setting of the client, in the name that Java's clients have."""
+        self._properties[key] = str(value)
+        return self
+
+
+class ReaderBuilder(ClientBuilder):
+    """What is told to the builder of anything that reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._decoder: RecordDecoder[Any] | None = None
         self._start: KafkaOffsetsInitializer = KafkaOffsetsInitializer.earliest()
         self._stop: KafkaOffsetsInitializer | None = None
+
+    def set_group_id(self, group_id: str) -> Self:
+        """The consumer group that offsets are committed for with each checkpoint."""
+        return self.set_property("group.id", group_id)
+
+    def set_client_id_prefix(self, prefix: str) -> Self:
+        """What the ids of clients begin with, which brokers show."""
+        return self.set_property("client.id.prefix", prefix)
+
+    def set_properties(self, props: Mapping[str, Any]) -> Self:
+        """Several settings."""
+        for key, value in props.items():
+            self.set_property(key, value)
+        return self
+
+    def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:
+        """Where reading begins without a checkpoint; by default with the first record."""
+        self._start = starting_offsets_initializer
+        return self
+
+    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> Self:
+        """Elements of the values alone; records without a value are left out."""
+        self._decoder = ValueOnly(deserialization_schema)
+        return self
+
+    def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema[Any]) -> Self:
+        """Elements of whole records: keys, headers, offsets (our addition)."""
+        if not isinstance(deserializer, KafkaRecordDeserializationSchema):
+            raise TypeError(f"set_deserializer takes a KafkaRecordDeserializationSchema, not {deserializer!r}")
+        self._decoder = WholeRecords(deserializer)
+        return self
+
+
+class KafkaSourceBuilder(ReaderBuilder):
+    """Builds a ``KafkaSource``. At least needed: bootstrap servers, topics, a deserializer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._subscriber: Subscriber | None = None
         self._bounded = False
         self._per_second: float | None = None
         self._dead_letters: str | None = None
@@ -43,10 +95,6 @@ class KafkaSourceBuilder:
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
         """``host:port``, several with commas."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
-
-    def set_group_id(self, group_id: str) -> KafkaSourceBuilder:
-        """The consumer group that offsets are committed for with each checkpoint."""
-        return self.set_property("group.id", group_id)
 
     def set_topics(self, *topics: str) -> KafkaSourceBuilder:
         """All partitions of these topics."""
@@ -66,11 +114,6 @@ class KafkaSourceBuilder:
         self._subscriber = subscriber
         return self
 
-    def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Where reading begins without a checkpoint; by default with the first record."""
-        self._start = starting_offsets_initializer
-        return self
-
     def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
         """Read up to these offsets, in a streaming job that goes on."""
         self._stop, self._bounded = stopping_offsets_initializer, False
@@ -79,18 +122,6 @@ class KafkaSourceBuilder:
     def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
         """Read up to these offsets, and end."""
         self._stop, self._bounded = stopping_offsets_initializer, True
-        return self
-
-    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> KafkaSourceBuilder:
-        """Elements of the values alone; records without a value are left out."""
-        self._decoder = ValueOnly(deserialization_schema)
-        return self
-
-    def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema[Any]) -> KafkaSourceBuilder:
-        """Elements of whole records: keys, headers, offsets (our addition)."""
-        if not isinstance(deserializer, KafkaRecordDeserializationSchema):
-            raise TypeError(f"set_deserializer takes a KafkaRecordDeserializationSchema, not {deserializer!r}")
-        self._decoder = WholeRecords(deserializer)
         return self
 
     def set_rate_limiter_strategy(self, strategy: RateLimiterStrategy) -> KafkaSourceBuilder:
@@ -109,21 +140,6 @@ class KafkaSourceBuilder:
         """Records that the deserializer raises an error for go to this topic, on the same brokers, with headers that
         say where they were and what was wrong; reading goes on (our addition). Without it they fail the job."""
         self._dead_letters = topic
-        return self
-
-    def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
-        """What the ids of clients begin with, which brokers show."""
-        return self.set_property("client.id.prefix", prefix)
-
-    def set_property(self, key: str, value: str) -> KafkaSourceBuilder:
-        """A setting of the client, in the name that Java's clients have."""
-        self._properties[key] = str(value)
-        return self
-
-    def set_properties(self, props: Mapping[str, Any]) -> KafkaSourceBuilder:
-        """Several settings."""
-        for key, value in props.items():
-            self.set_property(key, value)
         return self
 
     def build(self) -> KafkaSource[Any]:
@@ -158,11 +174,11 @@ class KafkaSourceBuilder:
         )
 
 
-class KafkaSinkBuilder:
+class KafkaSinkBuilder(ClientBuilder):
     """Builds a ``KafkaSink``. At least needed: bootstrap servers and a record serializer."""
 
     def __init__(self) -> None:
-        self._properties: dict[str, str] = {}
+        super().__init__()
         self._serializer: RecordSerializer[Any] | None = None
         self._guarantee = DeliveryGuarantee.NONE
         self._prefix: str | None = None
@@ -191,11 +207,6 @@ class KafkaSinkBuilder:
         if not isinstance(record_serializer, RecordSerializer):
             raise TypeError(f"set_record_serializer takes what its builder gives, not {record_serializer!r}")
         self._serializer = record_serializer
-        return self
-
-    def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
-        """A setting of the client, in the name that Java's clients have."""
-        self._properties[key] = str(value)
         return self
 
     def build(self) -> KafkaSink[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
-from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
+from millrace.common.sink import Committer, NamedSink, SinkWriter, WriterInitContext
 from millrace.connectors.base import DeliveryGuarantee
 from millrace.connectors.delegating import DelegatingSource
 from millrace.connectors.kafka.builders import KafkaRecordSerializationSchema
@@ -88,7 +88,7 @@ class Semantic(enum.Enum):
     NONE = 2
 
 
-class FlinkKafkaProducerBase(Sink[Any]):
+class FlinkKafkaProducerBase(NamedSink[Any]):
     """A ``KafkaSink`` by older methods."""
 
     def __init__(
@@ -101,7 +101,6 @@ class FlinkKafkaProducerBase(Sink[Any]):
         self._topic, self._schema, self._semantic = topic, serialization_schema, semantic
         self._properties = {key: str(value) for key, value in producer_config.items()}
         self._flushes, self._with_time = True, False
-        self._uid = ""
 
     def set_log_failures_only(self, log_failures_only: bool) -> FlinkKafkaProducerBase:
         """:raises NotImplementedError: for True: a record that cannot be written fails the job."""
@@ -135,10 +134,6 @@ class FlinkKafkaProducerBase(Sink[Any]):
         for key, value in self._properties.items():
             builder.set_property(key, value)
         return builder.set_transactional_id_prefix(f"flink-{self._topic}").build().for_operator(self._uid)
-
-    def for_operator(self, uid: str) -> FlinkKafkaProducerBase:
-        self._uid = uid
-        return self
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
         return self._sink.create_writer(context)

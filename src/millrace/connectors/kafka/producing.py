@@ -10,6 +10,7 @@ from millrace.connectors.kafka.library import client_log, confluent_kafka
 from millrace.connectors.kafka.record import ProducerRecord
 
 _ROOM_SECONDS = 0.1
+_GRACE_SECONDS = 5.0
 DEFAULTS: dict[str, Any] = {
     # Java's choice of partitions, so that keys stay where they are.
     "partitioner": "murmur2_random",
@@ -82,7 +83,8 @@ class Sending:
 
         :raises ConnectionError: they are not, within the deadline.
         """
-        until = time.monotonic() + self._deadline
+        # The client's own deadline for a record is the same; what it says of it names the topic and the reason.
+        until = time.monotonic() + self._deadline + _GRACE_SECONDS
         while (left := self.producer.flush(_ROOM_SECONDS)) and self._error is None:
             if time.monotonic() > until:
                 raise ConnectionError(f"{left} records were not acknowledged by Kafka in {self._deadline:g} s")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from typing import Generic, TypeVar
 
 from millrace.common.files.file_systems import absolute, is_local, locate
-from millrace.common.sink import Sink, WriterInitContext
+from millrace.common.sink import NamedSink, WriterInitContext
 from millrace.connectors.owner import owner_of
 from millrace.connectors.write_ahead.batch import BatchWriter
 from millrace.connectors.write_ahead.committer import WriteAheadCommitter
@@ -22,7 +21,7 @@ T = TypeVar("T")
 WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
-class WriteAheadSink(Sink[T], Generic[T]):
+class WriteAheadSink(NamedSink[T], Generic[T]):
     """Keeps what is written back until its checkpoint is recorded; then the driver sends it to the store, batch by
     batch, in the order of the epochs. Subclasses say how, in ``create_sender``.
 
@@ -56,16 +55,10 @@ class WriteAheadSink(Sink[T], Generic[T]):
         self._inline_bytes = inline_bytes
         self._keep_marks_ms = keep_marks_ms
         self._trust_directory = trust_directory
-        self._uid = ""
 
     @abstractmethod
     def create_sender(self) -> BatchSender[T]:
         """Connect to the store. Called on the driver, for each commit."""
-
-    def for_operator(self, uid: str) -> WriteAheadSink[T]:
-        named = copy.copy(self)
-        named._uid = uid
-        return named
 
     def create_writer(self, context: WriterInitContext) -> BatchWriter:
         folder = self._folder()

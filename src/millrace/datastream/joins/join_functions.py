@@ -14,11 +14,8 @@ from millrace.common.functions import (
 from millrace.datastream.keyed_adapters import Adapter
 
 
-class CoGroupWindow(Adapter, WindowFunction[tuple[int, Any], Any, Any, Any]):
+class CoGroupWindow(Adapter[CoGroupFunction], WindowFunction[tuple[int, Any], Any, Any, Any]):
     """Splits a window's elements into those of the first and those of the second stream."""
-
-    def __init__(self, function: CoGroupFunction) -> None:
-        self.function: CoGroupFunction = function
 
     def apply(self, key: Any, window: Any, inputs: Iterable[tuple[int, Any]]) -> Iterable[Any]:
         groups: tuple[list[Any], list[Any]] = ([], [])
@@ -28,22 +25,16 @@ class CoGroupWindow(Adapter, WindowFunction[tuple[int, Any], Any, Any, Any]):
         return () if results is None else results
 
 
-class EachPair(Adapter, CoGroupFunction):
+class EachPair(Adapter[JoinFunction], CoGroupFunction):
     """All pairs of both groups, the first one's elements in the outer loop."""
-
-    def __init__(self, function: JoinFunction) -> None:
-        self.function: JoinFunction = function
 
     def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
         join = self.function.join
         return (join(one, two) for one in first for two in second)
 
 
-class EachPairFlat(Adapter, CoGroupFunction):
+class EachPairFlat(Adapter[FlatJoinFunction], CoGroupFunction):
     """The same for a function with any number of results."""
-
-    def __init__(self, function: FlatJoinFunction) -> None:
-        self.function: FlatJoinFunction = function
 
     def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
         join = self.function.join

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from millrace.common.configuration import Configuration
 from millrace.configuration.files import file_settings
 
 if TYPE_CHECKING:
-    from millrace.spark.jobs.submit import SparkJobClient
+    from millrace.runtime.jobs.job import JobGraph
+    from millrace.spark.jobs.submit import JobSettings, SparkJobClient
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Submission:
     """submits the job"""
     collecting: bool
     """whether the program reads the job's results, so that the job may have to wait for it"""
+    prepare: Callable[[], tuple[JobGraph, JobSettings]] | None = None
+    """gives what would be submitted; None: it is a query of batch mode"""
+    elsewhere: bool = False
+    """whether the configuration says that it runs on a cluster: ``execution.target: remote``"""
 
 
 Submitter = Callable[[Submission], "SparkJobClient"]
@@ -45,7 +50,22 @@ def get_defaults() -> Configuration:
 
 
 def _start(submission: Submission) -> SparkJobClient:
+    """Commands, which set submitters of their own, have decided already where a program runs."""
+    if submission.elsewhere and submission.prepare is not None:
+        return _hand_over(submission.prepare, submission.collecting)
     return submission.start()
+
+
+def _hand_over(prepare: Callable[[], tuple[JobGraph, JobSettings]], collecting: bool) -> SparkJobClient:
+    if collecting:
+        raise ValueError(
+            "execution.target is remote, and this program reads the results of its job itself: run all of it on the "
+            "cluster, with `millrace run`"
+        )
+    from millrace.cluster.remote.handing_over import hand_over
+
+    client: Any = hand_over(*prepare())
+    return client  # type: ignore[no-any-return]
 
 
 _submitter: Submitter = _start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,20 +48,23 @@ def _schema(options: Options) -> tuple[dict[str, Any], bool]:
         raise options.problem(f"format 'avro', {error}") from error
 
 
-class AvroDecoding(DecodingFormat):
-    """:param as_json: Avro's JSON instead of its binary form."""
+@dataclass(frozen=True)
+class _Avro:
+    """Messages of a table."""
 
-    def __init__(self, table: str, columns: Schema, schema: dict[str, Any], as_json: bool) -> None:
-        self._table = table
-        self._columns = columns
-        self._schema = schema
-        self._as_json = as_json
+    table: str
+    columns: Schema
+    schema: dict[str, Any]
+    as_json: bool
+    """Avro's JSON instead of its binary form"""
 
+
+class AvroDecoding(_Avro, DecodingFormat):
     def decode(self, messages: pa.Array) -> Decoded:
         import fastavro
 
-        schema = fastavro.parse_schema(self._schema)
-        read = self._json if self._as_json else self._binary
+        schema = fastavro.parse_schema(self.schema)
+        read = self._json if self.as_json else self._binary
         records, numbers = [], []
         for number, message in enumerate(messages.to_pylist()):
             if message is None:
@@ -69,9 +73,9 @@ class AvroDecoding(DecodingFormat):
                 records.append(read(message, schema))
             except (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OverflowError) as error:
                 reason = f"not a record of the table's Avro schema: {error or type(error).__name__}"
-                raise malformed(self._table, number, message, reason) from error
+                raise malformed(self.table, number, message, reason) from error
             numbers.append(number)
-        columns = avro_columns(records, self._columns)
+        columns = avro_columns(records, self.columns)
         return Decoded(Rows(record_batch(columns, len(records))), np.array(numbers, np.int64))
 
     @staticmethod
@@ -93,24 +97,16 @@ class AvroDecoding(DecodingFormat):
         return next(iter(fastavro.json_reader(io.StringIO(text), schema)))
 
 
-class AvroEncoding(EncodingFormat):
-    """:param as_json: Avro's JSON instead of its binary form."""
-
-    def __init__(self, table: str, columns: Schema, schema: dict[str, Any], as_json: bool) -> None:
-        self._table = table
-        self._columns = columns
-        self._schema = schema
-        self._as_json = as_json
-
+class AvroEncoding(_Avro, EncodingFormat):
     def encode(self, rows: Rows) -> pa.Array:
         import fastavro
 
-        schema = fastavro.parse_schema(self._schema)
-        write = self._json if self._as_json else self._binary
+        schema = fastavro.parse_schema(self.schema)
+        write = self._json if self.as_json else self._binary
         try:
-            messages = [write(record, schema) for record in avro_records(rows, self._columns)]
+            messages = [write(record, schema) for record in avro_records(rows, self.columns)]
         except (ValueError, TypeError) as error:
-            raise ValueError(f"table {self._table}: a row has no form in the table's Avro schema: {error}") from error
+            raise ValueError(f"table {self.table}: a row has no form in the table's Avro schema: {error}") from error
         return pa.array(messages, pa.binary())
 
     @staticmethod

@@ -39,13 +39,6 @@ def number_parser(data_type: DataType) -> Any:
     return read
 
 
-def parse_boolean(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered not in ("true", "false"):
-        raise ValueError(f"not a boolean: {text!r}")
-    return lowered == "true"
-
-
 def float_texts(column: pa.Array) -> pa.Array:
     """FLOAT and DOUBLE as Java writes them."""
     size = pc.abs(column)

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millrace.relational import functions
@@ -157,13 +156,13 @@ def _template(text: str) -> Spark:
 
 def find_scalar(name: str) -> Scalar | None:
     """The function with this name (upper case), None without."""
-    _load()
+    import_modules(functions)
     return _scalars.get(name)
 
 
 def scalar_names() -> list[str]:
     """Names and aliases of all scalar functions."""
-    _load()
+    import_modules(functions)
     return sorted(_scalars)
 
 
@@ -190,9 +189,3 @@ def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) 
         return Call(signature.result, candidate.name, cast, tuple(sorted(options.items())))
     types = ", ".join(arg.type.sql() for arg in args)
     raise SignatureError(f"{found.name} does not take ({types}): {', or '.join(problems)}")
-
-
-@cache
-def _load() -> None:
-    """Import the modules beside this one, and below: those of functions register them."""
-    import_modules(functions)

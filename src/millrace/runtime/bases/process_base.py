@@ -11,6 +11,7 @@ from millrace.common.output_tag import OutputTag
 from millrace.common.time_domain import TimeDomain
 from millrace.common.timerservice import TimerService
 from millrace.runtime.bases.base import Operator, failing
+from millrace.runtime.bases.contexts import OfOperator
 from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.bases.keyed import keyed_backend
 from millrace.runtime.elements import Chunk
@@ -53,19 +54,10 @@ class KeyedContext(ProcessContext):
         return self.domain
 
 
-class ReadOnlyTimerService(TimerService):
+class ReadOnlyTimerService(OfOperator, TimerService):
     """Tells the time; timers need a key."""
 
     refusal = "Setting timers is only supported on a keyed stream: call key_by() before process()"
-
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-
-    def current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def current_watermark(self) -> int:
-        return self._operator.watermark
 
     def _refuse(self, timestamp: int) -> None:
         raise RuntimeError(self.refusal)

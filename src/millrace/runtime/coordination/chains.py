@@ -80,6 +80,11 @@ class TaskChain:
         return epoch_and_run(self.whole)[0]
 
     @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return (self.whole_bytes or 0) + self.delta_bytes
+
+    @property
     def at_whole(self) -> bool:
         """Whether there is a file with the whole state of the last version."""
         return self.head == self.whole != INITIAL
@@ -119,6 +124,10 @@ class Chains:
 
     def files(self) -> dict[TaskId, TaskFiles]:
         return {task: chain.files() for task, chain in self.tasks.items()}
+
+    def sizes(self) -> dict[TaskId, int]:
+        """Bytes of all files of each task."""
+        return {task: chain.bytes for task, chain in self.tasks.items()}
 
     def record(self, acks: Iterable[TaskAck]) -> None:
         """An epoch is complete."""

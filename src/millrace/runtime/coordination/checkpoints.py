@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import enum
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from millrace.runtime.coordination.checkpoint_log import CheckpointLog, CheckpointStats, CheckpointStatus, Pending
 from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
 from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.runtime.failure import Failure, JobFailedError, describe, full_traceback
 from millrace.runtime.storage import CheckpointStore, TaskId
-
-HISTORY = 100
-"""Checkpoints and savepoints that are remembered with their figures."""
 
 
 @dataclass(frozen=True)
@@ -26,33 +22,6 @@ class CheckpointSettings:
     timeout: int = 600_000
     tolerable_failures: int = 0
     retained: int = 1
-
-
-class CheckpointStatus(enum.Enum):
-    """How a checkpoint ended."""
-
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-
-
-@dataclass(frozen=True)
-class CheckpointStats:
-    """One checkpoint or savepoint that was tried."""
-
-    checkpoint_id: int
-    savepoint: bool
-    status: CheckpointStatus
-    trigger_time: int
-    """ms"""
-    duration: int
-    """how long it took to record it, ms; the tasks write their changes as part of the epoch"""
-    bytes: int
-    """size of all files that it consists of"""
-    new_bytes: int
-    """of these what was written since the checkpoint before"""
-    path: str | None = None
-    cause: str | None = None
-    """why it failed"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +43,7 @@ class Checkpoints:
         cleaner: Cleaner | None = None,
     ) -> None:
         self.settings = settings
-        self.history: deque[CheckpointStats] = deque(maxlen=HISTORY)
+        self.log = CheckpointLog()
         self.adopted_tasks: frozenset[TaskId] = frozenset()
         """tasks of the checkpoints of earlier drivers"""
         self._store = store
@@ -89,7 +58,6 @@ class Checkpoints:
         """checkpoints in a row that failed"""
         self._begun = clock()
         self._ended = self._begun
-        self._new_bytes = 0
 
     def adopt(self, kept: Iterable[Kept]) -> None:
         """Checkpoints of an earlier driver of this job, oldest first."""
@@ -100,23 +68,23 @@ class Checkpoints:
         """From here on epochs have this number and higher ones."""
         self._store.reserve(epoch)
 
-    def written(self, size: int) -> None:
-        """Tasks wrote so many bytes of state."""
-        self._new_bytes += size
-
     def due(self) -> bool:
         """Whether the epoch that ends now should become a checkpoint."""
         now, settings = self._clock(), self.settings
         return now - self._begun >= settings.interval and now - self._ended >= settings.min_pause
 
-    def take(self, snapshot: JobSnapshot, must: bool = False) -> str | None:
+    def take(self, snapshot: JobSnapshot, must: bool = False, epoch_began: int = -1) -> str | None:
         """Record a checkpoint; its path, or None if it failed and that is tolerable.
 
         :param must: the job's last one: without it, what sinks have prepared would never be seen.
+        :param epoch_began: when the epoch began that ends with it (ms); -1: not known.
         :raises JobFailedError: more failures in a row than are tolerable.
         """
         began = self._clock()
         self._begun = began
+        log = self.log
+        if log.pending is None:
+            log.expect(Pending(snapshot.epoch, False, began))
         path = None
         try:
             path = self._store.write(snapshot)
@@ -130,9 +98,11 @@ class Checkpoints:
         kept = Kept(snapshot.epoch, {task: chain.first for task, chain in snapshot.tasks.items()})
         status = CheckpointStatus.COMPLETED if cause is None else CheckpointStatus.FAILED
         text = None if cause is None else describe(cause)
-        self.history.append(
+        size = snapshot.bytes
+        tasks = log.tasks({task: chain.bytes for task, chain in snapshot.tasks.items()})
+        log.add(
             CheckpointStats(
-                snapshot.epoch, False, status, began, took, snapshot.bytes, self._new_bytes, path, text
+                snapshot.epoch, False, status, began, took, size, log.new_bytes(), path, text, epoch_began, tasks
             )
         )
         if cause is not None:
@@ -140,7 +110,7 @@ class Checkpoints:
             self._delete()
             self._count_failure(snapshot, cause, must)
             return None
-        self._failed = self._new_bytes = 0
+        self._failed = 0
         self._kept.append(kept)
         too_many = max(0, len(self._kept) - self.settings.retained)
         self._going += self._kept[:too_many]
@@ -159,6 +129,7 @@ class Checkpoints:
     def _delete_one(self, kept: Kept) -> None:
         try:
             self._store.delete(kept.checkpoint_id)
+            self.log.discarded(kept.checkpoint_id)
             self._going.remove(kept)
         finally:
             self._asked.discard(kept.checkpoint_id)  # one that can't be deleted has another chance later

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+from millrace.metrics.report import MetricsReport
 from millrace.runtime.context.global_aggregate import GlobalAggregateError, GlobalAggregates
 from millrace.runtime.coordination.chains import Chains
+from millrace.runtime.coordination.checkpoint_log import CheckpointLog, Pending, Restored, TaskBytes
 from millrace.runtime.coordination.checkpoints import Checkpoints
 from millrace.runtime.coordination.cleaning import AtOnce, Cleaner
 from millrace.runtime.coordination.commits import Commits
+from millrace.runtime.coordination.figures import Figures
+from millrace.runtime.coordination.history import EpochRecord, JobHistory
 from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics
 from millrace.runtime.coordination.loops import Loops
 from millrace.runtime.coordination.moves import Moves
+from millrace.runtime.coordination.phases import Phases
 from millrace.runtime.coordination.reading import alignment_limits, reading_states
+from millrace.runtime.coordination.reporting import JobReporter
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace
 from millrace.runtime.exchange.exchange import Tally, total
 from millrace.runtime.failure import Failure, JobFailedError
@@ -47,6 +54,15 @@ SWEEP_AFTER_FAILURE_MS = 5_000
 """The first time after a failure, then twice as long each time: tasks of before may have lived on for a while."""
 
 
+class Trigger(enum.Enum):
+    """What a checkpoint on demand consists of."""
+
+    INCREMENTAL = "incremental"
+    """what has changed since the last one, and the files before"""
+    FULL = "full"
+    """all tasks write their whole state"""
+
+
 class ProtocolError(Exception):
     """Acknowledgements are missing or doubled: a task did not run, or ran twice."""
 
@@ -73,6 +89,8 @@ class EpochResult:
     """why the savepoint failed"""
     answers: dict[int, bytes] = field(default_factory=dict)
     """number of a query -> the value, pickled"""
+    phases: dict[str, float] = field(default_factory=dict)
+    """plan, start, read, process, exchange, record, commit -> ms"""
 
 
 class Coordinator:
@@ -92,8 +110,15 @@ class Coordinator:
     ) -> None:
         self.job = job
         self.checkpoints = checkpoints
+        self.log = CheckpointLog() if checkpoints is None else checkpoints.log
+        self.history = JobHistory(clock)
         self.metrics = JobMetrics(job, clock)
+        self.figures = Figures(job, clock())
+        self._phases = Phases(job)
         self.attempt = 0
+        self.reporter = JobReporter(
+            job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
+        )
         self._clock = clock
         self._storage = storage
         self.cleaner = cleaner or AtOnce()
@@ -114,6 +139,8 @@ class Coordinator:
         """tasks that may have files from before their whole state"""
         self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._next_epoch = 1
+        self._epoch_began = -1
+        """when the last epoch was planned (ms)"""
         self._concluded: int | None = None
         """the last epoch whose end was recorded"""
         self._begun = False
@@ -137,6 +164,10 @@ class Coordinator:
     def states(self) -> dict[str, tuple[StateInfo, ...]]:
         """uid -> the states that its function has asked for so far."""
         return self._states
+
+    def report(self) -> MetricsReport:
+        """All metrics of the job as they are now."""
+        return self.reporter.report()
 
     def use_storage(self, storage: StateStorage) -> None:
         """Where tasks write their state: old versions are deleted there."""
@@ -176,14 +207,24 @@ class Coordinator:
     # -- an epoch ---------------------------------------------------------------------------------------------------
 
     def plan(
-        self, keep_state: bool = True, savepoint: str | None = None, queries: tuple[StateQuery, ...] = ()
+        self,
+        keep_state: bool = True,
+        savepoint: str | None = None,
+        queries: tuple[StateQuery, ...] = (),
+        checkpoint: Trigger | None = None,
     ) -> EpochPlan:
         """The orders of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
         splits.
 
         :param savepoint: the folder of a savepoint of the epoch's end.
+        :param checkpoint: its end shall be a checkpoint, whether one is due or not.
         """
+        self._phases.begin()
         self.metrics.begin_epoch()
+        self._epoch_began = now = self._clock()
+        self.log.give_up(now)
+        if savepoint is not None or checkpoint is not None:
+            self.log.expect(Pending(self._next_epoch, savepoint is not None, now))
         if not self._begun:
             self._begun = True
             self._commits.begin()
@@ -201,7 +242,7 @@ class Coordinator:
                     task = (info.stage, info.offset + subtask)
                     order = source.order(subtask, self._stopping, limit, whole, self._concluded)
                     reading.setdefault(task, {})[info.id] = order
-        compact = self._chains.to_compact()
+        compact = self._chains.to_compact() if checkpoint is not Trigger.FULL else self._chains.tasks.keys()
         tasks = {
             task: TaskOrder(chain.head, chain.at_whole, chain.ran, task in compact, reading.get(task, _NOTHING))
             for task, chain in self._chains.tasks.items()
@@ -213,7 +254,9 @@ class Coordinator:
             savepoint=savepoint,
             queries=queries,
             aggregates=self._aggregates.known,
+            checkpoint=checkpoint is not None,
         )
+        self._phases.planned()
         return EpochPlan(order_of_all, tasks)
 
     def _take_number(self) -> int:
@@ -230,6 +273,7 @@ class Coordinator:
     def complete(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> EpochResult:
         """Judge an epoch: raise if it failed (nothing of it counts then), else record and commit it."""
         order = plan.order
+        self._phases.ran(acks)
         self._judge(order, acks)
         reports = [report for ack in acks for report in ack.reports]
         reports.sort(key=lambda report: (report.operator, report.subtask))
@@ -239,8 +283,25 @@ class Coordinator:
             self._record(acks)
         self._commits.prepared(acks)
         self._untold += reports
+        self.figures.take(acks, self._chains.sizes(), self._clock())
         path = self._conclude(order)
-        return self._result(order, acks, reports, path)
+        result = self._result(order, acks, reports, path)
+        self._remember(result)
+        return result
+
+    def _remember(self, result: EpochResult) -> None:
+        began = self._epoch_began
+        self.history.epoch(
+            EpochRecord(
+                result.epoch,
+                began,
+                self._clock() - began,
+                result.records,
+                result.watermark,
+                result.checkpoint is not None,
+                result.phases,
+            )
+        )
 
     def _take_positions(self, plan: EpochPlan, reports: Sequence[OperatorReport]) -> None:
         """What the subtasks that were ordered to read have reported."""
@@ -255,10 +316,10 @@ class Coordinator:
     def _judge(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
         failures = [ack for ack in acks if ack.failure is not None]
         if failures:
-            first = min(failures, key=lambda ack: (ack.stage, ack.partition))
+            failures.sort(key=lambda ack: (ack.stage, ack.partition))
             self._commits.abort(acks)
-            assert first.failure is not None
-            raise JobFailedError(first.failure)
+            first, *others = (ack.failure for ack in failures if ack.failure is not None)
+            raise JobFailedError(first, others)
         self._check_complete(order, acks)
         self._count(acks)
 
@@ -315,19 +376,20 @@ class Coordinator:
                 if report.states is not None:
                     uid = self.job.by_id[report.operator].uid
                     self._states[uid] = with_news(self._states.get(uid, ()), report.states)
-        if self.checkpoints is not None:
-            self.checkpoints.written(sum((ack.delta_bytes or 0) + (ack.full_bytes or 0) for ack in acks))
+        self.log.written(acks)
 
     def _conclude(self, order: EpochOrder) -> str | None:
         """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
         path = None
         last = self._suspended or self._at_end
         checkpoints = self.checkpoints if order.keep_state else None
-        if checkpoints is not None and not (last or order.savepoint is not None or checkpoints.due()):
+        asked = order.savepoint is not None or order.checkpoint
+        if checkpoints is not None and not (last or asked or checkpoints.due()):
             return None
         self._commits.before_recorded()
         if checkpoints is not None:
-            path = checkpoints.take(self.snapshot(order.epoch), must=last)
+            with self._phases.recording():
+                path = checkpoints.take(self.snapshot(order.epoch), last, self._epoch_began)
             if path is None:
                 return None
         self._commit()
@@ -341,7 +403,8 @@ class Coordinator:
     def _commit(self) -> None:
         # What is owed is recorded, so it has to be done, after a failure too.
         self._commit_owed = True
-        self._commits.commit()
+        with self._phases.committing():
+            self._commits.commit()
         self._commit_owed = False
 
     def _sweep(self, epoch: int) -> None:
@@ -393,6 +456,7 @@ class Coordinator:
             checkpoint=checkpoint,
             saved=tuple(saved for ack in acks for saved in ack.saved),
             answers={number: value for ack in acks for number, value in ack.answers.items()},
+            phases=self._phases.all(),
             not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )
 
@@ -429,16 +493,18 @@ class Coordinator:
         if self._commit_owed:
             self._commit()
 
-    def go_on(self, snapshot: JobSnapshot, next_epoch: int) -> None:
+    def go_on(self, snapshot: JobSnapshot, next_epoch: int, path: str | None = None) -> None:
         """A new driver goes on where a checkpoint of this very job was taken: its tasks find their state in their
         files.
 
         :param next_epoch: a number that no epoch of an earlier driver can have.
+        :param path: where the checkpoint is.
         """
         self._begun = True
         self._begin_attempt()
         self._number_from(next_epoch)
         self._chains.restore(snapshot.tasks)
+        self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint=False, path=path))
         # The driver before may have died after a checkpoint and before it deleted what that had made superfluous.
         self._outgrown.update(task for task, chain in self._chains.tasks.items() if chain.first)
         if self.checkpoints is not None:
@@ -461,14 +527,18 @@ class Coordinator:
         self._number_from(next_epoch)
         self._commits.recover(self.job.job_id)
 
-    def begin_from(self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1) -> EpochPlan:
+    def begin_from(
+        self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1, savepoint: bool = False
+    ) -> EpochPlan:
         """This job begins with the state of another one. The order lets its tasks take it over; give what they
         acknowledge to ``begun``.
 
         :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
         :param next_epoch: a number that no epoch of an earlier driver of this job can have.
+        :param savepoint: whether it is a savepoint, or a checkpoint.
         """
         self._begun = True
+        self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint, uri))
         for source in self._sources:
             left = snapshot.sources.get(source.info.uid)
             if left is not None:
@@ -493,9 +563,21 @@ class Coordinator:
         self._judge(plan.order, acks)
         self._record(acks)
 
-    def saved(self) -> None:
+    def saved(self, result: EpochResult, path: str) -> None:
         """The savepoint of the last epoch is there."""
+        sizes = Counter(dict.fromkeys(self._chains.tasks, 0))
+        uids = {info.uid: info for info in self.job.operators}
+        for saved in result.saved:
+            info = uids[saved.uid]
+            small = 0 if saved.small is None else len(saved.small)
+            sizes[info.stage, info.offset + saved.subtask] += small + sum(file.size for file in saved.files)
+        now = self._clock()
+        self.log.saved(now, path, {task: TaskBytes(size, size, now) for task, size in sizes.items()})
         self._commits.saved()
+
+    def not_saved(self, cause: str) -> None:
+        """The savepoint of the last epoch could not be taken."""
+        self.log.give_up(self._clock(), cause)
 
     def clean_up(self) -> None:
         """The job has finished: remove what killed tasks have left with the sinks."""
@@ -513,6 +595,7 @@ class Coordinator:
 
     def close(self) -> None:
         """Release enumerators and committers."""
+        self.log.give_up(self._clock())
         for source in self._sources:
             if source.enumerator is not None:
                 source.enumerator.close()

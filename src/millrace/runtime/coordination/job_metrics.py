@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from millrace.common.accumulators import Accumulator
 from millrace.metrics.metricbase import Measured, MetricGroup
 from millrace.metrics.report import MetricEntry, MetricsReport
+from millrace.metrics.snapshot import HistogramSnapshot
 from millrace.runtime.context.accumulators import Accumulators
 from millrace.runtime.context.measures import MeasureState
-from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
 
 WORKERS = "spark"
-"""``<tm_id>`` of all metrics: a subtask is not bound to a worker."""
+"""``<tm_id>`` of metrics as long as the executor of a subtask is not known."""
 
 
 class AccumulatorConflictError(ValueError):
     """Two operators mean different things by the name of an accumulator."""
+
+
+LATENCIES = 128
+"""Values that a histogram of latencies has, as in Flink."""
+
+
+class Recent:
+    """The last values of something."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._values: deque[int] = deque(maxlen=LATENCIES)
+
+    def add(self, value: int) -> None:
+        self._count += 1
+        self._values.append(value)
+
+    def snapshot(self) -> HistogramSnapshot:
+        return HistogramSnapshot(self._count, tuple(sorted(self._values)))
 
 
 class _Subtask:
@@ -41,6 +62,25 @@ class _Subtask:
         self._counters = {name: self._system.counter(name) for name in sorted(counted)}
         self._meters = {name: self._system.meter(f"{name}PerSecond") for name in sorted(counted)}
         self._system.gauge("currentOutputWatermark", lambda: self._watermark_out)
+        self._work = self._exchange = 0
+        """microseconds"""
+        self._system.gauge("workTimeMs", lambda: self._work // 1000)
+        self._system.gauge("exchangeTimeMs", lambda: self._exchange // 1000)
+        self._read_last = clock()
+        """when a source had something last (s)"""
+        self._idle = False
+        self._splits = 0
+        if isinstance(info.spec, Source):
+            self._system.gauge("watermarkLag", lambda: self._lag(clock()))
+            self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
+            self._system.gauge("isIdle", lambda: int(self._idle))
+            self._system.gauge("numSplits", lambda: self._splits)
+        self._clock = clock
+
+    def _lag(self, now: float) -> int | None:
+        """How far the watermark is behind the clock (ms); None before the first one, and after the last."""
+        known = MIN_TIMESTAMP < self._watermark_out < MAX_WATERMARK
+        return int(now * 1000) - self._watermark_out if known else None
 
     def take(self, report: OperatorReport) -> None:
         for name, records in (("numRecordsIn", report.records_in), ("numRecordsOut", report.records_out)):
@@ -50,6 +90,12 @@ class _Subtask:
         # Copies that take turns know only what they have sent themselves.
         self._watermark = max(self._watermark, report.watermark)
         self._watermark_out = max(self._watermark_out, report.watermark_out)
+        self._work += report.times.work
+        self._exchange += report.times.sort + report.times.write
+        if report.records_out:
+            self._read_last = self._clock()
+        if report.source is not None:
+            self._idle, self._splits = report.source.idle, len(report.source.splits)
         if report.measures is not None:
             for metric in report.measures.metrics:
                 self.users.restore(metric)
@@ -78,6 +124,8 @@ class JobMetrics:
             for info in job.operators
             for subtask in range(info.parallelism)
         }
+        self._latencies: dict[tuple[int, int, int], Recent] = defaultdict(Recent)
+        """(source, operator, subtask of the operator) -> ms that marks were on the way"""
         self._kinds: dict[str, tuple[type, OperatorInfo]] = {}
         """accumulator -> its type, and the operator that it was first seen in"""
         self._began = 0
@@ -98,6 +146,8 @@ class JobMetrics:
             self._now = self._clock() / 1000
             for report in reports:
                 self._subtasks[report.operator, report.subtask].take(report)
+                for source, _, millis in report.latencies:
+                    self._latencies[source, report.operator, report.subtask].add(millis)
                 if report.measures is not None:
                     self._check(self._job.by_id[report.operator], report, report.measures)
             self._epochs += 1
@@ -123,15 +173,27 @@ class JobMetrics:
 
     def accumulators(self) -> dict[str, Any]:
         """Accumulator -> value, all subtasks of all operators merged."""
+        return {name: accumulator.get_local_value() for name, accumulator in self.merged_accumulators().items()}
+
+    def merged_accumulators(self) -> dict[str, Accumulator[Any, Any]]:
+        """The same, as accumulators."""
         merged: dict[str, Accumulator[Any, Any]] = {}
+        for accumulators in self.accumulators_by_subtask().values():
+            for name, accumulator in accumulators.items():
+                if name in merged:
+                    merged[name].merge(accumulator)
+                else:
+                    merged[name] = accumulator
+        return merged
+
+    def accumulators_by_subtask(self) -> dict[tuple[int, int], dict[str, Accumulator[Any, Any]]]:
+        """(operator id, subtask) -> copies of its accumulators; those without any are left out."""
         with self._lock:
-            for subtask in self._subtasks.values():
-                for name, accumulator in subtask.accumulators.items():
-                    if name in merged:
-                        merged[name].merge(accumulator)
-                    else:
-                        merged[name] = accumulator.clone()
-        return {name: accumulator.get_local_value() for name, accumulator in merged.items()}
+            found = {
+                place: {name: accumulator.clone() for name, accumulator in subtask.accumulators.items()}
+                for place, subtask in self._subtasks.items()
+            }
+        return {place: accumulators for place, accumulators in found.items() if accumulators}
 
     def report(self) -> MetricsReport:
         """All metrics as they are now."""
@@ -145,12 +207,17 @@ class JobMetrics:
         group.counter("numTaskMoves").inc(self._moves)
         group.gauge("lastEpochDuration", lambda: self._last_millis)
         for path, _, value in group.measured():
-            yield MetricEntry(path, value, self._job_variables())
+            yield MetricEntry(path, value, self.job_variables())
+        for (source, operator, subtask), recent in self._latencies.items():
+            of, to = self._job.by_id[source].uid, self._job.by_id[operator].uid
+            group_path = ("latency", "source_id", of, "operator_id", to, "operator_subtask_index", str(subtask))
+            variables = {"<source_id>": of, "<operator_id>": to, "<operator_subtask_index>": str(subtask)}
+            yield MetricEntry((*group_path, "latency"), recent.snapshot(), self.job_variables() | variables)
 
     def _operator_entries(self) -> Iterator[MetricEntry]:
         for (operator, index), subtask in self._subtasks.items():
             info = self._job.by_id[operator]
-            variables = self._job_variables() | {
+            variables = self.job_variables() | {
                 "<tm_id>": WORKERS,
                 "<task_name>": info.chain,
                 "<operator_id>": info.uid,
@@ -161,5 +228,6 @@ class JobMetrics:
                 named = {f"<{key}>": text for key, text in own.items()}
                 yield MetricEntry(path, value, variables | named, info.name, info.uid, index)
 
-    def _job_variables(self) -> dict[str, str]:
+    def job_variables(self) -> dict[str, str]:
+        """The scope variables of the job."""
         return {"<host>": self._host, "<job_id>": self._job.job_id, "<job_name>": self._job.name}

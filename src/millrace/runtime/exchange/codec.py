@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 
 from millrace.common.types import Row, RowKind, row_of
 from millrace.relational.rows import Rows
-from millrace.runtime.elements import Chunk, Status
+from millrace.runtime.elements import Chunk, LatencyMark, Status
 from millrace.runtime.exchange.packing import merge, pack, unpack
 from millrace.runtime.pickling import dumps
 
-Mark = int | Status
-"""A watermark (ms) or a status change."""
+Mark = int | Status | LatencyMark
+"""A watermark (ms), a status change, or a mark whose way is timed."""
 
 _PICKLE, _MARSHAL, _COLUMNS = b"P", b"M", b"C"
 _MARSHAL_VERSION = 2  # later ones look every object up to find shared ones
 _PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
 _TIMES = frozenset({int, type(None)})
-_MARKS = frozenset({int, Status})
+_MARKS = frozenset({int, Status, LatencyMark})
 
 
 class _Rows(NamedTuple):
@@ -49,12 +49,12 @@ def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
     """Everything of a packet."""
     if chunk.values and chunk.values[0].__class__ is Rows:
         batches, marks = merge(chunk.values, marks)
-        statuses = [(position, mark.value if isinstance(mark, Status) else mark) for position, mark in marks]
+        statuses = _plain_marks(marks)
         return _COLUMNS + pack(batches, statuses)
     values = _pack_rows(chunk.values)
     plain = _plain(values)
     if plain is not None and _plain_frame(chunk, marks):
-        statuses = [(position, mark.value if isinstance(mark, Status) else mark) for position, mark in marks]
+        statuses = _plain_marks(marks)
         body = (*plain, chunk.timestamps, chunk.keys, statuses)
         return _MARSHAL + marshal.dumps(body, _MARSHAL_VERSION)
     return _PICKLE + dumps((values, chunk.timestamps, chunk.keys, marks))
@@ -129,8 +129,23 @@ def decode_columns(payload: bytes) -> tuple[Packed, list[tuple[int, Mark]]]:
     return Packed(_VALUES, None, [values], timestamps, keys, False), marks
 
 
+def _plain_marks(marks: list[tuple[int, Mark]]) -> list[tuple[int, Any]]:
+    """Marks as marshal takes them."""
+    return [(position, mark if mark.__class__ is int else _plain_mark(mark)) for position, mark in marks]
+
+
+def _plain_mark(mark: Mark) -> Any:
+    return mark.value if isinstance(mark, Status) else tuple(mark) if isinstance(mark, LatencyMark) else mark
+
+
 def _marks(statuses: list[tuple[int, Any]]) -> list[tuple[int, Mark]]:
-    return [(position, Status(mark) if isinstance(mark, str) else mark) for position, mark in statuses]
+    return [(position, mark if mark.__class__ is int else _mark(mark)) for position, mark in statuses]
+
+
+def _mark(plain: Any) -> Mark:
+    if isinstance(plain, str):
+        return Status(plain)
+    return LatencyMark(*plain) if isinstance(plain, tuple) else plain
 
 
 def _cut(values: list[Any], timestamps: Any, keys: Any, start: int, end: int) -> Chunk:

@@ -7,7 +7,7 @@ from millrace.runtime.context.context import OperatorRuntimeContext
 
 
 class TaskFunctionContext:
-    """The methods of ``millrace.table.udf.FunctionContext``, answered by the task."""
+    """The methods of ``millrace.table.functions.udf.FunctionContext``, answered by the task."""
 
     def __init__(self, runtime: OperatorRuntimeContext, metrics: bool) -> None:
         self._runtime = runtime

@@ -9,7 +9,8 @@ from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_info import JobInfo
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.exchange.partitioners import Partitioner
-from millrace.runtime.jobs.specs import Spec
+from millrace.runtime.jobs.specs import ReadsSplits, Spec
+from millrace.runtime.jobs.vertices import Vertex, vertices_of
 from millrace.runtime.state.working import InMemory, StatePlan
 
 
@@ -32,6 +33,12 @@ class OperatorInfo:
     """file:line where the user made it"""
     chain: str
     """name of the chain of operators that it runs in"""
+    head: int
+    """id of the operator that this chain begins with: several chains may have one name"""
+    slot_group: str
+    """its slot sharing group"""
+    description: str = ""
+    """what the user says about it, else empty"""
     output_type: TypeInformation | None = None
     side_types: dict[str, TypeInformation | None] = field(default_factory=dict)
 
@@ -74,11 +81,29 @@ class JobGraph:
     """most records that one source subtask reads in an epoch; None: no limit"""
     epoch_millis: int | None = None
     """longest time that one source subtask reads in an epoch; None: no limit"""
+    latency_millis: int = 0
+    """how often sources send marks whose way is timed; 0: never"""
 
     @property
     def info(self) -> JobInfo:
         """What functions can know about the job."""
         return JobInfo(JobID(self.job_id), self.name)
+
+    @cached_property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """What counts as one task in Flink: the chains, in topological order."""
+        return vertices_of(self.operators, self.edges)
+
+    @cached_property
+    def state_vertices(self) -> dict[tuple[int, int], str]:
+        """(stage, partition) of each task -> id of the vertex that its state is counted for: the last one that does
+        not read splits, if there is any."""
+        found: dict[tuple[int, int], str] = {}
+        for reads in (True, False):
+            for vertex in self.vertices:
+                if isinstance(self.by_id[vertex.head].spec, ReadsSplits) is reads:
+                    found |= {(vertex.stage, vertex.offset + index): vertex.id for index in range(vertex.parallelism)}
+        return found
 
     def for_tasks(self) -> JobGraph:
         """The job as tasks need it."""

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from millrace.runtime.bases.base import Output, ReadingOperator
-from millrace.runtime.elements import MAX_WATERMARK, Chunk, Status
-from millrace.runtime.exchange.codec import Mark, decode, encode
+from millrace.runtime.elements import MAX_WATERMARK, Chunk, LatencyMark, Status
+from millrace.runtime.exchange.codec import decode, encode
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 
 END_OF_TIME = encode(Chunk([]), [(0, MAX_WATERMARK)])
 """The packet with which the driver lets the last watermark pass."""
 
+Mark = int | Status
 _ENDS = frozenset({MAX_WATERMARK, Status.FINISHED})
 
 
@@ -69,7 +70,7 @@ class IterateOperator(ReadingOperator):
                 if isinstance(item, Chunk):
                     self.emit(item.values, item.timestamps)
                     yield
-                else:
+                elif not isinstance(item, LatencyMark):
                     self._ends.allow(item)
         if order.no_more_splits:
             self._ends.allow(Status.FINISHED)

@@ -7,17 +7,16 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
-from millrace.common.functions import RuntimeContext
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.runtime.bases.base import Operator, failing
+from millrace.runtime.bases.contexts import OfElement, OfOperator
 from millrace.runtime.elements import Chunk
 
 logger = logging.getLogger(__name__)
 
 
-class _InitContext(WriterInitContext):
-    def __init__(self, operator: SinkOperator) -> None:
-        self._operator = operator
+class _InitContext(OfOperator, WriterInitContext):
+    _operator: SinkOperator
 
     def get_index_of_subtask(self) -> int:
         return self._operator.context.runtime.get_index_of_this_subtask()
@@ -31,29 +30,11 @@ class _InitContext(WriterInitContext):
     def get_checkpoint_id(self) -> int:
         return self._operator.epoch
 
-    def current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def current_watermark(self) -> int:
-        return self._operator.watermark
-
     def is_idle(self) -> bool:
         return self._operator.idle
 
-    def get_runtime_context(self) -> RuntimeContext:
-        return self._operator.context.runtime
 
-
-class _WriteContext(SinkWriterContext):
-    def __init__(self, operator: SinkOperator) -> None:
-        self._operator = operator
-        self.current_timestamp: int | None = None
-
-    def timestamp(self) -> int | None:
-        return self.current_timestamp
-
-    def current_watermark(self) -> int:
-        return self._operator.watermark
+class _WriteContext(OfElement, SinkWriterContext): ...
 
 
 class SinkOperator(Operator):

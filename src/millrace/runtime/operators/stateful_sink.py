@@ -7,24 +7,13 @@ from typing import Any
 
 from millrace.common.functions import SinkFunction
 from millrace.common.functions.adapt import invoke_of
-from millrace.runtime.bases.base import Operator, failing
+from millrace.runtime.bases.base import failing
+from millrace.runtime.bases.contexts import OfElement
 from millrace.runtime.bases.function import FunctionOperator
 from millrace.runtime.elements import Chunk
 
 
-class _Context(SinkFunction.Context):
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-        self.current_timestamp: int | None = None
-
-    def current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def current_watermark(self) -> int:
-        return self._operator.watermark
-
-    def timestamp(self) -> int | None:
-        return self.current_timestamp
+class _Context(OfElement, SinkFunction.Context): ...
 
 
 class StatefulSinkOperator(FunctionOperator[SinkFunction[Any]]):

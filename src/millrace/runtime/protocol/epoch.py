@@ -17,9 +17,15 @@ from millrace.runtime.exchange.exchange import Tallies
 from millrace.runtime.failure import Failure
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.results import Result
+from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
+from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import TaskId
 from millrace.runtime.versions import INITIAL
+
+Latency = tuple[int, int, int]
+"""(id of a source's operator, its subtask, ms that its mark was on the way)"""
+NO_TIMES, NO_TASK_TIMES = OperatorTimes(), TaskTimes()
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,8 @@ class EpochOrder:
     queries: tuple[StateQuery, ...] = ()
     aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """uid -> name -> accumulator of a global aggregate, pickled"""
+    checkpoint: bool = False
+    """whether somebody has asked for its end to be a checkpoint"""
 
 
 @dataclass(frozen=True)
@@ -145,6 +153,15 @@ class OperatorReport:
     """the states that the function has asked for; None: as before"""
     aggregates: dict[str, AddedPart] = field(default_factory=dict)
     """name -> what was added to a global aggregate"""
+    bytes_in: int = 0
+    """of the packets that have come for it"""
+    bytes_out: int = 0
+    times: OperatorTimes = NO_TIMES
+    heavy_keys: tuple[tuple[str, float], ...] | None = None
+    """keys with a large share of its input, each with that share; None: as before"""
+    latencies: tuple[Latency, ...] = ()
+    state_sizes: dict[str, int] | None = None
+    """name of a state -> about how many bytes it takes; None: as before, or not known"""
 
 
 @dataclass(frozen=True)
@@ -187,7 +204,11 @@ class TaskAck:
     """why it could not write the savepoint, which then has failed; the epoch has not"""
     process: str | None = None
     """the process that the task lives in from now on; None: it lives on in none"""
-
+    at: int = -1
+    """when the task was done (ms, by its clock); -1: not known"""
+    worker: WorkerReport | None = None
+    """the process that it ran in; None: nobody has asked"""
+    times: TaskTimes = NO_TASK_TIMES
     first_write: Any = None
     """what its process has written to see whether the driver finds it; None after the first time, and where all is on
     one machine"""

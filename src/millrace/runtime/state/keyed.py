@@ -27,13 +27,34 @@ from millrace.runtime.state.state_kinds import state_kind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
 
-@state_kind(ValueStateDescriptor, "value")
-class HeapValueState(ValueState[Any]):
+class _OneRow:
+    """Mixed into states that hold one value for an address."""
+
     def __init__(self, backend: Addressed, table: ValueTable) -> None:
         self._backend = backend
         self._rows = table.rows
         self._touched = table.touched
 
+    def clear(self) -> None:
+        at = self._backend.at
+        if self._rows.pop(at, ABSENT) is not ABSENT:
+            self._touched[at] = None
+
+
+class _MergedRow(_OneRow):
+    """Mixed into states that hold what elements come to."""
+
+    def __init__(self, backend: Addressed, table: ValueTable, merge: Callable[[Any, Any], Any]) -> None:
+        super().__init__(backend, table)
+        self._merge = merge
+
+    def absorb(self, others: Iterable[Any]) -> None:
+        """Take in what other addresses hold, and clear it there: their windows have become this one."""
+        merge_rows(self._backend.at, others, self._rows, self._touched, self._merge)
+
+
+@state_kind(ValueStateDescriptor, "value")
+class HeapValueState(_OneRow, ValueState[Any]):
     def value(self) -> Any:
         return self._rows.get(self._backend.at)
 
@@ -45,23 +66,11 @@ class HeapValueState(ValueState[Any]):
         self._rows[at] = value
         self._touched[at] = None
 
-    def clear(self) -> None:
-        at = self._backend.at
-        if self._rows.pop(at, ABSENT) is not ABSENT:
-            self._touched[at] = None
-
 
 @state_kind(ReducingStateDescriptor, "value", lambda descriptor: (descriptor.get_reduce_function(),))
-class HeapReducingState(ReducingState[Any]):
+class HeapReducingState(_MergedRow, ReducingState[Any]):
     def __init__(self, backend: Addressed, table: ValueTable, function: ReduceFunction) -> None:
-        self._backend = backend
-        self._rows = table.rows
-        self._touched = table.touched
-        self._reduce = function.reduce
-
-    def absorb(self, others: Iterable[Any]) -> None:
-        """Take in what other addresses hold, and clear it there: their windows have become this one."""
-        merge_rows(self._backend.at, others, self._rows, self._touched, self._reduce)
+        super().__init__(backend, table, function.reduce)
 
     def get(self) -> Any:
         return self._rows.get(self._backend.at)
@@ -69,26 +78,15 @@ class HeapReducingState(ReducingState[Any]):
     def add(self, value: Any) -> None:
         at = self._backend.at
         rows = self._rows
-        rows[at] = self._reduce(rows[at], value) if at in rows else value
+        rows[at] = self._merge(rows[at], value) if at in rows else value
         self._touched[at] = None
-
-    def clear(self) -> None:
-        at = self._backend.at
-        if self._rows.pop(at, ABSENT) is not ABSENT:
-            self._touched[at] = None
 
 
 @state_kind(AggregatingStateDescriptor, "value", lambda descriptor: (descriptor.get_agg_function(),))
-class HeapAggregatingState(AggregatingState[Any, Any]):
+class HeapAggregatingState(_MergedRow, AggregatingState[Any, Any]):
     def __init__(self, backend: Addressed, table: ValueTable, function: AggregateFunction) -> None:
-        self._backend = backend
-        self._rows = table.rows
-        self._touched = table.touched
+        super().__init__(backend, table, function.merge)
         self._function = function
-
-    def absorb(self, others: Iterable[Any]) -> None:
-        """Take in what other addresses hold, and clear it there: their windows have become this one."""
-        merge_rows(self._backend.at, others, self._rows, self._touched, self._function.merge)
 
     def get(self) -> Any:
         at = self._backend.at
@@ -100,11 +98,6 @@ class HeapAggregatingState(AggregatingState[Any, Any]):
         accumulator = rows[at] if at in rows else self._function.create_accumulator()
         rows[at] = self._function.add(value, accumulator)
         self._touched[at] = None
-
-    def clear(self) -> None:
-        at = self._backend.at
-        if self._rows.pop(at, ABSENT) is not ABSENT:
-            self._touched[at] = None
 
 
 @state_kind(ListStateDescriptor, "list")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 from millrace.common.state import StateDescriptor
 from millrace.runtime import state
-from millrace.util.modules import import_modules
+from millrace.util.modules import entered, import_modules
 
 Arguments = Callable[[Any], tuple[Any, ...]]
 """descriptor -> what the object takes besides the backend and the table"""
@@ -47,12 +46,7 @@ def state_kind(descriptor: type[StateDescriptor], table: str, arguments: Argumen
 
 def living_state(descriptor: type[StateDescriptor]) -> Callable[[C], C]:
     """Register the decorated class as the state of a kind of descriptor that has a time to live."""
-
-    def register(made: C) -> C:
-        _living[descriptor] = made
-        return made
-
-    return register
+    return entered(_living, descriptor)
 
 
 def kind_of(descriptor: StateDescriptor) -> StateKind:
@@ -60,7 +54,7 @@ def kind_of(descriptor: StateDescriptor) -> StateKind:
 
     :raises TypeError: there is none, or none with a time to live.
     """
-    _load()
+    import_modules(state, deep=False)
     for each in type(descriptor).__mro__:
         if each in _kinds:
             kind = _kinds[each]
@@ -70,8 +64,3 @@ def kind_of(descriptor: StateDescriptor) -> StateKind:
                 raise TypeError(f"state of a {each.__name__} has no time to live")
             return StateKind(kind.table, _living[each], kind.arguments)
     raise TypeError(f"no state has a descriptor of type {type(descriptor).__name__}")
-
-
-@cache
-def _load() -> None:
-    import_modules(state, deep=False)

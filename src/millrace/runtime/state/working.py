@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -18,9 +19,6 @@ Piece = dict[str, Any]
 
 class WorkingState(ABC):
     """The state of one copy of a task."""
-
-    rests: ClassVar[bool]
-    """whether nothing may read or change it between epochs"""
 
     @abstractmethod
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
@@ -43,14 +41,25 @@ class WorkingState(ABC):
         for nothing: then the version is the one before."""
 
     @abstractmethod
+    def looking(self) -> AbstractContextManager[bool]:
+        """Between epochs: meanwhile the state may be read, if that gives True. Else another copy has gone on."""
+
+    @abstractmethod
+    def firing(self) -> AbstractContextManager[bool]:
+        """Between epochs: meanwhile the state may be read and changed, if that gives True. The changes belong to the
+        next epoch, and go with the copy if that does not begin with it."""
+
+    @abstractmethod
+    def pending(self) -> int:
+        """How many entries of the state are in memory only because they have changed."""
+
+    @abstractmethod
     def close(self) -> None:
         """The copy will not be used any more."""
 
 
 class MemoryState(WorkingState):
     """Everything is in the memory of the worker."""
-
-    rests = False
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
         return KeyedStateBackend(time)
@@ -63,6 +72,15 @@ class MemoryState(WorkingState):
 
     def finish(self, version: int, delta: Piece | None) -> None:
         """The next epoch goes on from what is in memory."""
+
+    def looking(self) -> AbstractContextManager[bool]:
+        return nullcontext(True)
+
+    def firing(self) -> AbstractContextManager[bool]:
+        return nullcontext(True)
+
+    def pending(self) -> int:
+        return 0
 
     def close(self) -> None:
         """Memory is freed with the objects."""

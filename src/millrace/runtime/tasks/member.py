@@ -14,9 +14,11 @@ from millrace.runtime.operators.close_with import CloseWithOperator
 from millrace.runtime.operators.collect import CollectOperator, PrintOperator
 from millrace.runtime.operators.sink import SinkOperator
 from millrace.runtime.pickling import dumps
-from millrace.runtime.protocol.epoch import OperatorReport, StateQuery
+from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, StateQuery
+from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.saved import SubtaskState
+from millrace.runtime.tasks.state_sizes import StateSizes
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 OperatorDeltas = tuple[Any, Any, Any, Any, Any]
@@ -49,12 +51,19 @@ class Latest:
 class Member:
     """One operator of the task with all that belongs to it."""
 
-    def __init__(self, info: OperatorInfo, subtask: int, operator: Operator, fork: Fork, gate: Gate) -> None:
+    def __init__(
+        self, info: OperatorInfo, subtask: int, operator: Operator, fork: Fork, gate: Gate, number: int = 0
+    ) -> None:
+        """:param number: its place among those of the task."""
         self.info = info
         self.subtask = subtask
         self.operator = operator
         self.fork = fork
         self.gate = gate
+        self.number = number
+        self.marked = 0
+        """when a source sent its last latency mark (ms)"""
+        self._state_sizes = StateSizes()
         self._states_reported: tuple[StateInfo, ...] = ()
         self._small = Latest()
 
@@ -124,7 +133,11 @@ class Member:
         except Exception as error:
             raise self.operator.context.error(error, during=" to take over its earlier state") from error
 
-    def report(self) -> OperatorReport:
+    def _take_latencies(self) -> tuple[Latency, ...]:
+        taken, self.gate.latencies = self.gate.latencies, []
+        return tuple((mark.source, mark.subtask, millis) for mark, millis in taken)
+
+    def report(self, times: OperatorTimes = NO_TIMES) -> OperatorReport:
         """What the epoch did; takes printed and collected elements out."""
         operator = self.operator
         return OperatorReport(
@@ -143,4 +156,10 @@ class Member:
             writer_states=operator.writer_states() if isinstance(operator, SinkOperator) else (),
             states=self.new_states(),
             aggregates=self.operator.context.runtime.aggregates.parts(),
+            bytes_in=self.gate.bytes,
+            bytes_out=self.fork.bytes,
+            times=times,
+            heavy_keys=None if self.gate.keys is None else self.gate.keys.report(operator.context.clock()),
+            latencies=self._take_latencies(),
+            state_sizes=self._state_sizes.report(operator.keyed_state(), operator.context.clock),
         )

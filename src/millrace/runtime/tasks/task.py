@@ -10,7 +10,7 @@ from millrace.common.functions import Function
 from millrace.runtime.bases.base import OperatorContext, ReadingOperator
 from millrace.runtime.bases.by_key import ByKey
 from millrace.runtime.context.context import OperatorRuntimeContext
-from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, LatencyMark
 from millrace.runtime.exchange.codec import decode
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet
 from millrace.runtime.exchange.partitioners import Hash
@@ -25,8 +25,10 @@ from millrace.runtime.protocol.results import ResultFiles
 from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.between import Between
+from millrace.runtime.tasks.heavy_keys import watched
 from millrace.runtime.tasks.keyed_input import HOLD_BYTES, KeyedInput, keyed_input
 from millrace.runtime.tasks.member import Member, TaskDelta, has_changes
+from millrace.runtime.tasks.stopwatch import OTHER, PASSING, READING, WAITING, Stopwatch, work_slot, write_slot
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 
@@ -46,14 +48,16 @@ class StageTask:
         self._members: dict[int, Member] = {}
         self._selectors: dict[int, Function] = {}
         """key selectors and partitioners that were opened, by their identity: several edges may share one"""
-        for info, subtask in job.hosted(stage, partition):
-            self._members[info.id] = self._member(info, subtask, attempt)
+        hosted = job.hosted(stage, partition)
+        self.watch = Stopwatch(len(hosted))
+        for number, (info, subtask) in enumerate(hosted):
+            self._members[info.id] = self._member(info, subtask, attempt, number)
         for edge in job.edges:
             if edge.source in self._members:
                 self._connect(edge)
-        self.between = Between(() if self.working.rests else self._members.values())
+        self.between = Between(self._members.values(), self.working)
 
-    def _member(self, info: OperatorInfo, subtask: int, attempt: int) -> Member:
+    def _member(self, info: OperatorInfo, subtask: int, attempt: int, number: int) -> Member:
         job = self.job
         runtime = OperatorRuntimeContext(
             info.chain,
@@ -69,7 +73,11 @@ class StageTask:
         runtime.new_keyed_state = partial(self.working.backend, info.uid)
         context = OperatorContext(runtime, info.name, info.origin, info.output_type, info.side_types, self._clock)
         operator = make_operator(info.spec, info.final)
-        fork = Fork(lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin))
+        fork = Fork(
+            lambda error: context.error(error.__cause__ or error, error.element, f" {error}", error.origin),
+            self.watch,
+            number,
+        )
         try:
             operator.setup(context, fork)
         except Exception as error:
@@ -80,7 +88,9 @@ class StageTask:
             if edge.target == info.id
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
-        return Member(info, subtask, operator, fork, Gate(operator, channels))
+        gate = Gate(operator, channels, self.watch, number)
+        gate.keys = watched([edge.partitioner for edge in job.edges if edge.target == info.id])
+        return Member(info, subtask, operator, fork, gate, number)
 
     def _connect(self, edge: EdgeInfo) -> None:
         sender, target = self._members[edge.source], self.job.by_id[edge.target]
@@ -165,7 +175,7 @@ class StageTask:
         """
         members = list(self._members.values())
         for member in members:
-            member.gate.records = member.fork.records = 0
+            member.gate.records = member.fork.records = member.gate.bytes = member.fork.bytes = 0
             member.operator.context.runtime.aggregates.begin_epoch(order.aggregates.get(member.info.uid, {}))
             if isinstance(member.operator, SinkOperator):
                 member.operator.begin_epoch(order.epoch)
@@ -178,23 +188,52 @@ class StageTask:
         for member in sorted(members, key=lambda member: isinstance(member.operator, SourceOperator)):
             if isinstance(member.operator, ReadingOperator):
                 share = own.sources.get(member.info.id) or SourceOrder()
+                self._send_latency_mark(member)
                 reading = member.operator.read(share, order.epoch, self.job.epoch_records, self.job.epoch_millis)
-                for _ in reading:
+                for _ in self._polls(reading, member):
                     yield from self._drain()
         keyed = self._keyed_inputs() if self._new and not order.keep_state else {}
         self._new = False
         yield from self._receive(packets, keyed)
-        for inputs in keyed.values():
+        for operator, inputs in keyed.items():
+            self.watch.switch(work_slot(self._members[operator].number))
             for _ in inputs.run():
                 yield from self._drain()
+        self.watch.switch(OTHER)
         self._advance_time()
         for member in members:
             member.operator.after_input(self._clock())
         for member in members:
+            self.watch.switch(work_slot(member.number))
             member.operator.end_epoch()
+        self.watch.switch(OTHER)
         for member in members:
             member.fork.end_epoch()
         yield from self._drain()
+
+    def _send_latency_mark(self, member: Member) -> None:
+        """In front of what a source reads, at most once in ``metrics.latency.interval``."""
+        interval, now = self.job.latency_millis, self._clock()
+        operator = member.operator
+        if not interval or now - member.marked < interval or not isinstance(operator, SourceOperator):
+            return
+        if not operator.finished:
+            member.marked = now
+            member.fork.mark(LatencyMark(member.info.id, member.subtask, now))
+
+    def _polls(self, reading: Iterator[None], member: Member) -> Iterator[None]:
+        """Poll a reader. A poll that brought nothing was a wait."""
+        watch, slot, fork = self.watch, work_slot(member.number), member.fork
+        while True:
+            before, known = watch.spent[slot], fork.records
+            outside = watch.switch(slot)
+            going_on = next(reading, self) is None
+            watch.switch(outside)
+            if fork.records == known:
+                watch.move(slot, WAITING, watch.spent[slot] - before)
+            if not going_on:
+                return
+            yield
 
     def _keyed_inputs(self) -> dict[int, KeyedInput]:
         """id of an operator that takes one key after the other -> its keyed inputs, all of which come in this epoch."""
@@ -202,32 +241,60 @@ class StageTask:
         return {id: keyed_input(gate, HOLD_BYTES // len(gates)) for id, gate in gates.items()}
 
     def _receive(self, packets: Iterable[Packet], keyed: dict[int, KeyedInput]) -> Iterator[Packet]:
-        job, members = self.job, self._members
-        for packet in packets:
+        job, members, watch = self.job, self._members, self.watch
+        for packet in self._arriving(packets):
             if packet.edge == ACK or job.edge_stages[packet.edge] != self.stage:
+                before = watch.switch(PASSING)
                 yield packet  # on its way to a later stage
+                watch.switch(before)
                 continue
             edge = job.edges[packet.edge]
             channel = (packet.edge, packet.channel)
+            target = members[edge.target]
+            gate = target.gate
+            gate.bytes += len(packet.payload)
+            before = watch.switch(work_slot(target.number))
             if edge.target in keyed and isinstance(edge.partitioner, Hash):
                 keyed[edge.target].add(packet.payload, edge.input, channel)
+                watch.switch(before)
                 continue
-            gate = members[edge.target].gate
             for item in decode(packet.payload):
                 if item.__class__ is Chunk:
                     gate.chunk(item, edge.input)
                 else:
                     gate.mark(channel, item)  # type: ignore[arg-type]
+            watch.switch(before)
             yield from self._drain()
+
+    def _arriving(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+        """The same, with the time that they let wait."""
+        watch, coming = self.watch, iter(packets)
+        while True:
+            before = watch.switch(READING)
+            packet = next(coming, None)
+            watch.switch(before)
+            if packet is None:
+                return
+            yield packet
 
     def _advance_time(self) -> None:
         now = self._clock()
+        before = self.watch.switch(OTHER)
         for member in self._members.values():
+            self.watch.switch(work_slot(member.number))
             member.operator.advance_processing_time(now)
+        self.watch.switch(before)
 
     def _drain(self) -> Iterator[Packet]:
         if self._out:
-            yield from self._out
+            watch, edges, members = self.watch, self.job.edges, self._members
+            before = watch.switch(OTHER)
+            for packet in self._out:
+                sender = members[edges[packet.edge].source]
+                sender.fork.bytes += len(packet.payload)
+                watch.switch(write_slot(sender.number))
+                yield packet
+            watch.switch(before)
             self._out.clear()
 
     def before_snapshot(self, epoch: int) -> None:
@@ -282,7 +349,7 @@ class StageTask:
 
     def reports(self) -> tuple[OperatorReport, ...]:
         """What the epoch did, for the driver; takes printed and collected elements out."""
-        return tuple(member.report() for member in self._members.values())
+        return tuple(member.report(self.watch.of_operator(member.number)) for member in self._members.values())
 
     @property
     def finished(self) -> bool:

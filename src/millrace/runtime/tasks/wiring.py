@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from millrace.runtime.bases.base import Operator
-from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, Status, count
+from millrace.runtime.elements import MIN_TIMESTAMP, Chunk, LatencyMark, Status, count
+from millrace.runtime.exchange.codec import Mark
 from millrace.runtime.exchange.exchange import ChannelWriter
 from millrace.runtime.exchange.partitioners import PartitioningError
 from millrace.runtime.failure import OperatorError
+from millrace.runtime.tasks.heavy_keys import Watched
+from millrace.runtime.tasks.stopwatch import Stopwatch, sort_slot, work_slot
 from millrace.runtime.tasks.watermarks import ValveState, WatermarkValve
 
 Channel = tuple[int, int]
@@ -23,10 +26,22 @@ GateState = tuple[ValveState | None, dict[Channel, bool]]
 class Gate:
     """The input side of one operator: counts, combines watermarks, notices the end of input."""
 
-    def __init__(self, operator: Operator, channels: dict[Channel, int]) -> None:
-        """``channels``: channel -> the input that it belongs to."""
+    def __init__(
+        self, operator: Operator, channels: dict[Channel, int], watch: Stopwatch | None = None, number: int = 0
+    ) -> None:
+        """:param channels: channel -> the input that it belongs to.
+        :param watch: counts the time of the operator with this number.
+        """
         self.operator = operator
         self.records = 0
+        self.bytes = 0
+        """of the packets that have arrived"""
+        self.keys: Watched | None = None
+        """looks at the keys of what comes"""
+        self.latencies: list[tuple[LatencyMark, int]] = []
+        """marks that have come in this epoch, and how long each was on its way (ms)"""
+        self.watch = watch or Stopwatch(number + 1)
+        self._slot = work_slot(number)
         self._inputs = channels
         self._valve = WatermarkValve(list(channels))
         self._open = set(channels)
@@ -37,12 +52,25 @@ class Gate:
 
     def chunk(self, chunk: Chunk, input: int) -> None:
         self.records += count(chunk.values)
+        if self.keys is not None:
+            self.keys.see(chunk.values, chunk.keys)
+        watch = self.watch
+        before = watch.switch(self._slot)
         self.operator.process(chunk, input)
         keyed = self.operator.keyed_state()
         if keyed is not None:
             keyed.after_records(len(chunk.values))
+        watch.switch(before)
 
-    def mark(self, channel: Channel, mark: int | Status) -> None:
+    def mark(self, channel: Channel, mark: Mark) -> None:
+        if isinstance(mark, LatencyMark):
+            self._time(mark)
+            return
+        before = self.watch.switch(self._slot)
+        self._mark(channel, mark)
+        self.watch.switch(before)
+
+    def _mark(self, channel: Channel, mark: int | Status) -> None:
         if mark is Status.FINISHED:
             self._finish(channel)
             return
@@ -57,6 +85,13 @@ class Gate:
         if valve.idle != was_idle:
             self.operator.idle = valve.idle
             self.operator.process_status(Status.IDLE if valve.idle else Status.ACTIVE)
+
+    def _time(self, mark: LatencyMark) -> None:
+        """It overtakes what the operator keeps for later, as in Flink."""
+        output = self.operator.output
+        self.latencies.append((mark, self.operator.context.clock() - mark.at))
+        if isinstance(output, Fork):
+            output.mark(mark)
 
     def _finish(self, channel: Channel) -> None:
         input = self._inputs[channel]
@@ -108,8 +143,17 @@ class Gate:
 class Fork:
     """The output side of one operator: to gates in the same task and to channels into later ones."""
 
-    def __init__(self, fail: Callable[[PartitioningError], OperatorError]) -> None:
+    def __init__(
+        self,
+        fail: Callable[[PartitioningError], OperatorError],
+        watch: Stopwatch | None = None,
+        number: int = 0,
+    ) -> None:
         self.records = 0
+        self.bytes = 0
+        """of the packets that have left"""
+        self._watch = watch or Stopwatch(number + 1)
+        self._slot = sort_slot(number)
         self.held = 0
         """elements that wait for the next epoch"""
         self.watermark = MIN_TIMESTAMP
@@ -156,14 +200,19 @@ class Fork:
         self.records += count(chunk.values)
         for gate, input in self._local.get(tag, ()):
             gate.chunk(chunk, input)
-        for writer in self._remote.get(tag, ()):
+        writers = self._remote.get(tag)
+        if writers is None:
+            return
+        before = self._watch.switch(self._slot)
+        for writer in writers:
             try:
                 writer.write(chunk)
             except PartitioningError as error:
                 raise self._fail(error) from error
+        self._watch.switch(before)
 
-    def mark(self, mark: int | Status) -> None:
-        if not isinstance(mark, Status):
+    def mark(self, mark: Mark) -> None:
+        if mark.__class__ is int:
             self.watermark = mark
         for gate, channel in self._marked:
             gate.mark(channel, mark)
@@ -172,6 +221,8 @@ class Fork:
                 writer.mark(mark)
 
     def end_epoch(self) -> None:
+        before = self._watch.switch(self._slot)
         for writers in self._remote.values():
             for writer in writers:
                 writer.end_epoch()
+        self._watch.switch(before)

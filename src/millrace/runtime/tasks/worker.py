@@ -16,8 +16,10 @@ from millrace.runtime.failure import Failure, OperatorError, describe, full_trac
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochOrder, TaskAck, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
+from millrace.runtime.protocol.worker_report import WorkerReport
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.member import TaskDelta
+from millrace.runtime.tasks.stopwatch import OTHER, RECORDING
 from millrace.runtime.tasks.task import StageTask
 from millrace.runtime.tasks.task_cache import LiveTask, StaleOrderError, TaskCache
 from millrace.runtime.versions import INITIAL, version_of, whole_at
@@ -38,13 +40,15 @@ def run_task(
     snapshots: SnapshotFiles | None = None,
     run: int = 1,
     results: ResultFiles | None = None,
+    worker: Callable[[], WorkerReport] | None = None,
 ) -> Iterator[Packet]:
     """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
 
     ``load_job`` makes a fresh copy of the job: the user's functions have attributes, so no two tasks may share them.
     ``snapshots`` is where orders find and put savepoints, ``results`` where this run puts what is too much for an
     acknowledgement. ``run`` is positive, and another number for each run of the
-    task in this epoch: Spark may run it twice, even at the same time, but hears only one of them.
+    task in this epoch: Spark may run it twice, even at the same time, but hears only one of them. ``worker`` tells of
+    this process.
 
     A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
 
@@ -66,10 +70,13 @@ def run_task(
             stages = live.task.job.edge_stages
             arriving = manifest.receiving(arriving, lambda edge: stages[edge] == stage)
             arriving = in_order(arriving, live.task.job.leading_edges)
+            live.task.watch.start()
             yield from manifest.sending(live.task.run(order, own, arriving, results))
             ack = _finish(live, task_id, order, own, run, replayed, storage, snapshots)
             ack = replace(ack, sent=manifest.sent, received=manifest.received)
-        answer = replace(ack, process=cache.process).encode()  # what it tells may change as soon as the task rests
+        # What it tells may change as soon as the task rests.
+        report = None if worker is None else worker()
+        answer = replace(ack, process=cache.process, at=clock(), worker=report).encode()
         if live.task.finished or not order.keep_state:
             live.task.close()
         if order.keep_state:
@@ -90,7 +97,10 @@ def run_task(
             live.close()
         raise
     if failure is not None:
-        answer = TaskAck(order.epoch, stage, partition, failure=failure, process=cache.process).encode()
+        report = None if worker is None else worker()
+        answer = TaskAck(
+            order.epoch, stage, partition, failure=failure, process=cache.process, at=clock(), worker=report
+        ).encode()
         if live is not None:
             live.close()
         # Acknowledgements of earlier stages still have to get through: the driver looks for the first failure.
@@ -176,6 +186,7 @@ def _finish(
     snapshots: SnapshotFiles | None,
 ) -> TaskAck:
     task = live.task
+    task.watch.switch(RECORDING)
     ack = TaskAck(order.epoch, *task_id, replayed=replayed, run=run)
     if order.keep_state:
         task.before_snapshot(order.epoch)
@@ -193,7 +204,9 @@ def _finish(
         if order.savepoint is not None:
             ack = _save(task, ack, order.savepoint, snapshots)
     live.ran = version_of(order.epoch, run)
-    ack = replace(ack, reports=task.reports(), answers=task.answers(order.queries))
+    task.watch.switch(OTHER)
+    ack = replace(ack, reports=task.reports(), answers=task.answers(order.queries), times=task.watch.of_task())
+    task.watch.stop()
     if order.keep_state:
         task.working.finish(live.version, delta)
     return ack

@@ -5,32 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millrace.common.functions import KeyedStateStore, ProcessWindowFunction, RuntimeContext
+from millrace.common.functions import KeyedStateStore, ProcessWindowFunction
 from millrace.common.state import StateDescriptor
 from millrace.common.window import Trigger, WindowAssigner
-from millrace.metrics.metricbase import MetricGroup
 from millrace.runtime.bases.base import Operator
+from millrace.runtime.bases.contexts import OfOperator
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.keyed_states import KeyedStates
 
 
-class AssignerContext(WindowAssigner.WindowAssignerContext):
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-
-    def get_current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def get_runtime_context(self) -> RuntimeContext:
-        return self._operator.context.runtime
+class AssignerContext(OfOperator, WindowAssigner.WindowAssignerContext): ...
 
 
-class TriggerContext(Trigger.OnMergeContext):
+class TriggerContext(OfOperator, Trigger.OnMergeContext):
     """Timers and state of the key and window at hand: ``enter`` says which."""
 
     def __init__(self, operator: Operator, backend: KeyedStateBackend) -> None:
-        self._operator = operator
+        super().__init__(operator)
         self._event_timers = backend.event_timers
         self._processing_timers = backend.processing_timers
         self._states = backend.view()
@@ -43,15 +35,6 @@ class TriggerContext(Trigger.OnMergeContext):
         """``windows`` of the current key are becoming the current one."""
         key = self._at.key
         self._merged = [Scoped(key, window) for window in windows]
-
-    def get_current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def get_current_watermark(self) -> int:
-        return self._operator.watermark
-
-    def get_metric_group(self) -> MetricGroup:
-        return self._operator.context.runtime.get_metrics_group()
 
     def register_processing_time_timer(self, time: int) -> None:
         self._processing_timers.register(int(time), self._at)
@@ -77,11 +60,11 @@ class TriggerContext(Trigger.OnMergeContext):
         state.absorb(self._merged)
 
 
-class WindowContext(ProcessWindowFunction.Context[Any]):
+class WindowContext(OfOperator, ProcessWindowFunction.Context[Any]):
     """The key and window that the window function is called for: ``enter`` says which."""
 
     def __init__(self, operator: Operator, backend: KeyedStateBackend, merging: bool) -> None:
-        self._operator = operator
+        super().__init__(operator)
         self._backend = backend
         self._merging = merging
         self._window: Any = None
@@ -95,12 +78,6 @@ class WindowContext(ProcessWindowFunction.Context[Any]):
 
     def window(self) -> Any:
         return self._window
-
-    def current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def current_watermark(self) -> int:
-        return self._operator.watermark
 
     def window_state(self) -> KeyedStateStore:
         if self._merging:

@@ -9,6 +9,7 @@ from millrace.common.state import ListStateDescriptor, StateDescriptor
 from millrace.common.typeinfo import Types
 from millrace.common.window import Evictor, TimestampedValue
 from millrace.runtime.bases.by_key import EndingTimers
+from millrace.runtime.bases.contexts import OfOperator
 from millrace.runtime.bases.process_base import Results
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.windows.contents import fold_of
@@ -65,15 +66,4 @@ class BatchEvictingWindowOperator(EndingTimers, EvictingWindowOperator):
     """The same in batch mode."""
 
 
-class _EvictorContext(Evictor.EvictorContext):
-    def __init__(self, operator: EvictingWindowOperator) -> None:
-        self._operator = operator
-
-    def get_current_processing_time(self) -> int:
-        return self._operator.context.clock()
-
-    def get_current_watermark(self) -> int:
-        return self._operator.watermark
-
-    def get_metric_group(self) -> Any:
-        return self._operator.context.runtime.get_metrics_group()
+class _EvictorContext(OfOperator, Evictor.EvictorContext): ...

@@ -14,6 +14,7 @@ from millrace.common.jobs.job_client import JobClient
 from millrace.common.jobs.job_execution_result import JobExecutionResult
 from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_status import JobStatus
+from millrace.spark.jobs import known
 
 POLL_SECONDS = 0.1
 
@@ -32,11 +33,15 @@ class LocalJobClient(JobClient):
         self._thread = InheritableThread(target=self._run, name=f"millrace-{job_id[:8]}", daemon=True)
 
     def start(self) -> None:
+        known.begun(self)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._drive()
+            try:
+                self._drive()
+            finally:
+                known.ended(self)
         except BaseException as error:
             self._result.set_exception(error)
         else:

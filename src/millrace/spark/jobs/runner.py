@@ -33,12 +33,14 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.protocol.epoch import EpochPlan
 from millrace.spark import recovery_file
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
+from millrace.spark.jobs.checkpoint_requests import CheckpointRequests
 from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Restarting, Restored, get_listener
 from millrace.spark.jobs.locality import warning_about
 from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
+from millrace.spark.owners.frames import Sampling, Stacks, Told
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.main_classes import main_classes
 from millrace.spark.shipping.provision import Provision
@@ -52,6 +54,7 @@ logger = logging.getLogger("millrace")
 _NOT_SHARED = NotSharedError.__name__ + ":"
 """In the text of an error that a task has raised."""
 
+EXCEPTIONS = "web.exception-history-size"
 COLLECT_AHEAD = 256
 """Parts of collected elements that wait for a slow reader before the job waits too."""
 
@@ -71,28 +74,52 @@ class JobRunner:
         """:param restore: what the job begins with, if that is not nothing."""
         self.job = job
         self.coordinator = coordinator
-        self.status = JobStatus.CREATED
+        self.history = coordinator.history
+        if EXCEPTIONS in settings.configuration:
+            self.history.keep_failures(int(settings.configuration[EXCEPTIONS]))
         self.collected: queue.Queue[bytes] = queue.Queue(COLLECT_AHEAD)
         self.savepoints = Savepoints(job.job_id, job.name, settings.savepoint_directory)
         self.queries = Queries(coordinator)
+        self.checkpoint_requests = CheckpointRequests(coordinator, settings.batch)
+        self.settings = settings
         self._payload = payload
-        self._settings = settings
         self._home = home
         self._restore = restore
         self._results = JobResults(home.state, coordinator.cleaner)
         self._cancelled = threading.Event()
+        self._web_page: str | None = None
+        self._log_file: str | None = None
         self._records = 0
         self._recorded = False
         self._listener = get_listener()
-        self._reporters = Reporters(settings.configuration, job.name, coordinator.metrics.report)
+        self._reporters = Reporters(settings.configuration, job.name, coordinator.report)
+
+    @property
+    def log_file(self) -> str | None:
+        """The log of the session that the job runs in; None before it has one, and where there is none."""
+        return self._log_file
+
+    @property
+    def web_page(self) -> str | None:
+        """Spark's own page about the application, if there is one."""
+        return self._web_page
+
+    @property
+    def status(self) -> JobStatus:
+        return self.history.status
+
+    @status.setter
+    def status(self, status: JobStatus) -> None:
+        self.history.enter(status)
 
     def begin(self, place: Workplace, provision: Provision) -> None:
         """Take over a session; after this ``run`` can go."""
-        self._place = place
+        self._place, self._log_file = place, place.log_file
         self._provision = provision
         self._context = context = place.session.sparkContext
+        self._web_page = context.uiWebUrl
         attempts = spark_attempts(context.master, context.getConf().get("spark.task.maxFailures"))
-        settings, keeps = self._settings, self._keeps_in_files()
+        settings, keeps = self.settings, self._keeps_in_files()
         one_epoch = self._several_epochs() is None
         self._retries = task_retries(settings.restart, settings.regional, one_epoch, attempts)
         shared = self._home.durable or settings.configuration.get(options.STATE_DIRECTORY.key) is not None
@@ -145,7 +172,7 @@ class JobRunner:
 
     def _several_epochs(self) -> str | None:
         """Why something of a task is needed after the epoch that it runs in; None: it is not."""
-        if not self._settings.batch or has_loops(self.job):
+        if not self.settings.batch or has_loops(self.job):
             return "a job that runs in several epochs keeps its state"
         for info in self.coordinator.open_ended:
             made = f"operator {info.name!r}, made at {info.origin}"
@@ -160,19 +187,25 @@ class JobRunner:
         )
         try:
             self._run_with_restarts()
-        except DriverLostError:
-            self.status = JobStatus.FAILED
+        except DriverLostError as error:
+            self._fail(error)
             raise
         except BaseException as error:
             if self._cancelled.is_set():
                 self.status = JobStatus.CANCELED
                 raise JobCancelledError(f"job {self.job.name!r} ({self.job.job_id}) was cancelled") from None
-            self.status = JobStatus.FAILED
-            raise self._named(error) from None
+            named = self._named(error)
+            self._fail(named)
+            raise named from None
         else:
             self.status = JobStatus.FINISHED
         finally:
             self._clean_up()
+
+    def _fail(self, error: BaseException) -> None:
+        self.history.failed(error, self.coordinator.attempt)
+        self.status = JobStatus.FAILING
+        self.status = JobStatus.FAILED
 
     def _run_with_restarts(self) -> None:
         beginning = None if self._restore is None else self._restore.order
@@ -211,11 +244,13 @@ class JobRunner:
         now = int(time.monotonic() * 1000)
         if self.coordinator.attempt == 0 and isinstance(error, JobFailedError):
             for _ in range(self._retries):  # what the task has had already
-                self._settings.restart.on_failure(now)
-        return self._settings.restart.on_failure(now)
+                self.settings.restart.on_failure(now)
+        return self.settings.restart.on_failure(now)
 
     def _wait_for_restart(self, error: Exception, delay: int) -> None:
-        text = _why(self._named(error))
+        named = self._named(error)
+        self.history.failed(named, self.coordinator.attempt)
+        text = _why(named)
         self._listener.restarting(Restarting(self.job.name, text, self.coordinator.attempt + 1, delay))
         if self._cancelled.wait(delay / 1000):
             raise JobCancelledError
@@ -225,6 +260,7 @@ class JobRunner:
         self._reporters.finish()
         self.savepoints.close(over)
         self.queries.close(over)
+        self.checkpoint_requests.close(over)
         with contextlib.suppress(Exception):
             self._tasks.end()  # first: writers let go of what will be taken back
         with contextlib.suppress(Exception):
@@ -260,9 +296,14 @@ class JobRunner:
 
         :raises ValueError: the job runs in batch mode, which has no epochs to take one between.
         """
-        if self._settings.batch:
+        if self.settings.batch:
             raise ValueError(f"job {self.job.name!r} runs in batch mode, which has no savepoints: use streaming mode")
         return self.savepoints.request(directory, stop, drain)
+
+    def look(self, request: Stacks | Sampling) -> list[Told]:
+        """What the processes of its tasks tell of their threads; nothing before it runs and after its end."""
+        running = self.status in (JobStatus.RUNNING, JobStatus.CANCELLING)
+        return self._tasks.look(request) if running else []
 
     def accumulators(self) -> dict[str, Any]:
         """Those of the user, and how many records the sources have read."""
@@ -284,13 +325,13 @@ class JobRunner:
         """One epoch after the other, those of an unbounded job no sooner than its interval says."""
         self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
         frame = self._tasks.frame()
-        interval = 0.0 if self._settings.bounded else self._settings.epoch_interval_ms / 1000
+        interval = 0.0 if self.settings.bounded else self.settings.epoch_interval_ms / 1000
         due = time.monotonic()
         while not self.coordinator.finished:
             if self._cancelled.wait(max(0.0, due - time.monotonic())):
                 raise JobCancelledError
             due = max(due + interval, time.monotonic())
-            self._epoch(frame, keep_state=not self._settings.batch)
+            self._epoch(frame, keep_state=not self.settings.batch)
 
     def _epoch(self, frame: DataFrame, keep_state: bool) -> None:
         began = time.monotonic()
@@ -307,9 +348,11 @@ class JobRunner:
         self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
 
     def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
-        plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting())
-        self._results.begin_epoch(plan.epoch)
-        result = self.coordinator.complete(plan, self._tasks.run(frame, plan))
+        with self.checkpoint_requests.taken() as requests:
+            plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting(), requests.trigger)
+            self._results.begin_epoch(plan.epoch)
+            result = self.coordinator.complete(plan, self._tasks.run(frame, plan))
+            requests.answer(result)
         self.queries.answered(plan.order.queries, result)
         return result
 

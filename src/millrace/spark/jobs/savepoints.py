@@ -91,9 +91,10 @@ def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochRes
         except Exception as error:
             cause = f"{type(error).__name__}: {error}"
     if cause is not None:
+        coordinator.not_saved(cause)
         _refuse(request, cause)
         return
-    coordinator.saved()
+    coordinator.saved(result, request.uri)
     if request.stop:
         coordinator.suspend()
     succeed(request.answer, request.uri)

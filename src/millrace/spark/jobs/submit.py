@@ -20,13 +20,14 @@ from millrace.datastream.settings.dependencies import Dependencies
 from millrace.datastream.settings.restore_settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
 from millrace.runtime.context.context import now_millis
-from millrace.runtime.coordination.checkpoints import CheckpointStats
+from millrace.runtime.coordination.checkpoint_log import CheckpointStats
 from millrace.runtime.coordination.cleaning import InBackground
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.runtime.coordination.restart import RestartPolicy
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.jobs.specs import Collect
 from millrace.spark import recovery_file
+from millrace.spark.job_ids import next_id
 from millrace.spark.jobs.client import POLL_SECONDS, LocalJobClient
 from millrace.spark.jobs.runner import JobRunner
 from millrace.spark.sessions.session import SessionWishes, workplace
@@ -66,6 +67,9 @@ class JobSettings:
     """how long a run of a task may go on when a newer one has begun; 0: no limit"""
     dependencies: Dependencies = field(default_factory=Dependencies)
     jars: tuple[str, ...] = ()
+    described: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """the configuration with what the program has set otherwise, for who looks at the job"""
+    object_reuse: bool = False
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(path for path in sys.path if path))
 
 
@@ -73,6 +77,7 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
     checkpoints = settings.checkpoints
     durable = checkpoints is not None and checkpoints.directory is not None
+    job = replace(job, job_id=next_id(job.job_id))
     index = recovery_file.begin_job(job.job_id, settings.restart.configuration if durable else None)
     lost = recovery_file.recoverable_job(index)
     if lost is not None:
@@ -141,20 +146,20 @@ class SparkJobClient(LocalJobClient):
 
     def __init__(self, runner: JobRunner) -> None:
         super().__init__(runner.job.job_id)
-        self._runner = runner
+        self.runner = runner
 
     def _drive(self) -> None:
-        self._runner.run()
+        self.runner.run()
 
     def _status(self) -> JobStatus:
-        return self._runner.status
+        return self.runner.status
 
     def _stop(self) -> None:
-        self._runner.cancel()
+        self.runner.cancel()
 
     def stop(self) -> CompletableFuture[Any]:
         """Let the sources end with the next epoch: all event-time timers fire (our addition)."""
-        self._runner.coordinator.stop()
+        self.runner.coordinator.stop()
         return CompletableFuture(self._ended())
 
     def stop_with_savepoint(
@@ -164,13 +169,22 @@ class SparkJobClient(LocalJobClient):
         every event-time timer fires. The future raises ``SavepointError`` if that fails, and the job goes on.
         """
         drain = advance_to_end_of_event_time
-        return CompletableFuture(self._runner.save(savepoint_directory, stop=True, drain=drain))
+        return CompletableFuture(self.runner.save(savepoint_directory, stop=True, drain=drain))
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
         """Take a savepoint at the end of the next epoch; the job goes on. The future raises ``SavepointError`` if that
         fails.
         """
-        return CompletableFuture(self._runner.save(savepoint_directory))
+        return CompletableFuture(self.runner.save(savepoint_directory))
+
+    def checkpoint(self, full: bool = False) -> CompletableFuture[int]:
+        """Take a checkpoint at the end of the next epoch: its number (our addition). The future raises
+        ``CheckpointError`` if that fails.
+
+        :param full: all tasks write their whole state, not only what has changed.
+        :raises ValueError: the job has no checkpoints.
+        """
+        return CompletableFuture(self.runner.checkpoint_requests.ask(full))
 
     def query_state(self, operator: str, state: str, key: Any) -> CompletableFuture[Any]:
         """What a keyed state holds for a key at the end of the next epoch, None for nothing (our addition).
@@ -178,22 +192,21 @@ class SparkJobClient(LocalJobClient):
         :param operator: its uid, or its name if no other operator has it.
         :raises StateQueryError: the job has no such operator or state, or is over.
         """
-        return CompletableFuture(self._runner.queries.ask(operator, state, key))
+        return CompletableFuture(self.runner.queries.ask(operator, state, key))
 
     def get_checkpoints(self) -> list[CheckpointStats]:
         """The last checkpoints, oldest first, with their sizes and durations (our addition)."""
-        checkpoints = self._runner.coordinator.checkpoints
-        return [] if checkpoints is None else list(checkpoints.history)
+        return self.runner.coordinator.log.history()
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        return CompletableFuture.of(self._runner.accumulators())
+        return CompletableFuture.of(self.runner.accumulators())
 
     def get_metrics(self) -> MetricsReport:
-        return self._runner.coordinator.metrics.report()
+        return self.runner.coordinator.report()
 
     def collected(self) -> Iterator[Any]:
         """The values of the job's collect sink as epochs complete; raises the job's error at its end."""
-        parts = self._runner.collected
+        parts = self.runner.collected
         while True:
             try:
                 part = parts.get(timeout=POLL_SECONDS)

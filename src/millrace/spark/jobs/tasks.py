@@ -18,10 +18,13 @@ from millrace.spark.errors import jvm_answers
 from millrace.spark.jobs.deadline import Deadline
 from millrace.spark.jobs.plan import anchor, job_plan, plain_input, run_plan
 from millrace.spark.owners import pipe
+from millrace.spark.owners.frames import Sampling, Stacks, Told
+from millrace.spark.owners.looks import look
 from millrace.spark.owners.orders import Orders
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.provision import interpreter
 from millrace.spark.shipping.shipped import ShippedJob
+from millrace.spark.workers.looking import SCHEMA, Looking, parse
 from millrace.spark.workers.stage import EPOCH_PROPERTY, ORDER_PROPERTY, Forgetting, Owners
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ IDLE_SECONDS = 1_800.0
 """How long owners stay that nobody asks for: those of a job whose driver was lost on another machine."""
 FORGET_SECONDS = 10.0
 """How long the end of a job waits until its owners on other machines have heard of it."""
+LOOK_SECONDS = 20.0
+"""How long the owners on other machines have to tell what they do."""
 
 
 class Tasks:
@@ -150,6 +155,31 @@ class Tasks:
         messenger = threading.Thread(target=self._spread_the_word, daemon=True)
         messenger.start()
         messenger.join(FORGET_SECONDS)
+
+    def look(self, request: Stacks | Sampling) -> list[Told]:
+        """What the owners tell of their threads, as far as they answer in time. Tasks that run in Spark's workers
+        themselves are not seen."""
+        job_id = self._job.job_id
+        if not self._lasting:
+            return []
+        if self._place.local:
+            return look(job_id, request)
+        found: dict[tuple[str, int], Told] = {}
+        messenger = threading.Thread(target=self._look_afar, args=(request, found), daemon=True)
+        messenger.start()
+        messenger.join(LOOK_SECONDS)
+        return list(found.values())
+
+    def _look_afar(self, request: Stacks | Sampling, found: dict[tuple[str, int], Told]) -> None:
+        """By way of Spark, which has to have a free core on each machine."""
+        with contextlib.suppress(Exception):
+            width = 2 * max(self._context.defaultParallelism, 1)
+            rows = self._place.session.range(0, width, 1, width)
+            with interpreter(self._context, self._python):
+                frame = rows.mapInArrow(Looking(self._job.job_id, request), SCHEMA)
+                for row in frame.collect():
+                    told = parse(row["told"])
+                    found[told.host, told.pid] = told
 
     def _spread_the_word(self) -> None:
         with contextlib.suppress(Exception):

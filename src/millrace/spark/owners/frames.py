@@ -60,6 +60,58 @@ class Forget:
 
 
 @dataclass(frozen=True)
+class Look:
+    """The first message of a connection that wants to know what an owner of a job does. The keeper passes it on, and
+    closes it if there is no such owner; the request follows."""
+
+    job_id: str
+    number: int
+    """counts from 0"""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The keeper passes such a connection on to an owner."""
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """A request: what do all threads do at this moment."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A request: what do the threads that run tasks do over a while."""
+
+    seconds: float
+    hertz: int
+    tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A stack of a task, and how often it was seen."""
+
+    task: TaskId
+    on_cpu: bool
+    frames: tuple[str, ...]
+    """the first call first"""
+    count: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """What an owner answers."""
+
+    host: str
+    executor: str
+    pid: int
+    stacks: tuple[tuple[str, str], ...] = ()
+    """name and text of each thread"""
+    samples: tuple[Sampled, ...] = ()
+
+
+@dataclass(frozen=True)
 class Imported:
     """The only message of a connection: what an owner of a job that is over has imported by itself."""
 

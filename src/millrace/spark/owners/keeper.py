@@ -26,8 +26,10 @@ from millrace.spark.owners.frames import (
     Forget,
     Greeting,
     Imported,
+    Look,
     Moved,
     Passed,
+    Watched,
     receive,
     same_user,
     send,
@@ -128,6 +130,8 @@ class Keeper:
             if isinstance(message, Forget):
                 self._forget(message.job_id, connection)
                 waits = True
+            elif isinstance(message, Look):
+                self._show(message, connection)
             elif isinstance(message, Imported):
                 self._to_learn.update(message.modules)
             elif isinstance(message, Greeting):
@@ -158,6 +162,14 @@ class Keeper:
             child = self._place(greeting, job)
             send(child.control, Passed(self._runs), [connection.fileno()])
         child.runs[self._runs] = ActiveRun(greeting.task, greeting.epoch)
+
+    def _show(self, look: Look, connection: socket.socket) -> None:
+        """Pass a connection on that wants to know what an owner does; that is no work of the job."""
+        job = self._jobs.get(look.job_id) or JobOwners()
+        owners = [child for child in (*job.children, *job.leaving) if not child.gone]
+        if look.number < len(owners):
+            with contextlib.suppress(OSError):
+                send(owners[look.number].control, Watched(), [connection.fileno()])
 
     def _place(self, greeting: Greeting, job: JobOwners) -> Child:
         """The owner of a task that has none: an idle one with few tasks, or a new one while all are busy."""

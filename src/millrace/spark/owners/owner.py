@@ -12,6 +12,7 @@ import sys
 import threading
 
 from millrace.runtime.failure import full_traceback
+from millrace.spark.owners.at_work import tell
 from millrace.spark.owners.frames import (
     ENDED,
     Begun,
@@ -23,7 +24,10 @@ from millrace.spark.owners.frames import (
     Moved,
     NeedJob,
     Passed,
+    Sampling,
     Shipped,
+    Stacks,
+    Watched,
     receive,
     send,
 )
@@ -32,6 +36,9 @@ from millrace.spark.owners.streams import BatchWriter, ExactReader, read_batches
 from millrace.spark.owners.warm import own_modules
 from millrace.spark.shipping import shipping
 from millrace.util.processes import this_machine
+
+REQUEST_SECONDS = 10.0
+"""How long an owner waits for what somebody wants to know."""
 
 
 def serve(control: socket.socket, job_id: str, keeper: str) -> None:
@@ -57,6 +64,10 @@ def serve(control: socket.socket, job_id: str, keeper: str) -> None:
         if isinstance(message, Moved):
             running.moved(job_id, message.task)
             continue
+        if isinstance(message, Watched):
+            watcher = socket.socket(fileno=files[0])
+            threading.Thread(target=_show, args=(watcher,), name="millrace-show", daemon=True).start()
+            continue
         assert isinstance(message, Passed)
         connection = socket.socket(fileno=files[0])
         thread = threading.Thread(target=_run, args=(connection, control, message.number, running), daemon=True)
@@ -75,6 +86,16 @@ def _run(connection: socket.socket, control: socket.socket, number: int, running
         if answer is not None:
             with contextlib.suppress(OSError):
                 send(connection, answer)
+
+
+def _show(connection: socket.socket) -> None:
+    """Answer who wants to know what the threads of this process do."""
+    with connection, contextlib.suppress(OSError, EOFError):
+        connection.settimeout(REQUEST_SECONDS)
+        request, _ = receive(connection)
+        assert isinstance(request, (Stacks, Sampling))
+        send(connection, Begun())
+        send(connection, tell(request))
 
 
 def _tell_imports(keeper: str, modules: set[str]) -> None:

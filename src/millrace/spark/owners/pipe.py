@@ -170,6 +170,13 @@ def connect(greeting: Greeting) -> socket.socket:
         time.sleep(0.02)
 
 
+def prepare() -> None:
+    """Start the keeper of this executor, if there is none, before a task needs it."""
+    process = executor()
+    if not os.path.exists(_address(process)):
+        _start_keeper(process)
+
+
 def _start_keeper(process: int) -> None:
     """Several workers may do so at once: one keeper stays."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

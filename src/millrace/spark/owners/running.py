@@ -24,8 +24,10 @@ from millrace.runtime.tasks.task_cache import JOBS, TaskCache
 from millrace.runtime.tasks.worker import run_task
 from millrace.spark.owners import orders
 from millrace.spark.owners.alarm import Alarm
+from millrace.spark.owners.at_work import at_work
 from millrace.spark.owners.frames import Run
 from millrace.spark.owners.rows import SCHEMA
+from millrace.spark.owners.whereabouts import worker_report
 from millrace.spark.shipping.shipped import ShippedJob
 
 BATCH_BYTES = 4 * 1024 * 1024
@@ -98,12 +100,14 @@ class Running:
             snapshots,
             run.number,
             results,
+            worker_report,
         )
         if shipped.token is not None and job not in self._introduced:
             sent = self._introduce(job, run.task, first_write(folder, shipped.token), sent)
         if order.attempt == 0 and run.before < shipped.retries:
             sent = failing_alone(sent, run.task)
-        yield from map(_batch, grouped(sent, BATCH_BYTES))
+        with at_work(run.task):
+            yield from map(_batch, grouped(sent, BATCH_BYTES))
 
     def _introduce(self, job: str, task: TaskId, written: FirstWrite, sent: Iterable[Packet]) -> Iterator[Packet]:
         """Let the acknowledgement tell what this process has written first: the driver looks for it."""

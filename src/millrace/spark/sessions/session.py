@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import millrace
@@ -41,6 +42,8 @@ class Workplace:
 
 _log_files: dict[str, str] = {}
 """Spark application id -> log file, for the sessions that Millrace made."""
+_shared: SparkSession | None = None
+"""a session on a Spark that this process shares with others"""
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,26 @@ def local_session(parallelism: int = 2) -> SparkSession:
 
 def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
-    parent = given or SparkSession.getActiveSession() or make_session(wishes)
+    parent = given or SparkSession.getActiveSession() or _shared or make_session(wishes)
     session = new_session(parent)
     for key, value in QUERY_SETTINGS.items():
         session.conf.set(key, value)
     context = session.sparkContext
     local = one_process(context.master)
     return Workplace(session, local, _log_files.get(context.applicationId))
+
+
+def use_shared(session: SparkSession, log_file: str | None) -> None:
+    """Let jobs that bring no session of their own run on this one, whose Spark belongs to another process."""
+    global _shared
+    _shared = session
+    if log_file is not None:
+        _log_files[session.sparkContext.applicationId] = log_file
+
+
+def log_file_of(context: SparkContext) -> str | None:
+    """Where the JVM of a context logs to, if Millrace made it."""
+    return _log_files.get(context.applicationId)
 
 
 def make_session(wishes: SessionWishes) -> SparkSession:
@@ -107,7 +123,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
         # The one way to tell Spark's dashboard where to listen.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
-    with stderr_to(log_file), _own_interrupt_handler():
+    with stderr_to(log_file), own_interrupt_handler():
         session: SparkSession = builder.getOrCreate()
     quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
     _log_files[session.sparkContext.applicationId] = log_file
@@ -119,7 +135,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
 
 
 @contextlib.contextmanager
-def _own_interrupt_handler() -> Iterator[None]:
+def own_interrupt_handler() -> Iterator[None]:
     """Keep the program's handler of Ctrl-C: Spark's would fail all jobs before anybody could cancel them."""
     if threading.current_thread() is not threading.main_thread():
         yield

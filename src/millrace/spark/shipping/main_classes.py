@@ -12,6 +12,8 @@ import sys
 
 import cloudpickle
 
+from millrace.graph.serialize import pickles
+
 
 def main_classes() -> bytes:
     """The classes that the main module of this process defines, as far as they can be pickled."""
@@ -19,18 +21,9 @@ def main_classes() -> bytes:
     classes = {
         name: value for name, value in vars(main).items() if isinstance(value, type) and value.__module__ == "__main__"
     }
-    return cloudpickle.dumps({name: cls for name, cls in classes.items() if _pickles(cls)})  # type: ignore[no-any-return]
+    return cloudpickle.dumps({name: cls for name, cls in classes.items() if pickles(cls)})  # type: ignore[no-any-return]
 
 
 def install_main_classes(payload: bytes) -> None:
     """Put them into this process's main module; those of an earlier job are replaced."""
     vars(sys.modules["__main__"]).update(pickle.loads(payload))
-
-
-def _pickles(cls: type) -> bool:
-    try:
-        cloudpickle.dumps(cls)
-    except Exception:
-        # The job says so itself if it needs the class.
-        return False
-    return True

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.history import JobHistory
 from millrace.spark.jobs.client import POLL_SECONDS, JobCancelledError, LocalJobClient
 from millrace.spark.jobs.listeners import JobStarted, get_listener
 from millrace.spark.tables.settings import active
+from millrace.spark.tables.stages import StageCount, stages_of
 from millrace.spark.tables.steps.context import Context
 
 if TYPE_CHECKING:
@@ -26,10 +29,12 @@ class BatchJobClient(LocalJobClient):
 
     def __init__(self, context: Context, work: Callable[[], Any]) -> None:
         super().__init__(context.job_id)
-        self._context = context
+        self.context = context
+        self.history = JobHistory(now_millis)
         self._spark = context.session.sparkContext
         self._work = work
-        self._reached = JobStatus.CREATED
+        self.web_page: str | None = self._spark.uiWebUrl
+        self._stages: list[StageCount] = []
         self._cancelled = threading.Event()
         self._outcome: Any = None
         self._listener = get_listener()
@@ -42,32 +47,40 @@ class BatchJobClient(LocalJobClient):
         return self._outcome
 
     def _drive(self) -> None:
-        context, web_page = self._context, self._spark.uiWebUrl
-        self._listener.started(JobStarted(context.job_id, context.job_name, web_page, None))
-        self._reached = JobStatus.RUNNING
+        context = self.context
+        self._listener.started(JobStarted(context.job_id, context.job_name, self.web_page, None))
+        if not self._cancelled.is_set():
+            self.history.enter(JobStatus.RUNNING)
         try:
             self._spark.setJobGroup(context.job_id, context.job_name, interruptOnCancel=True)
             with active(context.session):
                 self._outcome = self._work()
-            self._reached = JobStatus.FINISHED
+            self.history.enter(JobStatus.FINISHED)
         except BaseException as error:
             if not self._cancelled.is_set():
-                self._reached = JobStatus.FAILED
+                self.history.failed(error, 0)
+                self.history.enter(JobStatus.FAILED)
                 raise error
-            self._reached = JobStatus.CANCELED
+            self.history.enter(JobStatus.CANCELED)
             raise JobCancelledError(f"job {context.job_name!r} ({context.job_id}) was cancelled") from None
         finally:
-            self._listener.ended(self._reached)
+            self._listener.ended(self.history.status)
 
     def _status(self) -> JobStatus:
-        running = not self._reached.is_globally_terminal_state()
-        return JobStatus.CANCELLING if running and self._cancelled.is_set() else self._reached
+        return self.history.status
 
     def _stop(self) -> None:
         self._cancelled.set()
-        if not self._reached.is_globally_terminal_state():
+        if not self.history.status.is_globally_terminal_state():
+            self.history.enter(JobStatus.CANCELLING)
             with contextlib.suppress(Exception):  # Spark may be gone, which ends the job, too
-                self._spark._jsc.sc().cancelJobGroupAndFutureJobs(self._context.job_id)
+                self._spark._jsc.sc().cancelJobGroupAndFutureJobs(self.context.job_id)
+
+    def stages(self) -> list[StageCount]:
+        """The stages that Spark has begun; those that it has told of last, if it is gone."""
+        with contextlib.suppress(Exception):
+            self._stages = stages_of(self._spark, self.context.job_id)
+        return self._stages
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """None: functions of tables cannot have any."""
@@ -75,8 +88,8 @@ class BatchJobClient(LocalJobClient):
 
     def get_metrics(self) -> MetricsReport:
         """What functions have counted in tasks that have ended."""
-        assert self._context.metrics is not None, "the context is that of a job"
-        return self._context.metrics.report(self._context.job_id, self._context.job_name)
+        assert self.context.metrics is not None, "the context is that of a job"
+        return self.context.metrics.report(self.context.job_id, self.context.job_name)
 
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
@@ -89,5 +102,5 @@ class BatchJobClient(LocalJobClient):
         self._refuse_savepoint()
 
     def _refuse_savepoint(self) -> NoReturn:
-        name = self._context.job_name
+        name = self.context.job_name
         raise ValueError(f"job {name!r} runs in batch mode, which has no savepoints: use streaming mode")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.configuration.telling import tell_about
@@ -13,24 +14,25 @@ from millrace.relational.nodes import Rel, Sink
 from millrace.relational.nodes.text import plan_text
 from millrace.relational.rows import Rows
 from millrace.relational.rules.batch import optimise
+from millrace.spark.job_ids import next_id
 from millrace.spark.sessions.session import SessionWishes, workplace
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
 from millrace.spark.tables.steps.context import Context
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.planner import run
 from millrace.table.planner.computed_table import computed, row_by_row
 from millrace.table.planner.gathered_streams import GatheredStreams
-from millrace.table.queries.problems import problem
 from millrace.table.sessions.results import name_of_job, query_result, sink_result
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from millrace.datastream import DataStream
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 _NO_CHANGES = "in batch mode every operator gives insertions only"
 _NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"
@@ -42,6 +44,7 @@ class BatchEngine:
 
     def execute(self, plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
         context = _context(session, name_of_job(plans, session, job_name))
+        context = replace(context, job_id=next_id(context.job_id))
         sinks = [plan for plan in plans if isinstance(plan, Sink)]
         if sinks:
             client = _submit(lambda: execute.start_inserts(sinks, context), False)

@@ -14,8 +14,8 @@ from millrace.table.catalogs.objects import (
     CatalogPartition,
     CatalogTableStatistics,
 )
-from millrace.table.expression import Expression
-from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.descriptions.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.expression_methods.expression import Expression
 from millrace.table.sql import nodes
 from millrace.table.values.type_text import data_type_of
 from millrace.util.exceptions import CatalogException

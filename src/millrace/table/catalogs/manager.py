@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogFunction, CatalogModel
 from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.queries.problems import did_you_mean, problem
+from millrace.table.values.problems import did_you_mean, problem
 from millrace.util.exceptions import CatalogException
 
 

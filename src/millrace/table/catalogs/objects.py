@@ -6,8 +6,8 @@ import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from millrace.common.configuration import Configuration
-from millrace.table.schema import DeclaredDistribution, Schema
-from millrace.table.table_schema import TableSchema
+from millrace.table.descriptions.schema import DeclaredDistribution, Schema
+from millrace.table.descriptions.table_schema import TableSchema
 
 if TYPE_CHECKING:
     from millrace.relational.nodes import Rel

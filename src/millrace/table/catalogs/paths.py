@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import total_ordering
 
-from millrace.table.queries.problems import problem
+from millrace.table.values.problems import problem
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s][^.`]*?))\s*(\.|$)")
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from millrace.relational.nodes import Schema as Fields
 from millrace.relational.types import DataType, RowField, RowType
-from millrace.table.resolved_expression import ResolvedExpression
+from millrace.table.expression_methods.resolved_expression import ResolvedExpression
 
 if TYPE_CHECKING:
-    from millrace.table.schema import Schema
+    from millrace.table.descriptions.schema import Schema
 
 _C = TypeVar("_C", bound="Column")
 
@@ -296,7 +296,7 @@ class ResolvedSchema:
 
     def _declared(self) -> Schema:
         """The schema that a builder would make of the same columns."""
-        from millrace.table.schema import Declared, DeclaredKey, DeclaredWatermark, Schema
+        from millrace.table.descriptions.schema import Declared, DeclaredKey, DeclaredWatermark, Schema
 
         columns = []
         for column in self._columns:

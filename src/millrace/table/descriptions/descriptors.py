@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.relational.types import DataType
-from millrace.table.queries.problems import problem
-from millrace.table.table_schema import TableSchema
+from millrace.table.descriptions.table_schema import TableSchema
+from millrace.table.values.problems import problem
 
 __all__ = ["Rowtime", "Schema"]
 

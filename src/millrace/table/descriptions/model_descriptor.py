@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millrace.table.descriptions.descriptor_options import Described, OptionsBuilder, options_text
-from millrace.table.schema import Schema
+from millrace.table.descriptions.schema import Schema
 
 __all__ = ["ModelDescriptor"]
 

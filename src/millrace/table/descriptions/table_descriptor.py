@@ -6,7 +6,7 @@ from typing import Any
 
 from millrace.common.config_options import ConfigOption
 from millrace.table.descriptions.descriptor_options import Described, OptionsBuilder, options_text
-from millrace.table.schema import Schema
+from millrace.table.descriptions.schema import Schema
 
 __all__ = ["TableDescriptor", "FormatDescriptor"]
 

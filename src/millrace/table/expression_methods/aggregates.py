@@ -9,7 +9,7 @@ from millrace.table.expression_methods.base import Unary, _Handle, present
 from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 
 class _Aggregates(_Handle):

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import Row
-from millrace.table.queries.problems import problem
+from millrace.relational.nodes import Rel
 from millrace.table.sql import nodes
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 
 class _Handle:
@@ -19,13 +20,19 @@ class _Handle:
     _node: nodes.Node
 
     def _new(self, node: nodes.Node) -> Expression[Any]:
-        from millrace.table.expression import Expression
+        from millrace.table.expression_methods.expression import Expression
 
         return Expression(node)
 
     def _apply(self, function: str, shown: str, *args: Any) -> Expression[Any]:
         """A call of a built-in function, of which this is the first argument."""
         return self._new(built_in(function, shown, self._node, *args))
+
+
+class _Rows:
+    """A handle on a query, whose rows expressions can look into."""
+
+    _plan: Rel
 
 
 class Unary(property):

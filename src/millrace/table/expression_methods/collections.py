@@ -16,7 +16,7 @@ from millrace.table.expression_methods.units import (
 from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 
 class _Collections(_Handle):

@@ -8,7 +8,7 @@ from millrace.table.expression_methods.base import Unary, _Handle, built_in, nod
 from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 
 class _Numbers(_Handle):
@@ -103,9 +103,7 @@ class _Numbers(_Handle):
         return self._new(self._node)
 
     def _on_the_right(self, other: Any) -> Expression[Any]:
-        from millrace.table.expressions import lit
-
-        return lit(other)
+        return self._new(node_of(other))
 
     def __radd__(self, other: Any) -> Expression[Any]:
         return self._on_the_right(other) + self

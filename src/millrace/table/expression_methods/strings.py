@@ -8,7 +8,7 @@ from millrace.table.expression_methods.base import Unary, _Handle, built_in, pre
 from millrace.table.sql import nodes
 
 if TYPE_CHECKING:
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 Text: TypeAlias = "str | Expression[Any]"
 Number: TypeAlias = "int | Expression[Any]"

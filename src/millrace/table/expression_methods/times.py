@@ -14,7 +14,7 @@ from millrace.table.sql import nodes
 from millrace.util.exceptions import TableException
 
 if TYPE_CHECKING:
-    from millrace.table.expression import Expression
+    from millrace.table.expression_methods.expression import Expression
 
 MONTHS = YearMonthIntervalType(YearMonthIntervalType.YearMonthResolution.MONTH, 2, False)
 MILLIS = DayTimeIntervalType(DayTimeIntervalType.DayTimeResolution.SECOND, 2, 3, False)

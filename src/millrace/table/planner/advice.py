@@ -11,7 +11,7 @@ from millrace.relational.nodes.traversal import expressions_of
 from millrace.relational.rex_text import rex_text
 from millrace.relational.rules.determinism import is_deterministic
 from millrace.table.planner.forms import changes_of
-from millrace.table.table_config import STATE_TTL
+from millrace.table.settings.table_config import STATE_TTL
 
 NONE = "No advice."
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.nodes import Rel
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.planner import run
 from millrace.table.planner.explain import StreamingPlans
-from millrace.table.queries.problems import problem
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 _BATCH = "needs batch mode, EnvironmentSettings.in_batch_mode()"
 _NO_COST = "not known in streaming mode: there are no statistics of streams, and no rule needs a cost"

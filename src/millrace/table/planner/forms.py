@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational import nodes as n
@@ -44,7 +43,7 @@ def streaming_form(*kinds: type[n.Rel], changes: ChangesOf) -> Callable[[Operato
 
 def form_of(node: n.Rel) -> StreamingForm:
     """:raises NotImplementedError: this kind of node has no streaming form."""
-    _load()
+    import_modules(nodes)
     form = _forms.get(type(node))
     if form is None:
         raise NotImplementedError(f"{type(node).__name__} has no streaming form")
@@ -58,8 +57,3 @@ def changes_of(node: n.Rel, inputs: Sequence[Changes] | None = None) -> Changes:
     :raises NotImplementedError: this kind of node has no streaming form.
     """
     return form_of(node).changes(node, list(map(changes_of, node.inputs)) if inputs is None else list(inputs))
-
-
-@cache
-def _load() -> None:
-    import_modules(nodes)

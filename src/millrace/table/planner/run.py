@@ -14,21 +14,21 @@ from millrace.relational.rules.streaming import optimise
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
-from millrace.table.changelog_mode import ChangelogMode
 from millrace.table.planner.changes import ChangelogError, Changes, Key
-from millrace.table.planner.nodes.sinks import upserts
 from millrace.table.planner.plan import Options, Plan
 from millrace.table.planner.streaming import add_to_program
-from millrace.table.queries.problems import problem
+from millrace.table.planner.upserts import upserts
 from millrace.table.sessions.results import name_of_job, query_result, sink_result
-from millrace.table.table_config import STATE_TTL
-from millrace.table.table_result import TableResult
+from millrace.table.sessions.table_result import TableResult
+from millrace.table.settings.changelog_mode import ChangelogMode
+from millrace.table.settings.table_config import STATE_TTL
+from millrace.table.values.problems import problem
 from millrace.table.values.stream_types import info_of_data_type
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment
     from millrace.spark.jobs.submit import SparkJobClient
-    from millrace.table.schema import Schema
+    from millrace.table.descriptions.schema import Schema
     from millrace.table.sessions.session import Session
 
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"

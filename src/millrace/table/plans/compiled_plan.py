@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 
 from millrace import __version__
 from millrace.relational.nodes import Rel
-from millrace.table.explain_detail import ExplainDetail
 from millrace.table.not_yet import not_yet
 from millrace.table.planner import run
 from millrace.table.plans import plan_json
 from millrace.table.plans.explaining import explain
 from millrace.table.plans.plan_reference import FilePlanReference, JsonContentPlanReference, PlanReference
-from millrace.table.queries.problems import problem
+from millrace.table.settings.explain_detail import ExplainDetail
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
 
 __all__ = ["CompiledPlan"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from millrace.relational.nodes import Rel
 from millrace.relational.nodes.text import plan_text
-from millrace.table.explain_detail import ExplainDetail
+from millrace.table.settings.explain_detail import ExplainDetail
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

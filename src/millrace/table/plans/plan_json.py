@@ -20,7 +20,7 @@ from millrace.relational import nodes as n
 from millrace.relational import rex as r
 from millrace.relational.types import DataType
 from millrace.table.plans.plan_objects import PlanObjects
-from millrace.table.queries.problems import problem
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

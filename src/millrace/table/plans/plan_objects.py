@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from millrace.relational.nodes import Field, LookupJoin
 from millrace.relational.sources import LookupTableSource, TableContext, TableSink, TableSource
 from millrace.table.catalogs.paths import ObjectIdentifier
-from millrace.table.queries.problems import problem
-from millrace.table.udf import UserDefinedFunctionWrapper
+from millrace.table.functions.udf import UserDefinedFunctionWrapper
+from millrace.table.values.problems import problem
 from millrace.util.secrets import holds_secret
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 
 from millrace.relational.nodes import Rel
 from millrace.relational.nodes.changelog_plans import from_changelog, to_changelog
-from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.sql import nodes
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import did_you_mean, problem
 
 _OP, _MAPPING, _HANDLING = "op", "op_mapping", "invalid_op_handling"
 

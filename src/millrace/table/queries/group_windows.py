@@ -8,13 +8,13 @@ from millrace.relational import types as t
 from millrace.relational.nodes import PROCTIME, WindowSpec
 from millrace.relational.rex import Ref
 from millrace.runtime.tables.windows.count_windows import ROWS
+from millrace.table.expression_methods.windows import GroupWindow
 from millrace.table.queries.grouping import BoundWindow
-from millrace.table.queries.problems import problem
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.writing.programs import shown
-from millrace.table.window import GroupWindow
+from millrace.table.values.problems import problem
 
 _TIMES = (t.TimestampType, t.LocalZonedTimestampType)
 

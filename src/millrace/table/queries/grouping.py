@@ -17,7 +17,6 @@ from millrace.relational.nodes import (
     WindowSpec,
 )
 from millrace.relational.rex import AggCall, Ref, Rex
-from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import Item, expand, named, project
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
@@ -27,6 +26,7 @@ from millrace.table.sql.binding.names import column_at
 from millrace.table.sql.binding.queries.aggregates import bind_aggregate, is_aggregate_call
 from millrace.table.sql.binding.resolver import TABLE_AGGREGATE
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import problem
 
 
 @dataclass(frozen=True)

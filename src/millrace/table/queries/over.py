@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from millrace.relational.nodes import Field, Over, Rel
 from millrace.relational.rex import Frame, Ref, Rex, SortKey
-from millrace.table.queries.problems import problem
+from millrace.table.expression_methods.windows import OverWindow
 from millrace.table.queries.projection import expand, named, project
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.queries.aggregates import bind_over_function
 from millrace.table.sql.writing.programs import shown
-from millrace.table.window import OverWindow
+from millrace.table.values.problems import problem
 
 _UNBOUNDED = ("UNBOUNDED_ROW", "UNBOUNDED_RANGE")
 

@@ -9,12 +9,12 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field, Project, Rel, Schema
 from millrace.relational.rex import Ref, Rex
 from millrace.relational.rules.subqueries import unnest
-from millrace.table.queries.problems import problem
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import access, column_at
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import problem
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def _name(node: nodes.Node) -> str | None:
         return node.shown or None
     if isinstance(node, nodes.Dot):
         base = _name(node.this)
-        suffix = f"_{node.expression.name}" if isinstance(node.expression, nodes.Literal) else node.expression.name
-        return None if base is None else f"{base}${suffix}"
+        before = "_" if isinstance(node.expression, nodes.Literal) else ""
+        return None if base is None else f"{base}${before}{nodes.name_of(node.expression)}"
     if isinstance(node, nodes.Cast):
         base = _name(node.this)
         return None if base is None else f"{base}-{node.to.data_type}"

@@ -7,7 +7,6 @@ from dataclasses import replace
 from millrace.relational.casting import cast_to, common_type
 from millrace.relational.nodes import Correlate, Field, Join, Rel, SetOp
 from millrace.relational.rex import TRUE, Ref, Rex
-from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import project
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
@@ -15,6 +14,7 @@ from millrace.table.sql.binding.calls import call_arguments, cast_arguments, fin
 from millrace.table.sql.binding.dispatch import bind_all, bind_condition
 from millrace.table.sql.binding.resolver import TABLE
 from millrace.table.sql.writing.programs import shown
+from millrace.table.values.problems import problem
 
 
 def joined(left: Rel, right: Rel, kind: str, predicate: nodes.Node | None, block: Block) -> Rel:

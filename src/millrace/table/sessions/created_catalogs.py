@@ -9,7 +9,7 @@ from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.files import FileCatalog
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager
-from millrace.table.queries.problems import did_you_mean, problem
+from millrace.table.values.problems import did_you_mean, problem
 
 ENTRY_POINTS = "millrace.catalogs"
 _DATABASE = "default-database"

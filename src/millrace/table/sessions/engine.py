@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
     from millrace.relational.nodes import Rel
-    from millrace.table.explain_detail import ExplainDetail
     from millrace.table.sessions.session import Session
-    from millrace.table.table_result import TableResult
+    from millrace.table.sessions.table_result import TableResult
+    from millrace.table.settings.explain_detail import ExplainDetail
 
 
 class Engine(Protocol):
@@ -39,14 +39,3 @@ class Engine(Protocol):
 
         :raises TableException: this engine cannot make one.
         """
-
-
-def engine_of(streaming: bool) -> Engine:
-    """The engine of a mode. What it needs is imported with its first use: that of batch brings Spark."""
-    if streaming:
-        from millrace.table.planner.engine import StreamingEngine
-
-        return StreamingEngine()
-    from millrace.spark.tables.engine import BatchEngine
-
-    return BatchEngine()

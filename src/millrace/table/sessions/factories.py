@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from millrace.relational.sources import TableFactory
-from millrace.table.queries.problems import did_you_mean, problem
+from millrace.table.values.problems import did_you_mean, problem
 
 ENTRY_POINTS = "millrace.connectors"
 _BUILT_IN = {

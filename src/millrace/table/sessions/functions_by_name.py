@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from millrace.table.catalogs.manager import CatalogManager
 from millrace.table.catalogs.objects import CatalogFunction
-from millrace.table.module import CoreModule, Module, ModuleEntry
-from millrace.table.queries.problems import did_you_mean, problem
-from millrace.table.udf import UserDefinedFunctionWrapper, wrapped
+from millrace.table.functions.module import CoreModule, Module, ModuleEntry
+from millrace.table.functions.udf import UserDefinedFunctionWrapper, wrapped
+from millrace.table.values.problems import did_you_mean, problem
 
 CORE = "core"
 

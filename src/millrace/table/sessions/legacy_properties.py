@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from millrace.table.queries.problems import problem
+from millrace.table.values.problems import problem
 
 _TYPE = "connector.type"
 _INDEXED = re.compile(r"connector\.(properties|specific-offsets)\.(\d+)\.(key|value|partition|offset)")

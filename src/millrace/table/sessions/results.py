@@ -10,8 +10,8 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Sink
 from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
-from millrace.table.table_config import COLUMN_WIDTH, DML_SYNC, JOB_NAME
-from millrace.table.table_result import MAX_WIDTH, TableResult
+from millrace.table.sessions.table_result import MAX_WIDTH, TableResult
+from millrace.table.settings.table_config import COLUMN_WIDTH, DML_SYNC, JOB_NAME
 
 if TYPE_CHECKING:
     from millrace.common.jobs.job_client import JobClient

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from millrace.common.configuration import Configuration
 from millrace.relational.nodes import Rel
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager, FoundTable
-from millrace.table.environment_settings import EnvironmentSettings
-from millrace.table.queries.problems import problem
 from millrace.table.queries.projection import renamed
-from millrace.table.sessions.engine import Engine, engine_of
+from millrace.table.sessions.engine import Engine
 from millrace.table.sessions.factories import EVERYWHERE, Connectors
 from millrace.table.sessions.functions_by_name import Functions
 from millrace.table.sessions.table_info import sink_info, source_info
+from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.settings.table_config import TableConfig
 from millrace.table.sql.binding.resolver import SinkInfo, TableInfo, UserFunction
 from millrace.table.sql.binding.user_functions import user_function
-from millrace.table.table_config import TableConfig
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.datastream import StreamExecutionEnvironment
@@ -33,7 +33,14 @@ class Session:
     :ivar streams: the program, and where it runs.
     """
 
-    def __init__(self, settings: EnvironmentSettings, streams: StreamExecutionEnvironment) -> None:
+    def __init__(
+        self,
+        settings: EnvironmentSettings,
+        streams: StreamExecutionEnvironment,
+        engine_of: Callable[[bool], Engine],
+    ) -> None:
+        """:param engine_of: the engine of streaming mode (True) or batch mode, asked when it is needed."""
+        self._engine_of = engine_of
         self.streaming = settings.is_streaming_mode()
         self.streams = streams
         self.config = TableConfig(Configuration(settings.get_configuration()), streams._configuration)
@@ -44,7 +51,7 @@ class Session:
 
     @property
     def engine(self) -> Engine:
-        return engine_of(self.streaming)
+        return self._engine_of(self.streaming)
 
     @property
     def zone(self) -> str:

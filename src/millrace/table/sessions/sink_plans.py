@@ -8,12 +8,12 @@ from dataclasses import replace
 from millrace.relational.nodes import Rel, Sink
 from millrace.table.catalogs.paths import split_path
 from millrace.table.descriptions.table_descriptor import TableDescriptor
-from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.queries.projection import renamed
 from millrace.table.sessions.session import Session
 from millrace.table.sessions.table_info import sink_info, unnamed
 from millrace.table.sql.binding.queries.insert import insert_plan
-from millrace.table.sql.errors import SqlError
+from millrace.table.sql.text.errors import SqlError
+from millrace.table.values.problems import did_you_mean, problem
 
 
 def sink_plan(

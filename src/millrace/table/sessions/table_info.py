@@ -12,15 +12,15 @@ from millrace.relational.sources import LookupTableSource, TableContext, TableFa
 from millrace.relational.types import LocalZonedTimestampType, TimestampType
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.descriptions.schema import Declared, Schema
 from millrace.table.descriptions.table_descriptor import TableDescriptor
-from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.queries.projection import field_for
-from millrace.table.schema import Declared, Schema
 from millrace.table.sessions.legacy_properties import todays
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.names import column_at
+from millrace.table.values.problems import did_you_mean, problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -38,14 +38,14 @@ from typing import TypeVar
 
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes, script
-from millrace.table.sql.errors import Position, SqlParseError
 from millrace.table.sql.grammar import expressions, queries, types
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.statements.statement import statement
 from millrace.table.sql.script import pieces
-from millrace.table.sql.source import Source
 from millrace.table.sql.statements import Statement
-from millrace.table.sql.tokens import tokenize
+from millrace.table.sql.text.errors import Position, SqlParseError
+from millrace.table.sql.text.source import Source
+from millrace.table.sql.text.tokens import tokenize
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from millrace.table.sql.tokens import Kind, Token
+from millrace.table.sql.text.tokens import Kind, Token
 
 
 def pieces(tokens: Sequence[Token]) -> Iterator[list[Token]]:

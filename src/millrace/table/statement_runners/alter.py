@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogPartition, CatalogPartitionSpec
 from millrace.table.catalogs.paths import ObjectIdentifier
+from millrace.table.descriptions.schema import Declared, DeclaredDistribution, Schema
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import did_you_mean, problem
-from millrace.table.schema import Declared, DeclaredDistribution, Schema
 from millrace.table.sessions.table_info import described
 from millrace.table.sql import statements as s
-from millrace.table.sql.names import Name
+from millrace.table.sql.nodes import name_of
+from millrace.table.sql.text.names import Name
 from millrace.table.sql.writing import written
 from millrace.table.statement_runners.column_uses import refuse_used
 from millrace.table.statement_runners.create import plain_options, qualified
@@ -25,6 +25,7 @@ from millrace.table.statement_runners.schemas import (
     declared_key,
     declared_watermark,
 )
+from millrace.table.values.problems import did_you_mean, problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -225,4 +226,4 @@ def _partitions(
 
 
 def _spec(written: s.PartitionSpec) -> CatalogPartitionSpec:
-    return CatalogPartitionSpec({str(name): str(value.name) for name, value in written if value is not None})
+    return CatalogPartitionSpec({str(name): name_of(value) for name, value in written if value is not None})

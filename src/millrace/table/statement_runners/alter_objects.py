@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.objects import CatalogDatabase, CatalogFunction, CatalogModel
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import did_you_mean, problem
 from millrace.table.sessions.functions_by_name import load_function
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
 from millrace.table.statement_runners.alter import alter_table
 from millrace.table.statement_runners.create import plain_options
-from millrace.table.table_result import TableResult, done
+from millrace.table.values.problems import did_you_mean, problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -74,23 +75,20 @@ def _catalog(
     manager, name = session.catalogs, str(statement.path[-1])
     manager.catalog(name)
     options, comment = manager.descriptions.get(name, ({"type": "generic_in_memory"}, None))
-    options = dict(options)
     if isinstance(change, s.SetComment):
         comment = change.comment
-    elif isinstance(change, s.SetOptions):
-        options |= plain_options(change.options)
     else:
-        for key in map(str, change.keys):
-            options.pop(key, None)
-    if "type" in _keys(change):
-        raise problem("the option 'type' of a catalog stays as it is: DROP CATALOG and CREATE CATALOG")
+        if "type" in (plain_options(change.options) if isinstance(change, s.SetOptions) else change.keys):
+            raise problem("the option 'type' of a catalog stays as it is: DROP CATALOG and CREATE CATALOG")
+        options = _changed(options, change)
     manager.descriptions[name] = (options, comment)
 
 
-def _keys(change: s.SetOptions | s.ResetOptions | s.SetComment) -> list[str]:
+def _changed(options: Mapping[str, str], change: s.SetOptions | s.ResetOptions) -> dict[str, str]:
+    """Options as SET and RESET leave them."""
     if isinstance(change, s.SetOptions):
-        return list(plain_options(change.options))
-    return list(map(str, change.keys)) if isinstance(change, s.ResetOptions) else []
+        return {**options, **plain_options(change.options)}
+    return {key: value for key, value in options.items() if key not in change.keys}
 
 
 def _model(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.Rename, session: Session) -> None:
@@ -103,11 +101,6 @@ def _model(statement: s.Alter, change: s.SetOptions | s.ResetOptions | s.Rename,
     if statement.if_exists and not catalog.model_exists(path):
         return
     old = catalog.get_model(path)
-    options = dict(old.get_options())
-    if isinstance(change, s.SetOptions):
-        options |= plain_options(change.options)
-    else:
-        for key in map(str, change.keys):
-            options.pop(key, None)
+    options = _changed(old.get_options(), change)
     made = CatalogModel(old.get_input_schema(), old.get_output_schema(), options, old.get_description())
     catalog.alter_model(path, made, False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millrace.table.catalogs.objects import CatalogBaseTable
-from millrace.table.queries.problems import problem
 from millrace.table.sql import nodes
 from millrace.table.sql.parser import parse_expression
+from millrace.table.values.problems import problem
 
 
 def refuse_used(table: CatalogBaseTable, name: str, gone: frozenset[str] = frozenset()) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDatabase, CatalogFunction, CatalogModel
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Schema
+from millrace.table.descriptions.schema import Schema
 from millrace.table.sessions.created_catalogs import create_catalog
 from millrace.table.sessions.functions_by_name import load_function
 from millrace.table.sessions.table_info import described
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import nodes
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
@@ -23,7 +23,7 @@ from millrace.table.statement_runners.schemas import (
     declared_distribution,
     declared_schema,
 )
-from millrace.table.table_result import TableResult, done
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -9,12 +9,12 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field, Schema
 from millrace.table.catalogs.manager import FoundTable
 from millrace.table.catalogs.objects import CatalogModel
+from millrace.table.descriptions.schema import Declared
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Declared
 from millrace.table.sessions.table_info import described
+from millrace.table.sessions.table_result import TableResult, listing
 from millrace.table.sql import statements as s
-from millrace.table.table_result import TableResult, listing
+from millrace.table.values.problems import problem
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import problem
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
-from millrace.table.table_result import TableResult, done
+from millrace.table.values.problems import problem
 from millrace.util.exceptions import CatalogException
 
 if TYPE_CHECKING:

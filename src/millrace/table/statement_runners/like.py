@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.objects import CatalogBaseTable
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Declared, Schema
+from millrace.table.descriptions.schema import Declared, Schema
 from millrace.table.sql import statements as s
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from millrace.table.plans.compiled_plan import compiled, loaded, local_path
 from millrace.table.plans.plan_reference import PlanReference
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
-from millrace.table.table_result import TableResult, done
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def compile_plan(statement: s.CompilePlan, session: Session) -> TableResult:
     """Write the plan of an INSERT into a file; with EXECUTE run what the file has then."""
-    from millrace.table.sessions.statements import plans_of
+    from millrace.table.statement_runners.statements import plans_of
 
     if not (statement.if_not_exists and local_path(statement.file).exists()):
         compiled(plans_of(statement.statement, session), session).write_to_file(statement.file)

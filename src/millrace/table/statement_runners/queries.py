@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from millrace.relational import types as t
 from millrace.relational.nodes import Rel
 from millrace.relational.types import DataType
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Declared, Schema
+from millrace.table.descriptions.schema import Declared, Schema
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
 from millrace.table.statement_runners.create import described_table, keep
 from millrace.table.statement_runners.schemas import declared_schema
-from millrace.table.table_result import TableResult, done
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

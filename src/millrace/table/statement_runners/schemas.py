@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from millrace.relational.arrow import arrow_type
 from millrace.relational.types import NullType
-from millrace.table.queries.problems import did_you_mean, problem
-from millrace.table.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
+from millrace.table.descriptions.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
 from millrace.table.sql import statements as s
-from millrace.table.sql.errors import SqlValidationError
-from millrace.table.sql.names import Name
+from millrace.table.sql.text.errors import SqlValidationError
+from millrace.table.sql.text.names import Name
+from millrace.table.values.problems import did_you_mean, problem
 
 
 def declared_column(column: s.Column) -> Declared:

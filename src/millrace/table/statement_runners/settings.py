@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
-from millrace.table.module import CoreModule, Module
-from millrace.table.queries.problems import problem
+from millrace.table.functions.module import CoreModule, Module
+from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.sql import statements as s
-from millrace.table.table_result import TableResult, done, listing
+from millrace.table.values.problems import problem
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.table.catalogs.objects import CatalogPartitionSpec
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import problem
+from millrace.table.sessions.table_result import TableResult, listing, plain, texts
 from millrace.table.sql import statements as s
+from millrace.table.sql.nodes import name_of
 from millrace.table.statement_runners.describe import column_rows
 from millrace.table.statement_runners.show_create import create_text
-from millrace.table.table_result import TableResult, listing, plain, texts
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
@@ -74,7 +75,7 @@ def _partitions(statement: s.Show, session: Session) -> list[str]:
     found = session.catalogs.table(statement.path or ())
     if found.temporary:
         raise problem(f"{found.identifier} is temporary: no catalog keeps its partitions")
-    wanted = {str(name): str(value.name) for name, value in statement.partition if value is not None}
+    wanted = {str(name): name_of(value) for name, value in statement.partition if value is not None}
     catalog = session.catalogs.catalog(found.identifier.get_catalog_name())
     specs = catalog.list_partitions(found.identifier.to_object_path(), CatalogPartitionSpec(wanted) if wanted else None)
     keys = found.table.partition_keys

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from millrace.table.catalogs.paths import quoted
+from millrace.table.descriptions.schema import Declared, Schema
 from millrace.table.not_yet import not_yet
-from millrace.table.queries.problems import problem
-from millrace.table.schema import Declared, Schema
 from millrace.table.statement_runners.describe import model_of
+from millrace.table.values.problems import problem
 from millrace.util.secrets import mask_options, mask_statement
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from millrace.relational.casting import common_type
 from millrace.relational.nodes import Field, Schema, Values
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
-from millrace.table.queries.problems import problem
+from millrace.table.values.problems import problem
 
 _INFERRED: dict[type, DataType] = {
     bool: t.BooleanType(),

@@ -15,8 +15,8 @@ from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
 from millrace.relational.values import to_arrow
 from millrace.relational.zones import standard_name
-from millrace.table.queries.problems import problem
 from millrace.table.values.arrow_types import from_arrow_type
+from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
     import pandas as pd

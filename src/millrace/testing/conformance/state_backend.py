@@ -6,6 +6,7 @@ import decimal
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from millrace.common.state.store import StorePlace
@@ -204,9 +205,10 @@ def _programs(make: Make) -> None:
         for step in range(60):
             event = source.random()
             if event < 0.08:
-                whole = source.random() < 0.3
-                pieces = task.end_epoch(whole)
-                written, saved = ([(pieces, True)] if whole else [*written, (pieces, False)]), model.copy()
+                whole, saved = source.random() < 0.3, model.copy()
+                timers = partial(do_something, random.Random(step), task, model)
+                pieces = task.end_epoch(whole, timers if step % 2 else None)
+                written = [(pieces, True)] if whole else [*written, (pieces, False)]
             elif event < 0.12:
                 task.close()
                 task, model = StatesOfTask(make), saved.copy()

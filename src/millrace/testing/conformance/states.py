@@ -62,11 +62,18 @@ class StatesOfTask:
         self.reduced = backend.get_reducing_state(ReducingStateDescriptor("reduced", lambda a, b: a + b, ANY))
         self.summed = backend.get_aggregating_state(AggregatingStateDescriptor("summed", _Sum(), ANY))
 
-    def end_epoch(self, whole: bool = False) -> list[bytes]:
-        """End an epoch; its changes, or the whole state, as pickled pieces."""
+    def end_epoch(self, whole: bool = False, timers: Callable[[], None] | None = None) -> list[bytes]:
+        """End an epoch and begin the next; its changes, or the whole state, as pickled pieces.
+
+        :param timers: what fires in between: part of the next epoch.
+        """
         delta = self.backend.delta()
         pieces = [dumps(piece) for piece in self.backend.full_pieces()] if whole else [dumps(delta)]
         self._versions.finish((delta, None, None, None, None))
+        if timers is not None:
+            with self._versions.firing():
+                timers()
+        self._versions.begin()
         return pieces
 
     def load(self, pieces: list[bytes], whole: bool = False) -> None:

@@ -88,7 +88,9 @@ class Kafka:
         logging = self._folder / "log4j2.yaml"
         logging.write_text(_LOGGING)
         around = [program, *_SMALL, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{libraries}/*"]
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        first, *others = uuid.uuid4().bytes
+        # Without its highest bit the text cannot begin with a hyphen, which would be taken for an option.
+        cluster = base64.urlsafe_b64encode(bytes([first & 0x7F, *others])).decode().rstrip("=")
         for number in range(self._count):
             file = self._folder / f"broker{number}.properties"
             file.write_text("".join(f"{key}={value}\n" for key, value in self._properties(number).items()))

@@ -24,7 +24,7 @@ from millrace.runtime.jobs.job import JobGraph
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
-from millrace.table.sessions.statements import insert_plans
+from millrace.table.statement_runners.statements import insert_plans
 
 START = dt.datetime(2024, 5, 6)
 ROWS = [(number, START + dt.timedelta(minutes=7 * number)) for number in range(40)]

@@ -17,7 +17,7 @@ from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.changes import ChangelogError
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
-from millrace.table.sessions.statements import insert_plans
+from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.local import run_locally
 
 

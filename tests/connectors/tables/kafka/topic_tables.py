@@ -12,7 +12,7 @@ from millrace.relational.rules.streaming import optimise
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
-from millrace.table.sessions.statements import insert_plans
+from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.local import run_locally
 
 BOUNDED = "'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset'"

@@ -3,7 +3,8 @@
     python -m tests.runtime.state.disk.killed_worker DIRECTORY
 
 In the directory are ``local``, the machine's disk; ``files``, the checkpoint storage; and ``history``, the driver's
-record of versions that are complete: a version counts when its line is there.
+record of versions that are complete: a version counts when its line is there. After some epochs timers fire, which
+touch keys as an epoch does.
 """
 
 from __future__ import annotations
@@ -59,6 +60,10 @@ def main(directory: Path) -> None:
         copy.finish(version, storage, whole)
         with open(directory / "history", "a") as file:
             file.write(f"{version} {'whole' if whole else 'changes'}\n")
+        for _ in range(draw.randrange(3)):
+            with copy.working.firing() as same:
+                assert same
+                touch(copy, draw)
         assert copy.working.goes_on()
         version += 1
 

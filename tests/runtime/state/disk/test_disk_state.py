@@ -16,6 +16,7 @@ from millrace.runtime.state.disk import environment, place, state, writer
 from millrace.runtime.state.disk.environment import UnusableError
 from millrace.runtime.state.disk.place import Place
 from millrace.runtime.state.disk.state import DiskState, OutdatedError
+from millrace.runtime.state.state_time import NO_TIME
 from millrace.runtime.state.time_buffer_table import TimeBufferTable
 from millrace.runtime.storage import MemoryStorage, TaskId
 from millrace.runtime.versions import NO_PAST, REACH, Past, whole_at
@@ -328,6 +329,177 @@ def test_two_copies_at_once(at_four: Job, epochs: int) -> None:
     assert job.epoch_in(1) == 4 + epochs
 
 
+# -- between epochs ---------------------------------------------------------------------------------------------------
+
+
+def fire(job: Job, add: int = 1) -> None:
+    """A timer adds to the count."""
+    with job.between_epochs():
+        job.copy.value.update(job.count() + add)
+
+
+def bytes_of(job: Job) -> bytes:
+    [path] = job.environments()
+    return (path / "data.mdb").read_bytes()
+
+
+@pytest.mark.parametrize("epochs", [1, 4], ids=["before there is an environment", "later"])
+def test_what_fires_belongs_to_the_next_epoch(job: Job, epochs: int) -> None:
+    for _ in range(epochs):
+        job.epoch_in(0)
+    fire(job)
+    fire(job)
+    assert job.epoch_in(0) == epochs + 2, "which sees it"
+    assert job.epoch_in(1) == epochs + 3, "and so does another copy"
+    assert job.log.take() == [("delta", epochs + 1)], "which finds the rest in the environment"
+
+
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("epochs", [1, 4], ids=["before there is an environment", "later"])
+def test_what_fires_goes_with_its_copy(job: Job, epochs: int, killed: bool) -> None:
+    for _ in range(epochs):
+        job.epoch_in(0)
+    fire(job, add=100)
+    job.drop(killed)
+    assert job.epoch_in(0) == epochs
+
+
+def test_nothing_is_written_between_epochs(at_four: Job) -> None:
+    before = bytes_of(at_four)
+    fire(at_four)
+    fire(at_four)
+    assert bytes_of(at_four) == before
+    at_four.begin_epoch(0)
+    assert bytes_of(at_four) != before, "now it is known that the fourth epoch counts"
+
+
+def test_what_fires_before_an_epoch_that_fails_is_undone(at_four: Job) -> None:
+    """The environment is at the version of the fourth epoch then: without it."""
+    fire(at_four, add=100)
+    at_four.begin_epoch(0)
+    at_four.fail_epoch(after_its_end=True)
+    at_four.log.take()
+    at_four.begin_epoch(1)
+    assert at_four.count() == 4
+    assert at_four.log.take() == []
+
+
+def test_values_that_are_changed_in_place_are_kept_as_they_were(at_four: Job) -> None:
+    """Between epochs a timer changes an accumulator that the last epoch has made."""
+    at_four.begin_epoch(0)
+    at_four.copy.value.update([1])
+    at_four.end_epoch()
+    with at_four.between_epochs():
+        at_four.copy.backend.at = "key"
+        found = at_four.copy.value.value()
+        found.append(2)
+        at_four.copy.value.update(found)
+    at_four.begin_epoch(0)
+    at_four.fail_epoch(after_its_end=True)
+    at_four.begin_epoch(1)
+    at_four.copy.backend.at = "key"
+    assert at_four.copy.value.value() == [1]
+
+
+def test_another_copy_that_has_gone_on_stops_timers(at_four: Job) -> None:
+    at_four.end_epoch()
+    at_four.begin_epoch(1)  # and brings the environment to a later version
+    one = at_four.workers[0]
+    assert one is not None
+    with one.working.looking() as same:
+        assert not same
+    with one.working.firing() as same:
+        assert not same
+    assert not one.working.goes_on()
+
+
+def test_another_copy_that_goes_on_after_timers_have_fired(at_four: Job) -> None:
+    fire(at_four, add=100)
+    assert at_four.epoch_in(1) == 4
+    one = at_four.workers[0]
+    assert one is not None
+    with one.working.firing() as same:
+        assert not same
+    assert not one.working.goes_on()
+    assert at_four.epoch_in(0) == 5
+
+
+def test_an_environment_that_was_thrown_away_after_timers_have_fired(at_four: Job) -> None:
+    fire(at_four, add=100)
+    Place(str(at_four.folder)).withdraw(str(at_four.environments()[0]))
+    assert at_four.epoch_in(0) == 4
+
+
+def test_between_epochs_nobody_holds_on_to_what_it_has_read(at_four: Job) -> None:
+    """Else what other copies write could use no space again."""
+    fire(at_four)
+    working = at_four.copy.working
+    assert isinstance(working, DiskState)
+    with working.looking():
+        pass
+    environment = working._environment
+    assert environment is not None
+    assert environment._readers == 0
+
+
+def test_what_fires_may_grow_the_environment(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "MAP_SIZE", 1 << 16)
+    for number in range(5):
+        job.begin_epoch(0)
+        for key in range(200):
+            job.copy.backend.at = key
+            job.copy.value.update(f"{number} {key} " + "x" * 500)
+        job.end_epoch()
+        fire(job)
+    job.begin_epoch(1)
+    job.copy.backend.at = 199
+    assert job.copy.value.value().startswith("4 199 ")
+
+
+def test_small_state_is_written_as_it_was_at_the_end_of_the_epoch() -> None:
+    small = ["at first"]
+    plan = Machine(on_disk=True).plan
+    first = Copy(plan.state_of(JOB, TASK, lambda: {UID: (None, None, tuple(small), None, None)}))
+    storage = MemoryStorage()
+    first.backend.at = "key"
+    first.value.update(1)
+    first.finish(1, storage)
+    with first.working.firing() as same:
+        assert same
+        small.append("by a timer")
+    assert first.working.goes_on()
+    second = plan.state_of(JOB, TASK, dict)
+    second.backend(UID, NO_TIME)
+    [(version, piece)] = second.load(TASK, first.past, storage)
+    assert (version, piece[UID][2]) == (1, ("at first",))
+    for working in (first.working, second):
+        working.close()
+    plan.discard(JOB)
+
+
+def test_an_error_of_the_store_between_epochs(at_four: Job) -> None:
+    import lmdb
+
+    job = at_four
+    job.begin_epoch(1)
+    job.end_epoch()
+
+    def broken(key: bytes) -> bytes:
+        raise lmdb.CorruptedError("mdb_get: page is damaged")
+
+    [path] = job.environments()
+    working = job.copy.working
+    assert isinstance(working, DiskState)
+    with job.between_epochs():
+        assert working._draft is not None
+        working._draft.below._get = broken
+        with pytest.raises(RuntimeError, match=rf"^the keyed state in {path} can't be read \(mdb_get: page is damaged"):
+            job.count()
+    assert not working.goes_on()
+    job.begin_epoch(1)
+    assert job.count() == 4
+
+
 # -- what is left behind ----------------------------------------------------------------------------------------------
 
 
@@ -353,7 +525,7 @@ def test_state_of_another_job_may_be_larger_than_memory(job: Job, monkeypatch: p
         job.copy.backend.apply({"value": ("value", {key: key for key in range(start, start + 4)})})
         working = job.copy.working
         assert isinstance(working, DiskState)
-        assert working._pending() <= 4
+        assert working.pending() <= 4
     job.end_epoch(whole=True)
     job.begin_epoch(1)
     assert job.log.take() == []

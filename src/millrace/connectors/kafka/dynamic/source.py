@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from millrace.common.serialization import DeserializationSchema
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumeratorContext
+from millrace.connectors.kafka.builders import ReaderBuilder
 from millrace.connectors.kafka.cluster import Cluster
 from millrace.connectors.kafka.dynamic.enumerator import Discovered, DynamicEnumerator
 from millrace.connectors.kafka.dynamic.metadata import (
@@ -19,7 +19,7 @@ from millrace.connectors.kafka.dynamic.metadata import (
 from millrace.connectors.kafka.dynamic.reader import DynamicReader
 from millrace.connectors.kafka.dynamic.split import DynamicSplit
 from millrace.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition
-from millrace.connectors.kafka.record import KafkaRecordDeserializationSchema, RecordDecoder, ValueOnly, WholeRecords
+from millrace.connectors.kafka.record import RecordDecoder
 from millrace.connectors.kafka.source import consumer_settings
 from millrace.connectors.kafka.split import KafkaSplit
 
@@ -90,16 +90,13 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
         return self.decoder.produced_type()
 
 
-class DynamicKafkaSourceBuilder:
+class DynamicKafkaSourceBuilder(ReaderBuilder):
     """Builds a ``DynamicKafkaSource``. Needed: streams, a metadata service, a deserializer."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._subscriber: KafkaStreamSubscriber | None = None
         self._service: KafkaMetadataService | None = None
-        self._decoder: RecordDecoder[Any] | None = None
-        self._properties: dict[str, str] = {}
-        self._start: KafkaOffsetsInitializer = KafkaOffsetsInitializer.earliest()
-        self._stop: KafkaOffsetsInitializer | None = None
 
     def set_stream_ids(self, stream_ids: Collection[str]) -> DynamicKafkaSourceBuilder:
         return self.set_kafka_stream_subscriber(KafkaStreamSetSubscriber(stream_ids))
@@ -116,39 +113,10 @@ class DynamicKafkaSourceBuilder:
         self._service = kafka_metadata_service
         return self
 
-    def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema[Any]) -> DynamicKafkaSourceBuilder:
-        """Elements of whole records."""
-        self._decoder = WholeRecords(deserializer)
-        return self
-
-    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> DynamicKafkaSourceBuilder:
-        self._decoder = ValueOnly(deserialization_schema)
-        return self
-
-    def set_starting_offsets(
-        self, starting_offsets_initializer: KafkaOffsetsInitializer
-    ) -> DynamicKafkaSourceBuilder:
-        """Of partitions that are there when the job starts; by default their first record."""
-        self._start = starting_offsets_initializer
-        return self
-
     def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> DynamicKafkaSourceBuilder:
         """Read up to these offsets, and end; streams are then looked up once."""
         self._stop = stopping_offsets_initializer
         return self
-
-    def set_properties(self, props: Mapping[str, Any]) -> DynamicKafkaSourceBuilder:
-        self._properties |= {key: str(value) for key, value in props.items()}
-        return self
-
-    def set_property(self, key: str, value: str) -> DynamicKafkaSourceBuilder:
-        return self.set_properties({key: value})
-
-    def set_group_id(self, group_id: str) -> DynamicKafkaSourceBuilder:
-        return self.set_property("group.id", group_id)
-
-    def set_client_id_prefix(self, prefix: str) -> DynamicKafkaSourceBuilder:
-        return self.set_property("client.id.prefix", prefix)
 
     def build(self) -> DynamicKafkaSource[Any]:
         """:raises ValueError: something is missing."""

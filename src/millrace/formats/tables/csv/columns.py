@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millrace.formats.csv_values import parse_boolean
 from millrace.formats.tables import times
 from millrace.formats.tables.lists import list_column
-from millrace.formats.tables.numbers import number_parser, parse_boolean, parse_whole
+from millrace.formats.tables.numbers import number_parser, parse_whole
 from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.text_columns import values_of_texts
 from millrace.formats.tables.times import SQL

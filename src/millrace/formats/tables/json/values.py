@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.formats.csv_values import parse_boolean
 from millrace.formats.tables import times
-from millrace.formats.tables.numbers import in_range, number_parser, parse_boolean, parse_whole
+from millrace.formats.tables.numbers import in_range, number_parser, parse_whole
 from millrace.formats.tables.problems import NoForm
 from millrace.formats.tables.text_columns import values_of_texts
 from millrace.formats.tables.times import Doubtful, TimeForm

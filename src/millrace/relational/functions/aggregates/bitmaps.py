@@ -10,6 +10,7 @@ from typing import Any
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.parts import Accumulation, Entry, Keeping
 from millrace.relational.functions.aggregates.registry import aggregate
+from millrace.relational.functions.collections.bitmaps import bitmap_class
 from millrace.relational.functions.registry import Infer
 from millrace.relational.functions.signatures import BIGINT_TYPE, INT, Kind, takes
 from millrace.relational.rex import AggCall
@@ -32,31 +33,23 @@ class Bitmaps(Keeping):
         return len(found) if self.counts else found.serialize()
 
 
-def _roaring() -> Any:
-    try:
-        from pyroaring import BitMap
-    except ImportError as error:
-        raise ImportError("BITMAP functions need pyroaring: pip install 'millrace[bitmap]'") from error
-    return BitMap
-
-
 def _build(entries: Sequence[Entry]) -> Any:
     """A negative number stands for the unsigned one with the same bits."""
-    return _roaring()([args[0] & 0xFFFFFFFF for args, _ in entries])
+    return bitmap_class()([args[0] & 0xFFFFFFFF for args, _ in entries])
 
 
 def _and(entries: Sequence[Entry]) -> Any:
-    return reduce(lambda one, other: one & other, (_roaring().deserialize(args[0]) for args, _ in entries))
+    return reduce(lambda one, other: one & other, (bitmap_class().deserialize(args[0]) for args, _ in entries))
 
 
 def _or(entries: Sequence[Entry]) -> Any:
-    return reduce(lambda one, other: one | other, (_roaring().deserialize(args[0]) for args, _ in entries))
+    return reduce(lambda one, other: one | other, (bitmap_class().deserialize(args[0]) for args, _ in entries))
 
 
 def _xor(entries: Sequence[Entry]) -> Any:
     """A bitmap that comes twice takes itself back."""
-    odd = (_roaring().deserialize(args[0]) for args, count in entries if count % 2)
-    return reduce(lambda one, other: one ^ other, odd, _roaring()())
+    odd = (bitmap_class().deserialize(args[0]) for args, count in entries if count % 2)
+    return reduce(lambda one, other: one ^ other, odd, bitmap_class()())
 
 
 def _register(name: str, kind: Kind, combine: Combine) -> None:

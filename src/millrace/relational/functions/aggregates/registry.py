@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from millrace.relational.casting import cast_to
@@ -72,13 +71,13 @@ def _named(function: str) -> Spark:
 
 def find_aggregate(name: str) -> Aggregate | None:
     """The aggregate with this name (upper case), None without."""
-    _load()
+    import_modules(aggregates)
     return _aggregates.get(name)
 
 
 def aggregate_names() -> list[str]:
     """Names and aliases of all aggregates."""
-    _load()
+    import_modules(aggregates)
     return sorted(_aggregates)
 
 
@@ -143,9 +142,3 @@ def accumulation(call: AggCall, retracts: bool) -> Accumulation:
     if found is None:
         raise NotImplementedError(f"aggregate {call.function} is not built in")
     return found.plan(call, retracts)
-
-
-@cache
-def _load() -> None:
-    """Import the modules beside this one: those of aggregates register them."""
-    import_modules(aggregates)

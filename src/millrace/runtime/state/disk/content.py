@@ -12,7 +12,8 @@ from millrace.runtime.state.disk.environment import Environment, UnusableError
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.writer import Writer
 
-_HEAD = b"\0\0head"
+HEAD = b"\0\0head"
+"""the key of the head"""
 _SUCCESSOR = b"\0\0successor"
 _WHOLE = b"\0\0small-whole"
 _CHANGES = b"\0\0small-changes-"
@@ -52,7 +53,7 @@ def prefix_of(number: int) -> bytes:
 
 def read_head(get: Callable[[bytes], bytes | None]) -> Head:
     """The head of an environment; that of an empty one if there is none."""
-    record = get(_HEAD)
+    record = get(HEAD)
     if record is None:
         return Head()
     head: Head = pickle.loads(record)
@@ -76,7 +77,7 @@ def note_successor(environment: Environment, version: int | None, successor: int
 
 
 def write_head(writer: Writer, head: Head) -> None:
-    writer.put(_HEAD, dumps(head))
+    writer.put(HEAD, dumps(head))
 
 
 def write_small_whole(writer: Writer, head: Head, pieces: list[Any]) -> None:

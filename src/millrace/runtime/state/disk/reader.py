@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from millrace.runtime.state.disk.environment import Environment
+from millrace.runtime.state.disk.ordered import StoreEnvironment
 
 
 class Reader:
@@ -18,11 +19,11 @@ class Reader:
     def __init__(self, on_damage: Callable[[Exception], Exception]) -> None:
         self._on_damage = on_damage
         self._failure: type[Exception] = UnboundLocalError
-        self._environment: Environment | None = None
+        self._environment: Environment | StoreEnvironment | None = None
         self._txn: Any = None
         self._get: Callable[[bytes], bytes | None] = _nothing
 
-    def begin(self, environment: Environment) -> None:
+    def begin(self, environment: Environment | StoreEnvironment) -> None:
         """See the content of this moment."""
         self.end()
         self._failure = environment.failure

@@ -50,12 +50,18 @@ class Shelf:
         for run in self.reader.runs(self.prefix, size):
             yield [key[length:] for key, _ in run], [record for _, record in run]
 
+    def onward(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """All (key without the prefix, record) from ``start`` on; nothing may change meanwhile."""
+        if self.prefix is None:
+            return
+        length = len(self.prefix)
+        for key, record in self.reader.after(self.prefix, self.prefix + start):
+            yield key[length:], record
+
     def first(self, start: bytes) -> bytes | None:
         """The first key (without the prefix) that is ``start`` or later, None without."""
-        if self.prefix is None:
-            return None
-        found = next(self.reader.after(self.prefix, self.prefix + start), None)
-        return None if found is None else found[0][len(self.prefix) :]
+        found = next(self.onward(start), None)
+        return None if found is None else found[0]
 
     def last(self, base: bytes) -> tuple[bytes, bytes] | None:
         """The last of ``below`` whose key goes on with a byte less than 255."""

@@ -3,15 +3,22 @@
 The environment on disk holds the content as of the end of one completed epoch, its version. What a copy has done since
 is in its memory and in the deltas of the checkpoint storage. It gets into the environment before the next epoch, when
 it is known to count. A new copy begins with what is there, if that is a version that counts.
+
+Timers that fire between epochs change the state again. Before the first of them does so, what the last epoch has
+changed is moved into a draft of what will be written. So it stays apart from their changes, which are of the next
+epoch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all, resident
 from millrace.runtime.state.disk.content import (
+    HEAD,
+    Head,
     note_successor,
     prefix_of,
     read_head,
@@ -21,6 +28,7 @@ from millrace.runtime.state.disk.content import (
     write_small_changes,
     write_small_whole,
 )
+from millrace.runtime.state.disk.draft import Draft
 from millrace.runtime.state.disk.environment import (
     Environment,
     UnusableError,
@@ -45,13 +53,10 @@ class OutdatedError(RuntimeError):
 
 
 class DiskState(WorkingState):
-    """Between epochs it rests: changes get into the store with an epoch that counts, and must be of no later one.
-
+    """
     :param place: the directory that the copies of the task share.
     :param small: gives the state of the task but for its keyed state.
     """
-
-    rests = True
 
     def __init__(self, place: Place, small: Callable[[], Piece]) -> None:
         self._place = place
@@ -68,6 +73,8 @@ class DiskState(WorkingState):
         """(version, changes of what is not on disk) of the versions since"""
         self._at = INITIAL
         """the version of this copy"""
+        self._draft: Draft | None = None
+        """what leads to this version and is not in the environment, if something has fired since"""
         self._whole_was_taken = False
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
@@ -85,7 +92,7 @@ class DiskState(WorkingState):
             return
         for newer, piece in self._load(task, past, storage):
             yield newer, piece
-            if self._published and self._pending() > SPILL_ENTRIES:
+            if self._published and self.pending() > SPILL_ENTRIES:
                 self._flush(newer)
         self._write_what_counts(past.versions[-1])
 
@@ -113,23 +120,36 @@ class DiskState(WorkingState):
         if not self._backends:
             return True
         environment = self._environment
+        if environment is not None and self._published and self._place.current() != environment.path:
+            return False
+        fired = self._draft is not None
+        if not self._draft:
+            self._draft = None  # the last epoch has changed nothing
         try:
-            if environment is not None:
-                if self._published and self._place.current() != environment.path:
-                    return False
-                self._reader.begin(environment)
-                if read_head(self._reader.get).version != self._base:
-                    return False
-            self._write_what_counts(self._at)
+            if not self._see_again():
+                return False
+            if self._draft is not None:
+                self._flush(self._at)
+            elif not fired:
+                self._write_what_counts(self._at)
         except OutdatedError:
             return False
         return True
+
+    def _see_again(self) -> bool:
+        """Let the tables read what they have read before; False if the environment is at another version now."""
+        environment, draft = self._environment, self._draft
+        seen = environment if draft is None else draft
+        if seen is not None:
+            self._reader.begin(seen)
+        below = self._reader if draft is None else draft.below
+        return environment is None or read_head(below.get).version == self._base
 
     def _write_what_counts(self, version: int) -> None:
         """All changes so far, which lead to this version, belong to epochs that count."""
         self._at = version
         unfinished = self._environment is not None and (self._since or not self._published)
-        if unfinished or self._pending():
+        if unfinished or self.pending():
             self._flush(version)
 
     def _noted(self, version: int, delta: Piece) -> tuple[int, Piece]:
@@ -157,6 +177,39 @@ class DiskState(WorkingState):
         self._reader.end()
         if self._environment is not None and not self._published:
             delete(self._environment.path)
+
+    # -- between epochs -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def looking(self) -> Iterator[bool]:
+        try:
+            yield self._see_again()
+        finally:
+            self._reader.end()
+
+    @contextmanager
+    def firing(self) -> Iterator[bool]:
+        with self.looking() as same:
+            yield same and (self._draft is not None or self._begin_draft())
+
+    def _begin_draft(self) -> bool:
+        """Move what the last epoch has changed out of the tables; False if the environment is at another version."""
+        self._draft = draft = Draft(self._environment, self._damaged)
+        begun = False
+        try:
+            if self._see_again():
+                if self._since or self.pending():
+                    with Writer(draft, at_once=False) as writer:
+                        head = read_head(writer.get)
+                        self._write_content(writer, head, self._at)
+                    self._since = []
+                    self._forget_changes()
+                    self._read_from(head)
+                begun = True
+        finally:
+            if not begun:
+                self._draft = None
+        return begun
 
     # -- the environment ------------------------------------------------------------------------------------------
 
@@ -187,12 +240,24 @@ class DiskState(WorkingState):
         head = read_head(self._reader.get)
         self._environment, self._published, self._base, self._since = environment, published, head.version, []
         self._forget_changes()
+        self._read_from(head)
+        return head.version or INITIAL
+
+    def _see_without_draft(self, environment: Environment) -> None:
+        """The draft is in the environment: let the tables read that, with the changes since."""
+        self._reader.begin(environment)
+        head = read_head(self._reader.get)
+        self._environment, self._published, self._base, self._draft = environment, True, head.version, None
+        for (uid, name), (number, kind) in head.tables.items():
+            self._backends[uid].stored_as(name, kind).shelf.prefix = prefix_of(number)
+
+    def _read_from(self, head: Head) -> None:
+        """Let tables without changes find what is stored."""
         for (uid, name), (number, kind) in head.tables.items():
             stored = self._backends[uid].stored_as(name, kind)
             stored.shelf.prefix = prefix_of(number)
             if isinstance(stored, DiskTimerQueue):
                 stored.go_on_from(head.timer_numbers[uid, name])
-        return head.version or INITIAL
 
     def _forget_changes(self) -> None:
         """Let the tables be empty."""
@@ -201,16 +266,16 @@ class DiskState(WorkingState):
                 stored.forget()
                 stored.shelf.prefix = None
 
-    def _pending(self) -> int:
+    def pending(self) -> int:
         return sum(backend.pending() for backend in self._backends.values())
 
     def _spill(self) -> None:
         """Write changes that are too many for memory into an environment of its own."""
-        if not self._published and self._pending() > SPILL_ENTRIES:
+        if not self._published and self.pending() > SPILL_ENTRIES:
             self._flush(None)
 
     def _flush(self, version: int | None) -> None:
-        """Write all changes. With them the content is at ``version``; None: not at any, there will be more."""
+        """Write all changes, or the draft. With that the content is at ``version``; None: at none, more will come."""
         self._reader.end()
         with self._place.lock():
             environment = self._environment or create_environment(self._place.new())
@@ -220,11 +285,16 @@ class DiskState(WorkingState):
                 raise RuntimeError(f"could not write keyed state to {environment.path}: {error}") from error
             if version is not None and not self._published:
                 self._place.publish(environment.path)
-        self._see(environment, self._published or version is not None)
+        if self._draft is None:
+            self._see(environment, self._published or version is not None)
+        else:
+            self._see_without_draft(environment)
 
     def _write(self, environment: Environment, version: int | None) -> None:
         environment.forget_dead_readers()
-        with Writer(environment, at_once=self._published and self._pending() <= BATCH) as writer:
+        draft = self._draft
+        entries = self.pending() if draft is None else len(draft)
+        with Writer(environment, at_once=self._published and entries <= BATCH) as writer:
             head = read_head(writer.get)
             if self._published and head.version != self._base:
                 if head.version == version:
@@ -234,11 +304,17 @@ class DiskState(WorkingState):
                 head.version = None
                 write_head(writer, head)
                 writer.commit()
-            flush_all(self._backends, writer, head)
-            head.version = version
-            if version is not None and not (self._published and write_small_changes(writer, head, self._since)):
-                write_small_whole(writer, head, self._whole_small())
-            write_head(writer, head)
+            if draft is None:
+                self._write_content(writer, head, version)
+            else:
+                draft.copy_to(writer, last=HEAD)
+
+    def _write_content(self, writer: Writer, head: Head, version: int | None) -> None:
+        flush_all(self._backends, writer, head)
+        head.version = version
+        if version is not None and not (self._published and write_small_changes(writer, head, self._since)):
+            write_small_whole(writer, head, self._whole_small())
+        write_head(writer, head)
 
     def _whole_small(self) -> list[Piece]:
         """All that is not on disk, as changes onto a new copy."""

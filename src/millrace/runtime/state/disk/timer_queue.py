@@ -68,8 +68,12 @@ class DiskTimerQueue(TimerQueue):
         self._unread = _NEVER
 
     def next_time(self) -> int | None:
-        self._read_due(_NEVER - 1)
-        return super().next_time()
+        mine = super().next_time()
+        if self._unread == _NEVER or (mine is not None and mine < self._unread):
+            return mine
+        unread = _timers(self.shelf.onward(time_part(self._unread)))
+        stored = next((timer[0] for timer, _ in unread if timer not in self._changed), None)
+        return min((time for time in (mine, stored) if time is not None), default=None)
 
     def pop_due(self, time: int) -> TimerId | None:
         self._read_due(time)

@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from millrace.runtime.state.disk.environment import Environment
+from millrace.runtime.state.disk.ordered import StoreEnvironment
 from millrace.runtime.state.disk.reader import last_before
 from millrace.runtime.state.disk.records import SHARED, find, with_payload, without
 
@@ -20,7 +21,7 @@ class Writer:
     :param at_once: whether everything becomes visible together.
     """
 
-    def __init__(self, environment: Environment, at_once: bool) -> None:
+    def __init__(self, environment: Environment | StoreEnvironment, at_once: bool) -> None:
         self._environment = environment
         self.at_once = at_once
         self.map_number = 0
@@ -113,6 +114,11 @@ class Writer:
     def put_shared(self, key: bytes, identity: Any, payload: bytes) -> None:
         """Store a payload under a key that others may have, too."""
         self._put(key, with_payload(self.get(key), identity, payload))
+        self._wrote(1)
+
+    def delete(self, key: bytes) -> None:
+        """Delete a record with all that share it, if it is there."""
+        self._do(lambda: self._txn.delete(key))
         self._wrote(1)
 
     def remove(self, key: bytes, identity: Any) -> None:

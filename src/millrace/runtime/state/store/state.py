@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from millrace.common.state.store import KeyValueStore
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all
 from millrace.runtime.state.disk.content import Head, prefix_of
+from millrace.runtime.state.disk.ordered import StoreEnvironment
 from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
 from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.state_time import StateTime
-from millrace.runtime.state.store.environment import StoreEnvironment
 from millrace.runtime.state.working import MemoryState, Piece
 from millrace.runtime.storage import StateStorage, TaskId
 from millrace.runtime.versions import Past
@@ -30,7 +29,7 @@ class StoreState(MemoryState):
     def __init__(self, open_store: Callable[[], KeyValueStore]) -> None:
         self._open_store = open_store
         self._store: KeyValueStore | None = None
-        self._environment: Any = None
+        self._environment: StoreEnvironment | None = None
         self._reader = Reader(self._failed)
         self._backends: dict[str, DiskStateBackend] = {}
         self._head = Head()
@@ -58,33 +57,30 @@ class StoreState(MemoryState):
 
     def _spill(self) -> None:
         """Don't let changes pile up in memory."""
-        if self._pending() > SPILL_ENTRIES:
+        if self.pending() > SPILL_ENTRIES:
             self._flush()
 
-    def _pending(self) -> int:
+    def pending(self) -> int:
         return sum(backend.pending() for backend in self._backends.values())
 
     def _flush(self) -> None:
         """Bring all changes into the store, and let the tables read them there."""
-        if self._store is None or not self._pending():
+        environment = self._environment
+        if environment is None or not self.pending():
             return
         self._reader.end()
         try:
-            self._write()
+            with Writer(environment, at_once=False) as writer:
+                flush_all(self._backends, writer, self._head)
         except Exception as error:
             raise self._failed(error) from error
-        self._reader.begin(self._environment)
+        self._reader.begin(environment)
         for (uid, name), (number, kind) in self._head.tables.items():
             stored = self._backends[uid].stored_as(name, kind)
             stored.forget()
             stored.shelf.prefix = prefix_of(number)
             if isinstance(stored, DiskTimerQueue):
                 stored.go_on_from(self._head.timer_numbers[uid, name])
-
-    def _write(self) -> None:
-        head = self._head
-        with Writer(self._environment, at_once=False) as writer:
-            flush_all(self._backends, writer, head)
 
     def _failed(self, error: Exception) -> Exception:
         return RuntimeError(f"the state store {type(self._store).__qualname__} failed: {type(error).__name__}: {error}")

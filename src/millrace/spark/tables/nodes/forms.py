@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
@@ -11,7 +10,7 @@ from pyspark.sql import DataFrame
 from millrace.relational import nodes as n
 from millrace.spark.tables import nodes
 from millrace.spark.tables.steps.context import Context
-from millrace.util.modules import import_modules
+from millrace.util.modules import entered, import_modules
 
 BatchForm = Callable[[Any, list[DataFrame], Context], DataFrame]
 """(node, frames of its inputs, what is known of the run) -> its rows, in columns c0, c1, ..."""
@@ -22,25 +21,15 @@ _forms: dict[type[n.Rel], BatchForm] = {}
 
 def batch_form(kind: type[n.Rel]) -> Callable[[F], F]:
     """Register the decorated function, of a module beside this one, as the batch form of a kind of nodes."""
-
-    def register(form: F) -> F:
-        _forms[kind] = form
-        return form
-
-    return register
+    return entered(_forms, kind)
 
 
 def form_of(node: n.Rel) -> BatchForm:
     """:raises NotImplementedError: batch mode has no such node."""
-    _load()
+    import_modules(nodes)
     form = _forms.get(type(node))
     if form is None:
         raise NotImplementedError(
             f"{type(node).__name__} runs in streaming mode only: set execution.runtime-mode to it"
         )
     return form
-
-
-@cache
-def _load() -> None:
-    import_modules(nodes)

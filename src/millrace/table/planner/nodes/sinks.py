@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from millrace.common.types import RowKind
@@ -11,12 +10,11 @@ from millrace.relational import nodes as n
 from millrace.relational.sources import TableSink
 from millrace.runtime.exchange.partitioners import Partitioner
 from millrace.runtime.jobs import specs
-from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
 from millrace.runtime.tables.constraints import EnforceConstraints
 from millrace.table.planner.changes import ChangelogError, Changes, Key, same
 from millrace.table.planner.forms import streaming_form
-from millrace.table.planner.ordered_keys import ordered_keys
 from millrace.table.planner.plan import Plan, Planned, by
+from millrace.table.planner.upserts import upserts
 
 
 @streaming_form(n.Sink, changes=same)
@@ -41,28 +39,6 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     edges = tuple(Edge(id, together) for id in below.ids)
     added = plan.program.add(f"Sink({table})", spec, edges, **_width(plan, node, below, together))
     return Planned((added.id,), node.schema, changes)
-
-
-def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planned], Planned]) -> Planned:
-    """The rows of a node without what they were before.
-
-    :param key: what the consumer knows rows by; None: by the key that they have.
-    :param through: what they pass on their way.
-    """
-    changes = plan.changes(input)
-    known_by = ordered_keys(input, plan.changes)
-    by_key = changes.append_only or key is None or _is_by(known_by, key)
-    below = through(plan.add(input, not by_key))
-    if not by_key:
-        assert key is not None
-        types = tuple(column.type for column in input.schema)
-        unique = min(known_by, key=len, default=None)
-        config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
-        return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
-    if changes.updates:
-        drop = DropUpdateBefore(**plan.options.common)
-        return plan.step("DropUpdateBefore", drop, [(below, None)], input.schema, changes)
-    return below
 
 
 def _width(plan: Plan, node: n.Sink, below: Planned, together: Partitioner | None) -> dict[str, Any]:
@@ -103,8 +79,3 @@ def _primary_key(node: n.Sink) -> Key | None:
         return None
     names = node.input.names
     return tuple(names.index(name) for name in node.sink.keys)
-
-
-def _is_by(known_by: Iterable[Key], key: Key) -> bool:
-    """Whether rows that follow each other under one primary key are versions of one row."""
-    return any(set(each) <= set(key) for each in known_by)

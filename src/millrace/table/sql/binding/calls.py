@@ -21,7 +21,7 @@ from millrace.table.sql.binding.function_names import (
 from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.resolver import SCALAR, TABLE, UserFunction
 from millrace.table.sql.binding.user_functions import user_function
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _WORD_OPTIONS = {"TRIM": "side", "IS JSON": "kind"}
 """Functions with a fixed word that is not a unit of time, and the option that it becomes."""
@@ -67,7 +67,9 @@ def path_of(tree: nodes.Node) -> tuple[str, ...]:
 
 def call_arguments(tree: nodes.Node) -> list[nodes.Node]:
     """The arguments of a call, with or without names in front of the function's."""
-    return list(plain(tree).expressions)
+    call = plain(tree)
+    assert isinstance(call, nodes.Call)
+    return list(call.expressions)
 
 
 def plain(call: nodes.Node) -> nodes.Node:

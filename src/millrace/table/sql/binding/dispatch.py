@@ -11,6 +11,7 @@ from millrace.relational.types import BooleanType, NullType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.problems import fail
+from millrace.util.modules import entered
 
 ExpressionBinder: TypeAlias = "Callable[[Any, Block], Rex]"
 QueryBinder: TypeAlias = "Callable[[Any, Environment, Block | None], Rel]"
@@ -21,22 +22,12 @@ _queries: dict[type[nodes.Node], QueryBinder] = {}
 
 def binds(*kinds: type[nodes.Node]) -> Callable[[ExpressionBinder], ExpressionBinder]:
     """Register the decorated function for these nodes inside of expressions."""
-
-    def register(function: ExpressionBinder) -> ExpressionBinder:
-        _expressions.update(dict.fromkeys(kinds, function))
-        return function
-
-    return register
+    return entered(_expressions, *kinds)
 
 
 def binds_query(*kinds: type[nodes.Node]) -> Callable[[QueryBinder], QueryBinder]:
     """Register the decorated function for these kinds of query."""
-
-    def register(function: QueryBinder) -> QueryBinder:
-        _queries.update(dict.fromkeys(kinds, function))
-        return function
-
-    return register
+    return entered(_queries, *kinds)
 
 
 def bind(tree: nodes.Node, block: Block) -> Rex:

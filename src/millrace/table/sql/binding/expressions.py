@@ -17,7 +17,7 @@ from millrace.table.sql.binding.dispatch import ExpressionBinder as Handler
 from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition, binds
 from millrace.table.sql.binding.names import access, field_name, resolve
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.queries.subqueries import bind_exists, bind_in_query
+from millrace.table.sql.binding.subqueries import bind_exists, bind_in_query
 
 _NEGATED = {f"IS {what}": f"IS NOT {what}" for what in ("NULL", "TRUE", "FALSE", "UNKNOWN")}
 
@@ -99,7 +99,7 @@ def _in(tree: nodes.In, block: Block) -> Rex:
     if tree.query is not None:
         return bind_in_query(tree, _operands(tree, block), block, negated=False)
     if isinstance(tree.this, nodes.Tuple):
-        return _rows_in(tree, block)
+        return _rows_in(tree, bind_all(tree.this.expressions, block), block)
     value = bind(tree.this, block)
     items = bind_all(tree.expressions, block)
     wanted = comparable_type([value.type, *(item.type for item in items)])
@@ -109,8 +109,7 @@ def _in(tree: nodes.In, block: Block) -> Rex:
     return built_in(tree, "IN", [cast_to(each, wanted) for each in (value, *items)])
 
 
-def _rows_in(tree: nodes.In, block: Block) -> Rex:
-    values = bind_all(tree.this.expressions, block)
+def _rows_in(tree: nodes.In, values: Sequence[Rex], block: Block) -> Rex:
     found: Rex | None = None
     for item in tree.expressions:
         parts = bind_all(item.expressions, block) if isinstance(item, nodes.Tuple) else [bind(item, block)]

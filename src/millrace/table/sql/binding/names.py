@@ -12,7 +12,7 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.scopes import Scope
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 
 def resolve(tree: nodes.Node, parts: Sequence[str], block: Block) -> Rex:
@@ -55,7 +55,7 @@ def field_name(tree: nodes.Dot, row: DataType) -> str:
     """The name of the field that ``row.field`` means; programs may also give its number."""
     field = tree.expression
     if not isinstance(field, nodes.Literal) or not isinstance(row, RowType):
-        return field.name
+        return nodes.name_of(field)
     if not int(field.this) < len(row.names):
         fail(tree, f"the row has {len(row.names)} fields, counted from 0")
     return str(row.names[int(field.this)])

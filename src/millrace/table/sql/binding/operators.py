@@ -13,7 +13,7 @@ from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_m
 from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.expressions import all_equal
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.binding.queries.subqueries import bind_quantified
+from millrace.table.sql.binding.subqueries import bind_quantified
 
 
 @binds(nodes.BuiltIn)

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from millrace.graph.origin import user_origin
 from millrace.table.sql import nodes
-from millrace.table.sql.errors import SqlValidationError, position_of
-from millrace.table.sql.names import Name, Path
+from millrace.table.sql.text.errors import SqlValidationError, position_of
+from millrace.table.sql.text.names import Name, Path
 from millrace.table.sql.writing.programs import shown
 from millrace.util.exceptions import TableException
 

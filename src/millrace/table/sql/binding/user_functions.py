@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from millrace.relational.nodes import Field, Schema
-from millrace.table.sql.binding.resolver import AGGREGATE, SCALAR, TABLE, TABLE_AGGREGATE, UserFunction
-from millrace.table.udf import (
+from millrace.table.functions.udf import (
     UserDefinedAggregateFunctionWrapper,
     UserDefinedFunctionWrapper,
     UserDefinedScalarFunctionWrapper,
     UserDefinedTableFunctionWrapper,
 )
+from millrace.table.sql.binding.resolver import AGGREGATE, SCALAR, TABLE, TABLE_AGGREGATE, UserFunction
 
 
 def user_function(name: str, wrapper: UserDefinedFunctionWrapper, system: bool = False) -> UserFunction:

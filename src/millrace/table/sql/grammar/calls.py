@@ -11,7 +11,7 @@ from millrace.table.sql.grammar.json_calls import JSON_CALLS
 from millrace.table.sql.grammar.over import order_by, over
 from millrace.table.sql.grammar.special_calls import SPECIAL_CALLS
 from millrace.table.sql.nodes import Descriptor, Final, ModelArgument, Running, TableArgument
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 _BARE = {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"}
 """Functions that are called without brackets."""

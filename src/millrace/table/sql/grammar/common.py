@@ -6,9 +6,9 @@ from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.hints import hints
-from millrace.table.sql.names import Name
 from millrace.table.sql.nodes import hint_options
 from millrace.table.sql.statements import Options, PartitionSpec, Written
+from millrace.table.sql.text.names import Name
 
 
 def if_exists(cursor: Cursor) -> bool:

@@ -136,10 +136,10 @@ def _escape(cursor: Cursor) -> tuple[nodes.Node, ...]:
 
 def _overlaps(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     right = primaries.unary(cursor)
-    pairs = (left, right)
-    if not all(isinstance(pair, nodes.Tuple) and len(pair.expressions) == 2 for pair in pairs):
+    pairs = [pair.expressions for pair in (left, right) if isinstance(pair, nodes.Tuple)]
+    if [len(pair) for pair in pairs] != [2, 2]:
         cursor.fail("OVERLAPS stands between two pairs: (begin, end) OVERLAPS (begin, end)", cursor.index - 1)
-    return nodes.Call(this="OVERLAPS", expressions=(*left.expressions, *right.expressions))
+    return nodes.Call(this="OVERLAPS", expressions=(*pairs[0], *pairs[1]))
 
 
 _RANGES: dict[str, Callable[[Cursor, nodes.Node], nodes.Node]] = {

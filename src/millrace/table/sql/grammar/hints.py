@@ -5,7 +5,7 @@ from __future__ import annotations
 from millrace.table.sql import nodes
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.nodes import HintCall
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 
 def hints(cursor: Cursor) -> nodes.Hint | None:

@@ -10,7 +10,7 @@ from millrace.table.sql import nodes
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.types import interval_type
 from millrace.table.sql.nodes import IntervalLiteral
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 _MICROSECONDS = {
     "WEEK": 7 * 86_400_000_000,

@@ -20,7 +20,7 @@ from millrace.table.sql.nodes import (
     JsonValue,
     TypeName,
 )
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 Reader = Callable[[Cursor, str], nodes.Node]
 

@@ -11,7 +11,7 @@ from millrace.table.sql.grammar.intervals import INTERVAL_UNITS, interval, time_
 from millrace.table.sql.grammar.keywords import RESERVED
 from millrace.table.sql.grammar.types import type_name
 from millrace.table.sql.nodes import TypedLiteral, TypeName
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 
 def unary(cursor: Cursor) -> nodes.Node:

@@ -12,10 +12,10 @@ from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.grouping import group_by
 from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.over import named_window, order_by
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 N = TypeVar("N", nodes.Where, nodes.Having, nodes.Qualify)
-_Operand = Callable[[Cursor], nodes.Node]
+_Operand = Callable[[Cursor], nodes.Query]
 
 _BEGINNINGS = {"SELECT", "WITH", "VALUES", "TABLE"}
 _SET_OPERATIONS: dict[str, type[nodes.SetOperation]] = {
@@ -40,7 +40,7 @@ def continues(cursor: Cursor) -> bool:
     return cursor.token.word in _SET_OPERATIONS or cursor.at_any(*_TAIL)
 
 
-def query(cursor: Cursor) -> nodes.Node:
+def query(cursor: Cursor) -> nodes.Query:
     """A query with all its clauses.
 
     :raises SqlParseError: something else.
@@ -54,11 +54,10 @@ def query(cursor: Cursor) -> nodes.Node:
     body = _with_tail(cursor, _set_operations(cursor), begin)
     if isinstance(body, nodes.Values):
         body = cursor.put(nodes.Subquery(this=body), begin)
-    changes: dict[str, Any] = {"with_": with_}
-    return replace(body, **changes)
+    return replace(body, with_=with_)
 
 
-def rest(cursor: Cursor, first: nodes.Node, begin: int) -> nodes.Node:
+def rest(cursor: Cursor, first: nodes.Query, begin: int) -> nodes.Query:
     """A query whose first operand, at token ``begin``, has been read."""
     return _with_tail(cursor, _set_operations(cursor, first, begin), begin)
 
@@ -92,7 +91,7 @@ def _common_table(cursor: Cursor) -> nodes.CTE:
     return cursor.put(nodes.CTE(this=in_brackets(cursor).this, alias=alias), begin)
 
 
-def _set_operations(cursor: Cursor, left: nodes.Node | None = None, begin: int | None = None) -> nodes.Node:
+def _set_operations(cursor: Cursor, left: nodes.Query | None = None, begin: int | None = None) -> nodes.Query:
     begin = cursor.index if begin is None else begin
     left = _intersections(cursor, left, begin)
     while cursor.at_any("UNION", "EXCEPT", "MINUS"):
@@ -100,7 +99,7 @@ def _set_operations(cursor: Cursor, left: nodes.Node | None = None, begin: int |
     return left
 
 
-def _intersections(cursor: Cursor, left: nodes.Node | None = None, begin: int | None = None) -> nodes.Node:
+def _intersections(cursor: Cursor, left: nodes.Query | None = None, begin: int | None = None) -> nodes.Query:
     """INTERSECT binds more strongly than UNION and EXCEPT."""
     begin = cursor.index if begin is None else begin
     left = left or _operand(cursor)
@@ -109,13 +108,13 @@ def _intersections(cursor: Cursor, left: nodes.Node | None = None, begin: int | 
     return left
 
 
-def _combined(cursor: Cursor, left: nodes.Node, begin: int, operand: _Operand) -> nodes.Node:
+def _combined(cursor: Cursor, left: nodes.Query, begin: int, operand: _Operand) -> nodes.Query:
     node = _SET_OPERATIONS[cursor.advance().word]
     distinct = cursor.take_any("ALL", "DISTINCT") != "ALL"
     return cursor.put(node(this=left, expression=operand(cursor), distinct=distinct), begin)
 
 
-def _operand(cursor: Cursor) -> nodes.Node:
+def _operand(cursor: Cursor) -> nodes.Query:
     begin = cursor.index
     if cursor.at("("):
         return in_brackets(cursor)
@@ -139,7 +138,7 @@ def _row(cursor: Cursor) -> nodes.Tuple:
     return cursor.put(nodes.Tuple(expressions=(value.this if isinstance(value, nodes.Paren) else value,)), begin)
 
 
-def _select(cursor: Cursor) -> nodes.Node:
+def _select(cursor: Cursor) -> nodes.Query:
     begin = cursor.index
     cursor.expect("SELECT")
     clauses: dict[str, Any] = {"hint": hints(cursor)}
@@ -184,7 +183,7 @@ def _condition(cursor: Cursor, node: type[N]) -> N:
     return cursor.put(node(this=expressions.expression(cursor)), begin)
 
 
-def _with_tail(cursor: Cursor, body: nodes.Node, begin: int) -> nodes.Node:
+def _with_tail(cursor: Cursor, body: nodes.Query, begin: int) -> nodes.Query:
     """ORDER BY, LIMIT, OFFSET and FETCH of a query."""
     if not cursor.at_any(*_TAIL):
         return body

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.table.sql import nodes
-from millrace.table.sql.errors import SqlParseError
 from millrace.table.sql.grammar import calls, expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.match_recognize import match_recognize
 from millrace.table.sql.nodes import Joined, TableFunction
+from millrace.table.sql.text.errors import SqlParseError
 
 _ELSEWHERE = {
     "TABLESAMPLE": "filter with RAND() < 0.1",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from millrace.table.sql import nodes
-from millrace.table.sql.errors import did_you_mean
 from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.keywords import UNITS
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.errors import did_you_mean
+from millrace.table.sql.text.tokens import Kind
 
 Reader = Callable[[Cursor, str], nodes.Node]
 """Reads what is in the brackets of a call with this name."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from millrace.relational import types
 from millrace.relational.types import DataType
-from millrace.table.sql.errors import SqlError, did_you_mean
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.nodes import TypeName
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.errors import SqlError, did_you_mean
+from millrace.table.sql.text.tokens import Kind
 
 _PLAIN: dict[str, Callable[[], DataType]] = {
     "BOOLEAN": types.BooleanType,

@@ -98,7 +98,15 @@ from millrace.table.sql.nodes.queries import (
     Values,
     With,
 )
-from millrace.table.sql.nodes.reading import call_path, column_parts, hint_names, hint_options, table_path
+from millrace.table.sql.nodes.reading import (
+    Relation,
+    call_path,
+    column_parts,
+    hint_names,
+    hint_options,
+    name_of,
+    table_path,
+)
 from millrace.table.sql.nodes.relations import Join, Joined, Lateral, Table, TableFunction, Unnest, Version
 
 __all__ = [
@@ -173,6 +181,7 @@ __all__ = [
     "Qualify",
     "Query",
     "Range",
+    "Relation",
     "ResolvedQuery",
     "RespectNulls",
     "Rollup",
@@ -207,5 +216,6 @@ __all__ = [
     "column_parts",
     "hint_names",
     "hint_options",
+    "name_of",
     "table_path",
 ]

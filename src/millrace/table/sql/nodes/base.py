@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from millrace.table.sql.errors import Position
+    from millrace.table.sql.text.errors import Position
 
 N = TypeVar("N", bound="Node")
 
@@ -18,18 +18,6 @@ class Node:
     """A part of a query or an expression. Two are equal if they say the same, wherever they stand."""
 
     position: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
-
-    if TYPE_CHECKING:
-        # Readers that are given just any node ask it for what its kind has.
-        def __getattr__(self, name: str) -> Any: ...
-
-    @property
-    def name(self) -> str:
-        """The name or the text that it consists of or begins with; an empty text if there is none."""
-        first = getattr(self, "this", "")
-        if isinstance(first, Node):
-            return first.name if type(first).__name__ in ("Identifier", "Literal", "Var", "Star") else ""
-        return str(first)
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below it, in the order of its fields."""
@@ -65,6 +53,17 @@ class Node:
         """It with what ``change`` gives in the place of a part; where it gives nothing, it sees what is below."""
         changed = change(self)
         return self.rebuilt(lambda part: part.rewritten(change)) if changed is None else changed
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Node):
+    """A node that begins with a text, which is its name."""
+
+    this: str
+
+    @property
+    def name(self) -> str:
+        return self.this
 
 
 def _changed(value: Any, change: Callable[[Node], Node]) -> Any:

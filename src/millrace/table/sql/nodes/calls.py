@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.base import Node, Word
 from millrace.table.sql.nodes.clauses import Order, Where
 from millrace.table.sql.nodes.names import Identifier
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Word):
     """A call by the name as it is written. Nothing is renamed, no default is added."""
 
-    this: str
     expressions: tuple[Node, ...] = ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.base import Node, Word
 from millrace.table.sql.nodes.names import Identifier
 
 
@@ -28,6 +28,10 @@ class TableAlias(Node):
 
     this: Identifier
     columns: tuple[Identifier, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.this.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,9 @@ class PropertyEQ(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class HintCall(Node):
+class HintCall(Word):
     """A hint with its name and what stands in its brackets: pairs, or names as ``Literal``."""
 
-    this: str
     expressions: tuple[Node, ...] = ()
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from millrace.relational.types import DataType, YearMonthIntervalType
-from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.base import Node, Word
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(Word):
     """A number, as it is written, or a text."""
 
-    this: str
     is_string: bool
 
     @staticmethod
@@ -25,10 +24,8 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class HexString(Node):
+class HexString(Word):
     """x'1F'."""
-
-    this: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millrace.table.sql.nodes.base import Node
+from millrace.table.sql.nodes.base import Node, Word
 
 
 @dataclass(frozen=True, slots=True)
-class Identifier(Node):
+class Identifier(Word):
     """A name. ``quoted`` is how it was written, and means nothing."""
 
-    this: str
     quoted: bool = field(default=False, compare=False)
 
 
@@ -25,10 +24,8 @@ class Star(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Var(Node):
+class Var(Word):
     """A word that is no name: UNKNOWN, DEFAULT, a unit of time."""
-
-    this: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,10 @@ class Column(Node):
     table: Identifier | None = None
     db: Identifier | None = None
     catalog: Identifier | None = None
+
+    @property
+    def name(self) -> str:
+        return self.this.name
 
     @staticmethod
     def named(name: str) -> Column:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.literals import TypeName
+
+if TYPE_CHECKING:
+    from millrace.table.sql.nodes.programs import ResolvedQuery
+    from millrace.table.sql.nodes.queries import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +50,28 @@ class In(Node):
 
     this: Node
     expressions: tuple[Node, ...] = ()
-    query: Node | None = None
+    query: Query | ResolvedQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class All(Node):
     """ALL of a query, after a comparison."""
 
-    this: Node
+    this: Query
 
 
 @dataclass(frozen=True, slots=True)
 class Any(Node):
     """ANY or SOME of a query, after a comparison."""
 
-    this: Node
+    this: Query
 
 
 @dataclass(frozen=True, slots=True)
 class Exists(Node):
     """EXISTS of a query, which is not in a ``Subquery``."""
 
-    this: Node
+    this: Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from millrace.table.sql.nodes.relations import Join
 class CTE(Node):
     """A query that WITH names."""
 
-    this: Node
+    this: Query
     alias: TableAlias
 
 
@@ -64,8 +64,8 @@ class Select(Query):
 class SetOperation(Query):
     """Two queries as one."""
 
-    this: Node
-    expression: Node
+    this: Query
+    expression: Query
     distinct: bool = True
 
 
@@ -95,5 +95,5 @@ class Values(Query):
 class Subquery(Query):
     """A query in brackets. ``alias``: in FROM."""
 
-    this: Node
+    this: Query
     alias: TableAlias | None = None

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.clauses import HintCall, PropertyEQ
-from millrace.table.sql.nodes.names import Column, Dot, Identifier, Star
-from millrace.table.sql.nodes.relations import Table
+from millrace.table.sql.nodes.literals import Literal
+from millrace.table.sql.nodes.names import Column, Dot, Identifier, Star, Var
+from millrace.table.sql.nodes.patterns import MatchRecognize
+from millrace.table.sql.nodes.queries import Subquery
+from millrace.table.sql.nodes.relations import Lateral, Table, TableFunction, Unnest
+
+Relation: TypeAlias = "Table | Lateral | TableFunction | Unnest | Subquery | MatchRecognize"
+"""an item of FROM that may have an alias"""
+
+
+def name_of(node: Node) -> str:
+    """The name or the text that a node consists of or begins with; an empty text if there is none."""
+    if isinstance(node, Star):
+        return node.name
+    first = getattr(node, "this", "")
+    if isinstance(first, Node):
+        return name_of(first) if isinstance(first, (Identifier, Literal, Var, Star)) else ""
+    return str(first)
 
 
 def table_path(table: Table) -> tuple[str, ...]:
@@ -30,19 +48,19 @@ def call_path(call: Node) -> tuple[str, ...]:
     """The names of ``cat.db.f`` in their order, of a call or of what qualifies one."""
     if isinstance(call, Dot):
         return (*_dotted(call.this), *call_path(call.expression))
-    return (call.name,)
+    return (name_of(call),)
 
 
 def _dotted(node: Node) -> tuple[str, ...]:
-    return (*_dotted(node.this), node.expression.name) if isinstance(node, Dot) else (node.name,)
+    return (*_dotted(node.this), name_of(node.expression)) if isinstance(node, Dot) else (name_of(node),)
 
 
 def hint_options(hint: HintCall) -> dict[str, str]:
     """The keys and values of OPTIONS, STATE_TTL, LOOKUP."""
     pairs = (part for part in hint.expressions if isinstance(part, PropertyEQ))
-    return {pair.this.name: pair.expression.name for pair in pairs}
+    return {name_of(pair.this): name_of(pair.expression) for pair in pairs}
 
 
 def hint_names(hint: HintCall) -> tuple[str, ...]:
     """The tables that BROADCAST and its like name."""
-    return tuple(part.name for part in hint.expressions if not isinstance(part, PropertyEQ))
+    return tuple(name_of(part) for part in hint.expressions if not isinstance(part, PropertyEQ))

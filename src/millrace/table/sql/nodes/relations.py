@@ -27,6 +27,10 @@ class Table(Node):
     version: Version | None = None
     alias: TableAlias | None = None
 
+    @property
+    def name(self) -> str:
+        return self.this.name
+
 
 @dataclass(frozen=True, slots=True)
 class Lateral(Node):

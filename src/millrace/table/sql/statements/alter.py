@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from millrace.table.sql.names import Name, Path
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement, Written
 from millrace.table.sql.statements.tables import Column, Distribution, PrimaryKey, Watermark
+from millrace.table.sql.text.names import Name, Path
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from millrace.table.sql import nodes
-from millrace.table.sql.errors import Position
-from millrace.table.sql.names import Name
+from millrace.table.sql.text.errors import Position
+from millrace.table.sql.text.names import Name
 
 Options: TypeAlias = Mapping[str, str]
 """What WITH says. Keys are ``Name``."""

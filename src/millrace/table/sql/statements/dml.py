@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from millrace.table.sql import nodes
-from millrace.table.sql.names import Name, Path
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement, Written
+from millrace.table.sql.text.names import Name, Path
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millrace.table.sql.names import Name, Path
 from millrace.table.sql.statements.base import Options, Statement, Written
 from millrace.table.sql.statements.tables import PhysicalColumn
+from millrace.table.sql.text.names import Name, Path
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from millrace.relational.types import DataType
-from millrace.table.sql.names import Name, Path
 from millrace.table.sql.statements.base import Options, Statement, Written
+from millrace.table.sql.text.names import Name, Path
 
 
 @dataclass(frozen=True)

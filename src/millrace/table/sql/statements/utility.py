@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from millrace.table.sql.names import Name, Path
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement
 from millrace.table.sql.statements.dml import Insert, Query, StatementSet
+from millrace.table.sql.text.names import Name, Path
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def _built_in(node: nodes.BuiltIn) -> str:
     args = node.expressions
     if node.this != "TRIM":
         return _function(node.shown or node.this, args)
-    sides = (str(args[0].name in (side, "BOTH")).lower() for side in ("LEADING", "TRAILING"))
+    sides = (str(nodes.name_of(args[0]) in (side, "BOTH")).lower() for side in ("LEADING", "TRAILING"))
     return _call("trim", (*sides, *args[1:]))
 
 
@@ -60,7 +60,7 @@ def _field(node: nodes.Dot) -> str:
     if isinstance(node.expression, nodes.Star):
         return _call("flatten", [node.this])
     key = node.expression
-    return _call("get", [node.this, key if isinstance(key, nodes.Literal) else text(key.name)])
+    return _call("get", [node.this, key if isinstance(key, nodes.Literal) else text(nodes.name_of(key))])
 
 
 def _over(node: nodes.Window) -> str:

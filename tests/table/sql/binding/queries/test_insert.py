@@ -8,9 +8,9 @@ from tests.table.sql.sessions import Session
 from millrace.relational import nodes as n
 from millrace.relational.nodes.text import plan_text
 from millrace.table.sql.binding import bind_insert
-from millrace.table.sql.errors import SqlValidationError
 from millrace.table.sql.parser import parse_statement
 from millrace.table.sql.statements import Insert
+from millrace.table.sql.text.errors import SqlValidationError
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from millrace.connectors.tables.filesystem.formats.base import (
 )
 from millrace.connectors.tables.filesystem.formats.file_schema import file_schema
 from millrace.connectors.tables.filesystem.formats.group_statistics import may_match
+from millrace.formats.parquet import begins_in
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -107,7 +108,7 @@ class _Records(ColumnRecords):
         start = 0
         for number in range(self._file.num_row_groups):
             group = self._file.metadata.row_group(number)
-            if not (self._split.whole or self._is_mine(group)):
+            if not (self._split.whole or begins_in(self._split, group)):
                 continue
             before, start = start, start + group.num_rows
             if start <= position or not may_match(group, self._filters, self._columns):
@@ -120,13 +121,6 @@ class _Records(ColumnRecords):
                 at += batch.num_rows
                 if skip < batch.num_rows:
                     yield at, batch.slice(skip) if skip else batch
-
-    def _is_mine(self, group: Any) -> bool:
-        first = group.column(0)
-        start = first.data_page_offset
-        if first.has_dictionary_page:
-            start = min(start, first.dictionary_page_offset)
-        return bool(self._split.offset <= start < self._split.end)
 
     def close(self) -> None:
         self._file.close()

@@ -18,7 +18,7 @@ from millrace.table.sql.binding.dispatch import bind, bind_all, bind_condition
 from millrace.table.sql.binding.function_names import JSON_AGGREGATES, aggregate_names, is_aggregate, is_ranking
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.resolver import AGGREGATE
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _COUNTED = {
     "ROW_NUMBER": BigIntType(False),
@@ -80,7 +80,7 @@ def bind_aggregate(tree: nodes.Node, block: Block, may_be_empty: bool = False) -
     filter_ = None if syntax.filter is None else bind_condition(syntax.filter, block.named("FILTER"))
     order = sort_keys(syntax.order, arguments)
     if isinstance(syntax.call, JSON_AGGREGATES):
-        return _json(syntax, arguments, filter_, order)
+        return _json(syntax.call, arguments, filter_, order)
     name = path_of(syntax.call)[-1].upper()
     trees, distinct = _distinct(call_arguments(syntax.call))
     user = find_user_function(syntax.call, block)
@@ -112,8 +112,9 @@ def _built_in(
         fail(tree, f"there is no aggregate function {name}{did_you_mean(name, aggregate_names())}")
 
 
-def _json(syntax: AggregateSyntax, block: Block, filter_: Rex | None, order: tuple[SortKey, ...]) -> AggCall:
-    call = syntax.call
+def _json(
+    call: nodes.JsonObjectAgg | nodes.JsonArrayAgg, block: Block, filter_: Rex | None, order: tuple[SortKey, ...]
+) -> AggCall:
     options = {"on_null": call.on_null}
     if isinstance(call, nodes.JsonObjectAgg):
         args = bind_all([call.this.this, call.this.expression], block)

@@ -52,7 +52,7 @@ class Grouped:
         name = call_name(tree)
         if name in GROUPINGS:
             return self._grouping(tree, name)
-        if window_property(name) is not None and self._keys.window is not None:
+        if isinstance(tree, nodes.Call) and window_property(name) is not None and self._keys.window is not None:
             return self._property(tree, name)
         if is_aggregate_call(tree, self._rows):
             call = bind_aggregate(tree, self._rows, self._keys.may_be_empty)
@@ -99,7 +99,7 @@ class Grouped:
         call = AggCall("GROUP_ID" if name == "GROUP_ID" else "GROUPING", tuple(keys), BigIntType(False))
         return Ref(call.type, _AGGREGATES + self._place(call))
 
-    def _property(self, tree: nodes.Node, name: str) -> Rex:
+    def _property(self, tree: nodes.Call, name: str) -> Rex:
         window = self._keys.window
         assert window is not None
         kind, what = name.split("_")

@@ -12,7 +12,7 @@ from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.group_windows import GroupWindow, bind_group_window, is_group_window
-from millrace.table.sql.errors import SqlValidationError
+from millrace.table.sql.text.errors import SqlValidationError
 
 _Set = tuple[nodes.Node, ...]
 
@@ -61,9 +61,10 @@ def _position(tree: nodes.Node, block: Block, keys: list[Rex], aliases: Sequence
     try:
         key = bind(tree, block)
     except SqlValidationError as error:
-        unknown = isinstance(tree, nodes.Column) and not tree.table and not block.scope.find(tree.name)
-        if unknown and tree.name in aliases:
-            fail(tree, f"'{tree.name}' is a name of the SELECT list: GROUP BY must repeat the expression")
+        plain = isinstance(tree, nodes.Column) and not tree.table
+        name = nodes.name_of(tree)
+        if plain and name in aliases and not block.scope.find(name):
+            fail(tree, f"'{name}' is a name of the SELECT list: GROUP BY must repeat the expression")
         raise error
     if key not in keys:
         keys.append(key)

@@ -16,9 +16,9 @@ from millrace.table.sql.binding.implicit import fits
 from millrace.table.sql.binding.problems import fail, reported
 from millrace.table.sql.binding.resolver import Resolver, SinkInfo
 from millrace.table.sql.binding.scopes import Scope, field_of
-from millrace.table.sql.errors import did_you_mean
-from millrace.table.sql.names import Name
 from millrace.table.sql.statements import Insert, PartitionSpec
+from millrace.table.sql.text.errors import did_you_mean
+from millrace.table.sql.text.names import Name
 
 
 def bind_insert(statement: Insert, resolver: Resolver) -> Sink:

@@ -18,7 +18,7 @@ from millrace.table.sql.binding.dispatch import bind, bind_all, binds
 from millrace.table.sql.binding.problems import by_program, fail
 from millrace.table.sql.binding.queries.aggregates import bind_over_function, sort_keys
 from millrace.table.sql.binding.scopes import field_of
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _OVERS = 4_000_000
 """Where references to results of OVER begin until it is known what comes before them."""
@@ -46,7 +46,7 @@ class Overs:
     """Collects the OVER calls of a query while its expressions are bound, and then makes nodes of them."""
 
     def __init__(self, windows: Sequence[nodes.Window]) -> None:
-        self._windows = {window.this.name: window for window in windows}
+        self._windows = {nodes.name_of(window.this): window for window in windows}
         self._calls: list[_Call] = []
         self._places: dict[int, int] = {}
 

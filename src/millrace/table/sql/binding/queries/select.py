@@ -142,7 +142,7 @@ def _spelled_out(written: nodes.Node, items: Sequence[Item]) -> nodes.Node:
 
     def spell(part: nodes.Node) -> nodes.Node:
         is_name = isinstance(part, nodes.Column) and len(nodes.column_parts(part)) == 1
-        found = named.get(part.name) if is_name else None
+        found = named.get(nodes.name_of(part)) if is_name else None
         if found is not None:
             return found
         return part if isinstance(part, nodes.Query) else part.rebuilt(spell)

@@ -37,7 +37,7 @@ def bind_set_operation(tree: nodes.SetOperation, environment: Environment, outer
     return ordered_and_limited(tree, plan, environment, outer)
 
 
-def _columns(tree: nodes.Node, kind: str, keep: bool, branches: list[Rel]) -> Schema:
+def _columns(tree: nodes.SetOperation, kind: str, keep: bool, branches: list[Rel]) -> Schema:
     first = branches[0].schema
     for branch in branches[1:]:
         if len(branch.schema) != len(first):
@@ -48,7 +48,7 @@ def _columns(tree: nodes.Node, kind: str, keep: bool, branches: list[Rel]) -> Sc
     return tuple(_column(tree, kind, keep, at, branches) for at in range(len(first)))
 
 
-def _column(tree: nodes.Node, kind: str, keep: bool, at: int, branches: list[Rel]) -> Field:
+def _column(tree: nodes.SetOperation, kind: str, keep: bool, at: int, branches: list[Rel]) -> Field:
     columns = [branch.schema[at] for branch in branches]
     common = common_type([column.type for column in columns])
     if common is None:

@@ -15,7 +15,7 @@ from millrace.table.sql.binding.relations.from_clause import renamed
 from millrace.table.sql.binding.scopes import scope_of
 
 
-def with_ctes(tree: nodes.Node, environment: Environment, outer: Block | None) -> Environment:
+def with_ctes(tree: nodes.Query, environment: Environment, outer: Block | None) -> Environment:
     """The environment with the queries that a WITH names; each sees those before it."""
     clause = tree.with_
     if clause is None:
@@ -32,7 +32,7 @@ def with_ctes(tree: nodes.Node, environment: Environment, outer: Block | None) -
     return environment
 
 
-def ordered_and_limited(tree: nodes.Node, plan: Rel, environment: Environment, outer: Block | None) -> Rel:
+def ordered_and_limited(tree: nodes.Query, plan: Rel, environment: Environment, outer: Block | None) -> Rel:
     """A query with its ORDER BY over the columns of its result."""
     order = tree.order
     items = [] if order is None else order.expressions
@@ -55,7 +55,7 @@ def ordinal(tree: nodes.Node, columns: int) -> int | None:
     return position - 1
 
 
-def sort(tree: nodes.Node, plan: Rel, keys: Sequence[SortKey]) -> Rel:
+def sort(tree: nodes.Query, plan: Rel, keys: Sequence[SortKey]) -> Rel:
     """The plan sorted and cut, if the query says so."""
     offset = _number(tree.offset, "OFFSET")
     fetch = _number(tree.limit, "LIMIT")
@@ -64,7 +64,7 @@ def sort(tree: nodes.Node, plan: Rel, keys: Sequence[SortKey]) -> Rel:
     return Sort(plan, tuple(keys), offset or 0, fetch)
 
 
-def _number(clause: nodes.Node | None, name: str) -> int | None:
+def _number(clause: nodes.Limit | nodes.Offset | None, name: str) -> int | None:
     if clause is None:
         return None
     value = clause.expression

@@ -15,6 +15,7 @@ from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.hints import QueryHints, table_options
 from millrace.table.sql.binding.relations.tables import find_table, table_plan
 from millrace.table.sql.binding.scopes import Scope, scope_of
+from millrace.util.modules import entered
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,7 @@ _relations: dict[type[nodes.Node], RelationBinder] = {}
 
 def binds_relation(*kinds: type[nodes.Node]) -> Callable[[RelationBinder], RelationBinder]:
     """Register the decorated function for these items of FROM."""
-
-    def register(function: RelationBinder) -> RelationBinder:
-        _relations.update(dict.fromkeys(kinds, function))
-        return function
-
-    return register
+    return entered(_relations, *kinds)
 
 
 def bind_relation(tree: nodes.Node, at: From) -> Source:
@@ -92,7 +88,7 @@ def _match_recognize(tree: nodes.MatchRecognize, at: From) -> Source:
     fail(tree, "MATCH_RECOGNIZE is not supported yet: use LAG and LEAD over a window, or a KeyedProcessFunction")
 
 
-def aliased(tree: nodes.Node, source: Source) -> Source:
+def aliased(tree: nodes.Relation, source: Source) -> Source:
     """With the alias of this item and its names for the columns."""
     alias = tree.alias
     if alias is None:

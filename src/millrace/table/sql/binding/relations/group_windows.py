@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from millrace.relational.nodes import PROCTIME, Field, Schema, WindowSpec
 from millrace.relational.rex import Ref, Rex
@@ -29,11 +30,11 @@ class GroupWindow:
     time: Ref
 
 
-def is_group_window(tree: nodes.Node) -> bool:
+def is_group_window(tree: nodes.Node) -> TypeGuard[nodes.Call]:
     return call_name(tree) in GROUP_WINDOWS
 
 
-def bind_group_window(tree: nodes.Node, block: Block) -> GroupWindow:
+def bind_group_window(tree: nodes.Call, block: Block) -> GroupWindow:
     """``TUMBLE(ts, INTERVAL '10' MINUTE)`` and its like."""
     kind = call_name(tree)
     arguments = tree.expressions

@@ -9,7 +9,7 @@ from millrace.common.config_values import to_duration
 from millrace.relational.nodes import Hinted, Rel
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _KEYED = ("STATE_TTL", "LOOKUP")
 _USAGE = {

@@ -17,7 +17,7 @@ from millrace.table.sql.binding.relations.from_clause import From, Source
 from millrace.table.sql.binding.relations.table_functions import table_function_names
 from millrace.table.sql.binding.resolver import TABLE
 from millrace.table.sql.binding.scopes import Scope, beside, scope_of
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
 """table functions of Flink that ask a model or an index"""
@@ -58,7 +58,7 @@ def _with_condition(tree: nodes.Join, correlate: Correlate, scope: Scope, at: Fr
     return Source(correlate, scope.over(correlate.schema))
 
 
-def _named(tree: nodes.Node, produced: Schema) -> Scope:
+def _named(tree: nodes.Relation, produced: Schema) -> Scope:
     alias = tree.alias
     if alias is None:
         return scope_of(None, produced)

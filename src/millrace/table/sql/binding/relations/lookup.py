@@ -19,7 +19,8 @@ def lookup_join(
     :param right: the table with all its columns; those that are computed are computed after the lookup.
     :param condition: over both; its equalities with columns of the table are the key.
     """
-    name = info.path[-1]
+    name, table = info.path[-1], tree.this
+    assert isinstance(table, nodes.Table)
     found = _computed(right)
     if found is None:
         fail(tree.this, f"'{name}' is no plain table: it cannot be looked up")
@@ -45,7 +46,7 @@ def lookup_join(
         kind,
         tuple((each, lookup[each]) for each in keys),
         conjunction(rest) if rest else None,
-        lookup_options(hints, tree.this.alias.name if tree.this.alias else name),
+        lookup_options(hints, table.alias.name if table.alias else name),
     )
     return joined if right is scan else _with_columns(joined, right, columns, width)
 

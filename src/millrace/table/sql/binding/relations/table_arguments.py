@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from millrace.relational.nodes import Rel
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.problems import fail
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 
 def named_arguments(
@@ -35,7 +35,7 @@ def named_arguments(
 
 def partition_columns(data: nodes.TableArgument, source: Rel) -> tuple[int, ...]:
     """The columns of PARTITION BY."""
-    names = [each.name for each in data.partition_by or []]
+    names = list(map(nodes.name_of, data.partition_by))
     for name in names:
         if name not in source.names:
             fail(data, f"PARTITION BY: there is no column '{name}'{did_you_mean(name, source.names)}")

@@ -8,6 +8,7 @@ from millrace.relational.nodes import Rel
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.relations.from_clause import From, Source, aliased, binds_relation
 from millrace.table.sql.binding.scopes import scope_of
+from millrace.util.modules import entered
 
 TableFunction = Callable[[nodes.Call, From], Rel]
 """(the call, where FROM stands) -> its plan"""
@@ -17,12 +18,7 @@ _functions: dict[str, TableFunction] = {}
 
 def table_function(*names: str) -> Callable[[TableFunction], TableFunction]:
     """Register the decorated function for calls of these names, in a module beside this one."""
-
-    def register(function: TableFunction) -> TableFunction:
-        _functions.update(dict.fromkeys(names, function))
-        return function
-
-    return register
+    return entered(_functions, *names)
 
 
 def table_function_names() -> list[str]:

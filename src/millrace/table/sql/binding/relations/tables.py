@@ -13,7 +13,7 @@ from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.resolver import TableInfo
 from millrace.table.sql.binding.scopes import field_of, scope_of
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 
 def find_table(tree: nodes.Table, environment: Environment, options: Mapping[str, str]) -> TableInfo:

@@ -11,7 +11,7 @@ from millrace.table.sql.binding.relations.from_clause import From, Source, bind_
 from millrace.table.sql.binding.relations.table_arguments import named_arguments, partition_columns
 from millrace.table.sql.binding.relations.table_functions import table_function
 from millrace.table.sql.binding.scopes import Scope
-from millrace.table.sql.errors import did_you_mean
+from millrace.table.sql.text.errors import did_you_mean
 
 _PARAMETERS = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),

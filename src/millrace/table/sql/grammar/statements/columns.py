@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from millrace.table.sql.grammar.common import comment, names, written_expression
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.types import data_type
-from millrace.table.sql.names import Name
 from millrace.table.sql.statements import (
     Column,
     ComputedColumn,
@@ -17,6 +16,7 @@ from millrace.table.sql.statements import (
     Schema,
     Watermark,
 )
+from millrace.table.sql.text.names import Name
 
 
 def schema(cursor: Cursor) -> Schema:

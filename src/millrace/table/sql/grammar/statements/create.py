@@ -6,7 +6,6 @@ from millrace.table.sql.grammar.common import comment, if_exists, if_not_exists,
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.statements.columns import only_physical, schema
 from millrace.table.sql.grammar.statements.create_table import create_materialized_table, create_table
-from millrace.table.sql.names import Name
 from millrace.table.sql.statements import (
     CreateCatalog,
     CreateDatabase,
@@ -17,6 +16,7 @@ from millrace.table.sql.statements import (
     PhysicalColumn,
     Statement,
 )
+from millrace.table.sql.text.names import Name
 
 _KINDS = ("TABLE", "MATERIALIZED", "VIEW", "CATALOG", "DATABASE", "FUNCTION", "MODEL")
 _MAY_BE_TEMPORARY = ("TABLE", "VIEW", "FUNCTION", "MODEL")

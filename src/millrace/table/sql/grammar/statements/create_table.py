@@ -14,8 +14,8 @@ from millrace.table.sql.grammar.common import (
 )
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.statements.columns import schema
-from millrace.table.sql.names import Name
 from millrace.table.sql.statements import CreateMaterializedTable, CreateTable, Distribution, Like, Schema
+from millrace.table.sql.text.names import Name
 
 _LIKE_WORDS = {
     "INCLUDING": {

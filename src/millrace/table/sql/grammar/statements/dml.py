@@ -13,7 +13,6 @@ from millrace.table.sql.grammar.common import (
     written_query,
 )
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.names import Name
 from millrace.table.sql.statements import (
     Call,
     Delete,
@@ -25,6 +24,7 @@ from millrace.table.sql.statements import (
     Update,
     Written,
 )
+from millrace.table.sql.text.names import Name
 
 
 def query(cursor: Cursor) -> Query:

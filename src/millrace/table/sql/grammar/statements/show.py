@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from millrace.table.sql.errors import did_you_mean
 from millrace.table.sql.grammar.common import partition
 from millrace.table.sql.grammar.cursor import Cursor
-from millrace.table.sql.names import Path
 from millrace.table.sql.statements import (
     Describe,
     DescribeJob,
@@ -16,6 +14,8 @@ from millrace.table.sql.statements import (
     UseDatabase,
     UseModules,
 )
+from millrace.table.sql.text.errors import did_you_mean
+from millrace.table.sql.text.names import Path
 
 _WITH_DATABASE = ("TABLES", "VIEWS", "MATERIALIZED TABLES", "FUNCTIONS", "USER FUNCTIONS", "PROCEDURES", "MODELS")
 """May have FROM or IN, and a pattern."""

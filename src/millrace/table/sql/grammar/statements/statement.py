@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from millrace.table.sql.errors import did_you_mean
 from millrace.table.sql.grammar import queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.statements import alter, create, dml, show, utility
 from millrace.table.sql.statements import Statement
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.errors import did_you_mean
+from millrace.table.sql.text.tokens import Kind
 
 _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create.create,

@@ -20,7 +20,7 @@ from millrace.table.sql.statements import (
     StopJob,
     UnloadModule,
 )
-from millrace.table.sql.tokens import Kind
+from millrace.table.sql.text.tokens import Kind
 
 DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
 

@@ -1,0 +1,1 @@
+"""``millrace cluster``, and what runs programs for it."""

@@ -1,0 +1,140 @@
+"""Starting, finding and ending a cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.cli.cluster.roles import BEGAN, command
+from millrace.cluster.places import job_folder, run_folder, sockets
+from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
+from millrace.cluster.places.job_folder import tail
+from millrace.cluster.places.run_folder import Entry, Found, Process
+from millrace.cluster.wire.asking import NotThereError, ask
+
+START_SECONDS = 180.0
+STOP_SECONDS = 120.0
+LOOK_SECONDS = 0.1
+DEFAULT_NAME = "cluster"
+
+
+class ClusterError(Exception):
+    """What was asked for is not possible; the text says why."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A cluster that is ready."""
+
+    folder: str
+    url: str
+    token: str
+
+
+def start(name: str, configuration: Mapping[str, str], say: Callable[[str], None]) -> Running:
+    """Start a cluster, or what is missing of it.
+
+    :raises ClusterError: one of that name runs already, or this one does not come up.
+    """
+    folder = run_folder.new_folder(name)
+    before = run_folder.read_entry(folder)
+    if before is not None:
+        url = getattr(describe_server(folder), "url", "its server is just being started")
+        raise ClusterError(f"the cluster {name!r} runs already: {url}")
+    job_folder.make_folders(folder)
+    began = {BEGAN: str(time.time_ns() // 1_000_000)}
+    job_folder.write_configuration(folder, {**configuration, **began})
+    log = os.path.join(folder, job_folder.LOGS, "supervisor.log")
+    with open(log, "ab") as file:
+        process = subprocess.Popen(
+            command("supervisor", folder),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            cwd="/",
+        )
+    return _ready(folder, process, say)
+
+
+def _ready(folder: str, process: subprocess.Popen[bytes], say: Callable[[str], None]) -> Running:
+    """Wait until all its processes are ready."""
+    until = time.monotonic() + START_SECONDS
+    told = False
+    logs = os.path.join(folder, job_folder.LOGS)
+    while time.monotonic() < until:
+        server, engine = describe_server(folder), describe_engine(folder)
+        if server is not None and engine is not None and _answers(folder):
+            return Running(folder, server.url, run_folder.read_token(folder))
+        if process.poll() is not None:
+            text = tail(os.path.join(logs, "supervisor.log"))
+            raise ClusterError(f"the supervisor has ended with exit code {process.returncode}:\n{text}")
+        refused = f"server has ended with exit code {CANNOT_LISTEN}"
+        if server is None and refused in tail(os.path.join(logs, "supervisor.log")):
+            process.send_signal(signal.SIGTERM)
+            process.wait(STOP_SECONDS)
+            raise ClusterError(tail(os.path.join(logs, "server.log"), 1))
+        if server is not None and not told:
+            say("waiting for Spark")
+            told = True
+        time.sleep(LOOK_SECONDS)
+    missing = [
+        what
+        for what, found in (("server", describe_server(folder)), ("engine (Spark)", describe_engine(folder)))
+        if found is None
+    ]
+    raise ClusterError(f"not ready after {START_SECONDS:g} s: {', '.join(missing) or 'supervisor'}; see {logs}")
+
+
+def _answers(folder: str) -> bool:
+    try:
+        ask(sockets.socket_path(folder, sockets.SUPERVISOR), "the supervisor", "status")
+    except NotThereError:
+        return False
+    return True
+
+
+def stop(found: Found) -> None:
+    """End a cluster with its programs.
+
+    :raises ClusterError: it does not end.
+    """
+    process = found.entry.process
+    os.kill(process.pid, signal.SIGTERM)
+    until = time.monotonic() + STOP_SECONDS
+    while process.is_alive:
+        if time.monotonic() > until:
+            raise ClusterError(f"its supervisor (process {process.pid}) has not ended for {STOP_SECONDS:g} s")
+        time.sleep(LOOK_SECONDS)
+
+
+def end_orphans(folder: str) -> list[str]:
+    """End engine and server of a cluster whose supervisor was killed; what they are."""
+    ended = []
+    for name, process in processes(folder).items():
+        if process is not None and process.is_alive:
+            os.kill(process.pid, signal.SIGTERM)
+            ended.append(name)
+    return ended
+
+
+def processes(folder: str) -> dict[str, Process | None]:
+    """Server and engine of a cluster; None: it is not there."""
+    found: dict[str, Any] = {"server": describe_server(folder), "engine": describe_engine(folder)}
+    return {name: None if each is None else each.process for name, each in found.items()}
+
+
+def clusters() -> list[Found]:
+    """Those that live."""
+    found = []
+    for each in run_folder.find(run_folder.CLUSTER):
+        server = describe_server(each.folder)
+        entry = each.entry
+        shown = Entry(entry.kind, entry.process, server.url if server else None, entry.program, entry.began)
+        found.append(Found(each.folder, shown, each.token))
+    return found

@@ -1,0 +1,96 @@
+"""A program that was submitted to a cluster, in the process that the cluster has made for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from millrace.cli.cluster.submitting import SUBMITTED
+from millrace.cli.errors import report
+from millrace.cli.hooks import hooks
+from millrace.cli.live import JobWatch
+from millrace.cli.options import ProgramOptions
+from millrace.cli.program import find_program
+from millrace.cli.run import Manner, run_program
+from millrace.cli.settings import RunSettings, run_settings
+from millrace.cli.signals import StoppedError, Stopper
+from millrace.cluster.processes.job_process import ProgramRun
+from millrace.cluster.remote.control_service import JobsHere
+from millrace.cluster.remote.handing_over import handed_over
+from millrace.runtime.jobs.job import JobGraph
+from millrace.spark import job_ids, recovery_file
+from millrace.spark.jobs.client import LocalJobClient
+from millrace.spark.jobs.submit import JobSettings, submit
+
+Pairs = Sequence[tuple[str, str]]
+_OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
+"""Beginnings of keys that say how the cluster itself runs."""
+
+
+def run_submitted(run: ProgramRun, here: JobsHere) -> int:
+    """Run the program as ``millrace run`` does; the exit code."""
+    submission = run.submission
+    if submission.python and submission.python != sys.prefix:
+        click.echo(
+            f"the cluster runs the Python in {sys.prefix}, the program was submitted with that in {submission.python}, "
+            "and may not find its packages: start the cluster with that one, or give -t local",
+            err=True,
+        )
+        return 2
+    defaults = [(key, value) for key, value in run.configuration.items() if not key.startswith(_OF_THE_CLUSTER)]
+    options = program_options_of(submission.options, defaults, submission.savepoint)
+    recovery_file.use(run.recovery)
+    job_ids.choose(submission.id)
+    stopper = Stopper()
+    try:
+        given = handed_over(run.program)
+        if given is not None:
+            with stopper.listening():
+                return _run_job(*given, run)
+        program = find_program(options)
+        manner = Manner(
+            pyflink=options.pyflink,
+            announce=run.announce,
+            started=_started,
+        )
+        with stopper.listening():
+            run_program(program, run_settings(options, program, run.work), stopper, manner)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except KeyboardInterrupt as stopped:
+        click.echo("cancelled", err=True)
+        return stopped.exit_code if isinstance(stopped, StoppedError) else 130
+    return 0
+
+
+def _run_job(job: JobGraph, settings: JobSettings, run: ProgramRun) -> int:
+    """A job without its program, which runs elsewhere."""
+    watch = JobWatch(None, run.announce)
+    try:
+        with hooks(RunSettings({}, ()), lambda submission: submission.start(), watch.listener):
+            submit(job, settings).wait()
+    except Exception as error:
+        explained = report(error, watch.log_file)
+        click.echo(explained.text, err=True)
+        return explained.exit_code
+    return 0
+
+
+def _started(client: LocalJobClient) -> None:
+    click.echo(f"{SUBMITTED} {client.get_job_id()}")
+
+
+def program_options_of(options: Mapping[str, Any], defaults: Pairs, savepoint: Pairs) -> ProgramOptions:
+    """The options as JSON has kept them, over defaults; an option beats its -D twin."""
+    known: dict[str, Any] = {name: _tuples(value) for name, value in options.items()}
+    known["properties"] = (*defaults, *known.get("properties", ()), *savepoint)
+    return ProgramOptions(**known)
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has no tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

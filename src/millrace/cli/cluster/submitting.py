@@ -1,0 +1,203 @@
+"""``millrace run`` with a cluster: hand the program over, and wait for its end or not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from millrace.cli.options import ProgramOptions
+from millrace.cli.program import Program
+from millrace.cli.targets import LOCAL, Target
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from millrace.cluster.places.run_folder import Found
+
+Savepoint = tuple[tuple[str, str], ...]
+"""Configuration of a restore."""
+BEGIN_SECONDS = 120.0
+"""How long ``-d`` waits until the program has begun a job."""
+LOOK_SECONDS = 0.05
+SUBMITTED = "Job has been submitted with JobID"
+
+
+def something_runs() -> bool:
+    """Whether there may be a cluster; costs nothing where there is none."""
+    from importlib.util import find_spec
+
+    folder = os.environ.get("MILLRACE_RUN_DIR") or os.path.join(os.path.expanduser("~"), ".millrace", "run")
+    try:
+        return bool(os.listdir(folder)) and find_spec("msgspec") is not None
+    except OSError:
+        return False
+
+
+def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
+    """The cluster of this machine that a program goes to, or the address of another; None: it runs in this process.
+
+    Raises click's error if none is there, or it is not clear which one is meant.
+    """
+    if target.kind == LOCAL and not target.detached:
+        return None
+    if _names_spark(program) and not target.wants_cluster:
+        return None
+    found = _clusters() if something_runs() else []
+    if target.address is not None:
+        from millrace.cluster.remote.addresses import same_address
+
+        for each in found:
+            if target.address == each.name or same_address(target.address, each.entry.address):
+                return each
+        return target.address
+    if len(found) > 1:
+        listed = "\n".join(f"  -m {(each.entry.address or each.name).removeprefix('http://')}" for each in found)
+        raise click.UsageError(f"several clusters run, say which one (-t local: none of them):\n{listed}")
+    if not found and target.wants_cluster:
+        raise click.UsageError(
+            "no cluster runs: start one with `millrace cluster start`; nearest without one: put the command into the "
+            "background with `&`, or with `nohup millrace run ... &` to log out"
+        )
+    return found[0] if found else None
+
+
+def _names_spark(program: ProgramOptions) -> bool:
+    """Whether a program says which Spark it runs on, which then is one of its own."""
+    return program.master is not None or not {"spark.master", "millrace.master"}.isdisjoint(dict(program.properties))
+
+
+def _clusters() -> list[Found]:
+    from millrace.cli.cluster.lifecycle import clusters
+
+    return clusters()
+
+
+def submit_to(
+    cluster: Found | str, program: ProgramOptions, found: Program, savepoint: Savepoint, target: Target
+) -> NoReturn:
+    """Hand a program to a cluster; exits as the program does, with -d when its job has begun."""
+    if not isinstance(cluster, str):
+        _run_on(cluster, program, savepoint, target)
+    from millrace.cli.cluster.uploading import run_at
+
+    run_at(cluster, program, found, savepoint, target)
+
+
+def _run_on(cluster: Found, program: ProgramOptions, savepoint: Savepoint, target: Target) -> NoReturn:
+    """The cluster is one of this user on this machine."""
+    from millrace.cluster.places import submissions
+
+    submitted = submissions.SubmittedProgram(
+        submissions.new_id(),
+        os.getcwd(),
+        program.python or program.module or program.words[0],
+        asdict(program),
+        savepoint,
+        dict(os.environ),
+        tuple(path for path in sys.path if path),
+        sys.prefix,
+        isolated=target.isolated or _names_spark(program),
+        attached=not target.detached,
+        submitted=time.time_ns() // 1_000_000,
+    )
+    submissions.submit(cluster.folder, submitted)
+    sys.exit(_detached(cluster, submitted.id) if target.detached else _attached(cluster, submitted.id))
+
+
+# -- detached -------------------------------------------------------------------------------------------------------
+
+
+def _detached(cluster: Found, id: str) -> int:
+    from millrace.cluster.places import attempts, job_folder
+    from millrace.cluster.wire.asking import NotThereError, ask
+
+    with contextlib.suppress(NotThereError):  # it finds the submission when it is there again
+        ask(_socket(cluster), "the supervisor of the cluster", "submitted", id=id)
+    until = time.monotonic() + BEGIN_SECONDS
+    while time.monotonic() < until:
+        program = job_folder.place_of(cluster.folder, id)
+        outcome = None if program is None else attempts.read_outcome(program)
+        begun = program is not None and job_folder.read_documents(program)
+        if outcome is not None and outcome.exit_code:
+            log = os.path.join(cluster.folder, job_folder.LOGS, f"{id}.log")
+            why = outcome.text or job_folder.tail(log) or f"the program has ended with exit code {outcome.exit_code}"
+            click.echo(why, err=True)
+            return outcome.exit_code
+        if begun or outcome is not None:
+            click.echo(f"{SUBMITTED} {id}")
+            return 0
+        time.sleep(LOOK_SECONDS)
+    click.echo(f"{SUBMITTED} {id}")
+    click.echo(f"the program has not begun a job for {BEGIN_SECONDS:g} s: `millrace list` shows it", err=True)
+    return 0
+
+
+# -- attached -------------------------------------------------------------------------------------------------------
+
+
+def _attached(cluster: Found, id: str) -> int:
+    """Lend the program this command's streams, hand signals on to it, and wait for its end."""
+    from millrace.cluster.wire.asking import NotThereError, connect
+    from millrace.cluster.wire.messages import receive, send
+
+    sys.stdout.flush()
+    try:
+        connection = connect(_socket(cluster), "the supervisor of the cluster")
+        send(connection, {"call": "submitted", "id": id}, [0, 1, 2])
+        connection.settimeout(None)
+        with connection, _signals_to(connection):
+            while True:
+                message, _ = receive(connection)
+                if "exit" in message:
+                    return int(message["exit"])
+                if message.get("result") is False:
+                    return _outcome(cluster, id)  # it runs without these streams
+    except (NotThereError, EOFError, OSError):
+        click.echo(f"the supervisor of the cluster has ended; program {id} goes on: see `millrace list`", err=True)
+        return _outcome(cluster, id)
+
+
+def _outcome(cluster: Found, id: str) -> int:
+    """Wait for the end of a program by looking at its folder."""
+    from millrace.cluster.places import attempts, job_folder
+
+    while True:
+        program = job_folder.place_of(cluster.folder, id)
+        if program is None:
+            return 1  # the folder of the cluster is gone
+        outcome = attempts.read_outcome(program)
+        if outcome is not None:
+            return outcome.exit_code
+        time.sleep(1)
+
+
+@contextlib.contextmanager
+def _signals_to(connection: socket.socket) -> Iterator[None]:
+    """Ctrl-C cancels the job, a second one ends the program."""
+    from millrace.cluster.wire.messages import send
+
+    def hand_on(number: int, _: FrameType | None) -> None:
+        with contextlib.suppress(OSError):
+            send(connection, {"call": "signal", "number": number})
+
+    before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _socket(cluster: Found) -> str:
+    from millrace.cluster.places import sockets
+
+    return sockets.socket_path(cluster.folder, sockets.SUPERVISOR)

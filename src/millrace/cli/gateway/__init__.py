@@ -1,0 +1,1 @@
+"""The SQL gateway as a command."""

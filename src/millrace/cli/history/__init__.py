@@ -1,0 +1,1 @@
+"""The history server as a command."""

@@ -1,0 +1,145 @@
+"""A program in the foreground that others can find: `millrace list`, `stop` and the like, and its web pages.
+
+All of it begins on a thread when a job has run for a moment, so that programs that end at once pay nothing for it.
+Where the packages for it are not installed, the program runs without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millrace.cluster.remote.control_service import JobsHere
+    from millrace.spark.jobs.client import LocalJobClient
+
+WAIT_SECONDS = 1.0
+"""How long a job has to run before others can find it."""
+PORT = "rest.port"
+NO_PORT = "none"
+"""``rest.port`` for a program without web pages."""
+
+
+class Presence:
+    """Lets others find the jobs of this process.
+
+    :param configuration: of the program.
+    :param say: tells the address of the web pages; None: nobody looks.
+    :param log_file: where Spark's JVM logs to, once that is known.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        configuration: Mapping[str, str],
+        say: Callable[[str], None] | None,
+        log_file: Callable[[], str | None],
+    ) -> None:
+        self._program = program
+        self._configuration = configuration
+        self._say = say
+        self._log_file = log_file
+        self._begun = False
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._here: JobsHere | None = None
+        self._folder: str | None = None
+        self._server: Any = None
+
+    def started(self, client: LocalJobClient) -> None:
+        """There is one more job."""
+        if not self._begun and find_spec("msgspec") is not None:
+            self._begun = True
+            threading.Thread(target=self._begin, name="millrace-presence", daemon=True).start()
+
+    def _begin(self) -> None:
+        if self._closed.wait(WAIT_SECONDS):
+            return
+        # What goes wrong here must not touch the job.
+        with contextlib.suppress(Exception):
+            self._listen()
+        with contextlib.suppress(Exception):
+            if not self._closed.is_set():
+                self._serve()
+
+    def _listen(self) -> None:
+        from millrace.cluster.places import run_folder, sockets
+        from millrace.cluster.publishing import published_jobs
+        from millrace.cluster.remote.control_service import JobsHere
+        from millrace.cluster.wire.serving import CallServer
+
+        here = self._here = JobsHere(published_jobs)
+        folder = run_folder.new_folder(f"run-{os.getpid()}")
+        CallServer(
+            sockets.listen(sockets.socket_path(folder, sockets.CONTROL)), here.calls(), "millrace-control"
+        ).start()
+        with self._lock:
+            if not self._closed.is_set():
+                self._folder = folder
+                self._register(None)
+        if self._folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _register(self, address: str | None) -> None:
+        from millrace.cluster.places import run_folder
+
+        assert self._folder is not None
+        entry = run_folder.Entry(
+            run_folder.FOREGROUND, run_folder.this_process(), address, self._program, time.time_ns() // 1_000_000
+        )
+        run_folder.register(self._folder, entry)
+
+    def _serve(self) -> None:
+        """The REST API with the web pages, where it is installed and wanted."""
+        wanted = self._configuration.get(PORT, "").lower() != NO_PORT
+        if not wanted or any(find_spec(name) is None for name in ("starlette", "uvicorn")):
+            return
+        from millrace.cluster.holding.process_holder import ProcessHolder
+        from millrace.cluster.places.run_folder import read_token
+        from millrace.cluster.rest.app import make_app
+        from millrace.cluster.rest.options import binding, rest_settings
+        from millrace.cluster.rest.serving import NoPortError, RestServer
+
+        assert self._here is not None and self._folder is not None
+        token = read_token(self._folder)
+        try:
+            where = binding(self._configuration)
+            settings = rest_settings(self._configuration, token, where)
+            holder = ProcessHolder(self._here, self._configuration, _task_managers, self._log_file)
+            server = RestServer(make_app(holder, None, settings), where)
+        except (NoPortError, ValueError) as error:
+            if self._say is not None:
+                self._say(f"no web pages: {error}")
+            return
+        with self._lock:
+            if self._closed.is_set():
+                server.stop()
+                return
+            self._server = server
+            self._register(server.address)
+        if self._say is not None:
+            self._say(f"dashboard: {server.address}/?token={token}")
+        server.run()
+
+    def close(self) -> None:
+        """The program has ended."""
+        with self._lock:
+            self._closed.set()
+            if self._server is not None:
+                self._server.stop()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _task_managers() -> Any:
+    from millrace.cluster.processes.task_managers import task_managers
+    from millrace.spark.sessions.active import spark_context
+
+    context = spark_context()
+    return [] if context is None else task_managers(context)

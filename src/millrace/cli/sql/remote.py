@@ -1,0 +1,126 @@
+"""Statements that run at a gateway."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.cli.sql.reasons import reason
+from millrace.cluster.sql.commands import table
+from millrace.cluster.sql.completion import Candidate
+from millrace.cluster.sql.typed import typed
+from millrace.cluster.sql_client.errors import GatewayClientError, RefusedError
+from millrace.cluster.sql_client.session import RemoteSession
+from millrace.cluster.sql_client.statement import Header
+from millrace.common.configuration import Configuration
+from millrace.table import TableConfig, TableResult
+from millrace.table.environment_settings import MODE
+from millrace.table.result_kind import ResultKind
+from millrace.table.sql import statements as s
+from millrace.util.secrets import mask_options
+
+_FOR_SESSION = (s.Set, s.Reset, s.DescribeJob, s.StopJob, s.Jar)
+
+
+@dataclass(frozen=True)
+class RemoteJob:
+    """The job of a statement: of it, only the id is known here."""
+
+    id: str
+
+    def get_job_id(self) -> str:
+        return self.id
+
+
+class Remote:
+    """An ``Executor`` whose jobs are the gateway's: they go on when the client has left."""
+
+    def __init__(self, session: RemoteSession) -> None:
+        self._session = session
+        self._settings = session.properties()
+        self._changed = False
+
+    @property
+    def zone(self) -> str:
+        config = TableConfig()
+        config.add_configuration(Configuration.from_dict(self.settings()))
+        return config.get_local_timezone()
+
+    @property
+    def streaming(self) -> bool:
+        return self.settings().get(MODE, "streaming").lower() == "streaming"
+
+    def settings(self) -> dict[str, str]:
+        """As the gateway had them last, should it be out of reach now: the next statement says so."""
+        if self._changed:
+            with contextlib.suppress(GatewayClientError):
+                self._settings, self._changed = self._session.properties(), False
+        return dict(self._settings)
+
+    def answer(self, statement: s.Statement, defaults: Mapping[str, str]) -> TableResult | None:
+        if isinstance(statement, s.Set) and statement.key is None:
+            return table(("key", "value"), sorted(mask_options({**defaults, **self.settings()}).items()))
+        if not isinstance(statement, _FOR_SESSION):
+            return None
+        try:
+            return self.perform(statement)
+        finally:
+            self._changed = True
+
+    def perform(self, statement: s.Statement) -> TableResult:
+        submitted = self._session.submit(statement.text)
+        try:
+            header = submitted.header()
+            if header.is_query:
+                return _result(header, submitted.rows(), close=submitted.close)
+            rows = list(submitted.rows())
+        except BaseException:
+            submitted.cancel()
+            submitted.close()
+            raise
+        submitted.close()
+        return _result(header, rows)
+
+    def wait(self, result: TableResult) -> None:
+        """With ``table.dml-sync`` the gateway has waited already."""
+
+    def words(self) -> RemoteWords:
+        return RemoteWords(self._session)
+
+    def reason(self, error: BaseException, verbose: bool) -> str:
+        if not isinstance(error, GatewayClientError):
+            return reason(error, verbose)
+        return "\n".join(error.texts) if verbose and isinstance(error, RefusedError) else str(error)
+
+    def failures(self) -> Iterable[tuple[str, BaseException]]:
+        return ()
+
+    def running(self) -> list[str]:
+        return []
+
+    def wait_for_jobs(self) -> None:
+        """Jobs need no client."""
+
+
+class RemoteWords:
+    """The gateway knows what may come next."""
+
+    def __init__(self, session: RemoteSession) -> None:
+        self._session = session
+
+    def of(self, before: str, after: str = "") -> list[Candidate]:
+        length = len(typed(before, after).begun)
+        try:
+            return [Candidate(text, length, "") for text in self._session.complete(before + after, len(before))]
+        except GatewayClientError:
+            return []  # the statement, when it is run, tells what is wrong
+
+
+def _result(header: Header, rows: Any, **more: Any) -> TableResult:
+    kind = ResultKind.SUCCESS_WITH_CONTENT if header.has_content else ResultKind.SUCCESS
+    job: Any = None if header.job_id is None else RemoteJob(header.job_id)
+    # EXPLAIN and SHOW CREATE give one text.
+    layout = "plain" if [column.name for column in header.columns] == ["result"] else "content"
+    return TableResult(header.columns, rows, kind, job_client=job, layout=layout, **more)

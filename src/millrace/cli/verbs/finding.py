@@ -1,0 +1,90 @@
+"""Which cluster, or program in the foreground, a command is about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from millrace.cli.options import key_values
+
+if TYPE_CHECKING:
+    from millrace.cluster.places.run_folder import Found
+    from millrace.cluster.remote.elsewhere import JobsElsewhere
+
+TOKEN = "MILLRACE_TOKEN"
+"""Environment variable with the token of a cluster of another machine."""
+NOTHING_RUNS = "nothing runs: no cluster (`millrace cluster start`), and no `millrace run` in the foreground"
+
+
+def jobs_at(address: str | None, properties: tuple[str, ...] = (), job: str | None = None) -> JobsElsewhere:
+    """What is meant: the address, or else the only one that runs; with several the one that has the job.
+
+    :raises ElsewhereError: it is not there, or not clear.
+    """
+    from millrace.cluster.remote.elsewhere import ElsewhereError
+
+    address = address or address_of(dict(key_values(properties)))
+    found = _found()
+    if address is not None:
+        return at_address(address, found)
+    if not found:
+        raise ElsewhereError(NOTHING_RUNS)
+    if len(found) == 1:
+        return jobs_of(found[0])
+    having = [each for each in found if job is not None and _has(each, job)]
+    if len(having) == 1:
+        return jobs_of(having[0])
+    listed = "\n".join(f"  -m {_short(each)}  {each.described}" for each in found)
+    raise ElsewhereError(f"several run, say which one:\n{listed}")
+
+
+def address_of(configuration: Mapping[str, str]) -> str | None:
+    """The address that a configuration names."""
+    host, port = configuration.get("rest.address"), configuration.get("rest.port")
+    return None if host is None and port is None else f"{host or 'localhost'}:{port or 8081}"
+
+
+def at_address(address: str, found: list[Found]) -> JobsElsewhere:
+    """The jobs at an address, or of what has that name."""
+    from millrace.cluster.remote.addresses import same_address, url_of
+    from millrace.cluster.remote.rest_jobs import RestJobs
+
+    for each in found:
+        if address == each.name or same_address(address, each.entry.address):
+            return jobs_of(each)
+    return RestJobs(url_of(address), os.environ.get(TOKEN))
+
+
+def jobs_of(found: Found) -> JobsElsewhere:
+    """The jobs of something that runs for this user: by REST for clusters, by its socket for a program."""
+    from millrace.cluster.places import run_folder, sockets
+    from millrace.cluster.remote.elsewhere import ElsewhereError
+    from millrace.cluster.remote.rest_jobs import RestJobs
+    from millrace.cluster.remote.socket_jobs import SocketJobs
+
+    if found.entry.kind == run_folder.FOREGROUND:
+        return SocketJobs(sockets.socket_path(found.folder, sockets.CONTROL))
+    if found.entry.address is None:
+        raise ElsewhereError(f"the server of the cluster {found.name!r} is not there (it is just being started?)")
+    return RestJobs(found.entry.address, found.token)
+
+
+def _found() -> list[Found]:
+    from millrace.cli.cluster.lifecycle import clusters
+    from millrace.cluster.places import run_folder
+
+    return [*clusters(), *run_folder.find(run_folder.FOREGROUND)]
+
+
+def _short(found: Found) -> str:
+    return (found.entry.address or found.name).removeprefix("http://")
+
+
+def _has(found: Found, job: str) -> bool:
+    from millrace.cluster.remote.elsewhere import ElsewhereError
+
+    try:
+        return any(each.id == job for each in jobs_of(found).jobs())
+    except ElsewhereError:
+        return False

@@ -1,0 +1,39 @@
+"""``millrace stop``: end a job with a savepoint."""
+
+from __future__ import annotations
+
+import click
+
+from millrace.cli.verbs.base import FORMATS, failing, job_id, verb, where_options, wrong_arguments
+
+
+@verb()
+@click.argument("words", metavar="JOB", nargs=-1)
+@click.option(
+    "-p",
+    "--savepointPath",
+    "directory",
+    metavar="DIRECTORY",
+    help="Where the savepoint goes.  [default: execution.checkpointing.savepoint-dir of the job]",
+)
+@click.option("-d", "--drain", is_flag=True, help="Let the sources end before, so that every event-time timer fires.")
+@click.option("-type", "--type", "kind", type=FORMATS, default="canonical", help="Format of the savepoint.")
+@where_options
+def stop(
+    words: tuple[str, ...],
+    directory: str | None,
+    drain: bool,
+    kind: str,
+    address: str | None,
+    properties: tuple[str, ...],
+) -> None:
+    """Stop a job with a savepoint."""
+    from millrace.cli.verbs.finding import jobs_at
+
+    if not words:
+        wrong_arguments("Missing JobID. Specify a JobID to stop a job.")
+    job = job_id(words[0])
+    click.echo(f'{"Draining" if drain else "Suspending"} job "{job}" with a {kind.upper()} savepoint.')
+    with failing(f'Could not stop with a savepoint job "{job}".'):
+        path = jobs_at(address, properties, job).stop(job, directory, drain, kind == "native")
+    click.echo(f"Savepoint completed. Path: {path}")

@@ -1,0 +1,183 @@
+"""A statement that was submitted: how far it is, and what it gives."""
+
+from __future__ import annotations
+
+import enum
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from millrace.cluster.gateway.pages import Page, Pages
+from millrace.cluster.gateway.problems import GatewayError
+from millrace.common.jobs.job_client import JobClient
+from millrace.relational.types import DataType
+from millrace.table.result_kind import ResultKind
+from millrace.table.table_result import TableResult
+
+
+class OperationStatus(enum.Enum):
+    """Flink's states of an operation."""
+
+    INITIALIZED = "INITIALIZED"
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    CANCELED = "CANCELED"
+    CLOSED = "CLOSED"
+    ERROR = "ERROR"
+    TIMEOUT = "TIMEOUT"
+
+    @property
+    def is_over(self) -> bool:
+        return self not in (OperationStatus.INITIALIZED, OperationStatus.PENDING, OperationStatus.RUNNING)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a statement gives, beside its rows."""
+
+    names: tuple[str, ...]
+    types: tuple[DataType, ...]
+    kind: ResultKind
+    is_query: bool
+    job_id: str | None
+    zone: str
+    """in which PLAIN_TEXT shows moments"""
+
+
+class Operation:
+    """One statement. It runs on the thread of its session; everything else may be called from any thread."""
+
+    def __init__(self, work: Callable[[], tuple[TableResult, bool]], zone: Callable[[], str]) -> None:
+        """:param work: runs the statement; what it gives, and whether that is a query."""
+        self.handle = str(uuid.uuid4())
+        self._work = work
+        self._zone = zone
+        self._lock = threading.Lock()
+        self._status = OperationStatus.PENDING
+        self._over = threading.Event()
+        self._error: BaseException | None = None
+        self._table: TableResult | None = None
+        self._result: Result | None = None
+        self._pages: Pages | None = None
+        self._timer: threading.Timer | None = None
+        self.clients: list[JobClient] = []
+        """jobs that the statement has started"""
+
+    def started(self, client: JobClient) -> None:
+        """The statement has started a job."""
+        self.clients.append(client)
+        if self._status.is_over:  # by a limit or on demand, in this moment
+            client.cancel()
+
+    @property
+    def status(self) -> OperationStatus:
+        return self._status
+
+    def limit(self, seconds: float) -> None:
+        """End it with TIMEOUT if it is not over by then."""
+        self._timer = threading.Timer(seconds, self._stop, (OperationStatus.TIMEOUT,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def run(self) -> None:
+        """On the thread of the session."""
+        if not self._become(OperationStatus.RUNNING):
+            return
+        try:
+            self._take(*self._work())
+        except BaseException as error:
+            self._error = error
+            self._become(OperationStatus.ERROR)
+            return
+        if not self._become(OperationStatus.FINISHED):  # it was cancelled meanwhile
+            self._let_go()
+
+    def _take(self, table: TableResult, is_query: bool) -> None:
+        client = table.get_job_client()
+        schema = table.get_resolved_schema()
+        self._table = table
+        self._result = Result(
+            tuple(schema.get_column_names()),
+            tuple(schema.get_column_data_types()),
+            table.get_result_kind(),
+            is_query,
+            None if client is None else str(client.get_job_id()),
+            self._zone(),
+        )
+        self._pages = Pages(table.collect(), streamed=is_query)
+
+    def _become(self, status: OperationStatus) -> bool:
+        """Whether it was not over yet."""
+        with self._lock:
+            if self._status.is_over:
+                return False
+            self._status = status
+        if status.is_over:
+            self._over.set()
+            if self._timer is not None:
+                self._timer.cancel()
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is over within that time."""
+        return self._over.wait(seconds)
+
+    @property
+    def result(self) -> Result:
+        """:raises GatewayError: there is none; the statement's own error is its cause."""
+        if self._result is not None and self._status is OperationStatus.FINISHED:
+            return self._result
+        if self._error is not None:
+            raise GatewayError("Failed to fetchResults.") from self._error
+        raise GatewayError(f"Can not fetch results from the {self.handle} in {self._status.value} status.")
+
+    def fetch(self, token: int) -> Page:
+        """:raises GatewayError: no rows, a wrong token, or what reading them has raised as its cause."""
+        result = self.result
+        assert self._pages is not None, f"{result} has rows"
+        try:
+            return self._pages.fetch(token)
+        except GatewayError:
+            raise
+        except BaseException as error:
+            raise GatewayError("Failed to fetchResults.") from error
+
+    def cancel(self) -> None:
+        """End it.
+
+        :raises GatewayError: it is over already.
+        """
+        if not self._stop(OperationStatus.CANCELED):
+            status = self._status.value
+            message = f"Failed to convert the Operation Status from {status} to CANCELED for {self.handle}."
+            raise GatewayError(message)
+
+    def close(self) -> None:
+        """Let go of its rows, and end the job of a query."""
+        with self._lock:
+            self._status = OperationStatus.CLOSED
+        self._over.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._end_query()
+
+    def _stop(self, status: OperationStatus) -> bool:
+        stopped = self._become(status)
+        if stopped:
+            self._let_go()
+        return stopped
+
+    def _let_go(self) -> None:
+        """It was ended before it was over: so are the jobs that it has started."""
+        self._end_query()
+        for client in self.clients:
+            client.cancel()
+
+    def _end_query(self) -> None:
+        """End the job of a query; what INSERT has started goes on."""
+        if self._pages is not None:
+            self._pages.close()
+        if self._table is not None and self._result is not None and self._result.is_query:
+            self._table.collect().close()

@@ -1,0 +1,186 @@
+"""The table of the gateway's routes: Flink's operations in their four versions, and without a version as the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from millrace.cluster.gateway import bodies
+from millrace.cluster.gateway.gateway import Gateway
+from millrace.cluster.gateway.operations import Operation as Submitted
+from millrace.cluster.gateway.problems import GatewayError
+from millrace.cluster.gateway.session import GatewaySession
+from millrace.cluster.rest.answers.overview import FLINK
+from millrace.cluster.rest.web.call import Call
+from millrace.cluster.rest.web.errors import broken, refused
+from millrace.cluster.rest.web.operation import Operation
+from millrace.cluster.rest.web.parameters import Query
+from millrace.util.secrets import mask_options, mask_text
+
+GATEWAY_ERROR = "org.apache.flink.table.gateway.api.utils.SqlGatewayException"
+Handler = Callable[[Call], Any]
+
+VERSIONS = (1, 2, 3, 4)
+FETCH_SECONDS = 0.1
+"""how long a fetch waits for a statement that is nearly over"""
+
+_SESSION = "/sessions/{session_handle}"
+_OPERATION = f"{_SESSION}/operations/{{operation_handle}}"
+
+
+def routes(gateway: Gateway) -> Iterator[Operation]:
+    """All operations, under each version that has them."""
+    newest = f"/v{VERSIONS[-1]}"
+    versions = Handlers(gateway, newest).versions
+    yield Operation("GET", "/api_versions", versions, "Versions of this API.", bodies.VersionsAnswer, versioned=False)
+    for _, operation in _table(Handlers(gateway, newest)):
+        yield replace(operation, handler=_answering(operation.handler), versioned=False)
+    for version in VERSIONS:
+        for since, operation in _table(Handlers(gateway, f"/v{version}")):
+            if since <= version:
+                path, handler = f"/v{version}{operation.path}", _answering(operation.handler)
+                yield replace(operation, path=path, handler=handler, versioned=False)
+
+
+def _answering(handler: Handler) -> Handler:
+    """What the gateway refuses, in Flink's form: an internal error, whatever it is."""
+
+    def answer(call: Call) -> Any:
+        try:
+            return handler(call)
+        except GatewayError as error:
+            cause = error.__cause__
+            why = "" if cause is None else f"\nCaused by: {type(cause).__name__}: {mask_text(str(cause))}"
+            raise broken(GATEWAY_ERROR, f"{mask_text(str(error))}{why}") from None
+
+    return answer
+
+
+def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
+    """(version since which it is there, operation)."""
+    yield 1, Operation("GET", "/info", h.info, "What this is.", bodies.InfoAnswer)
+    yield 1, Operation(
+        "POST", "/sessions", h.open, "Open a session.", bodies.SessionHandleAnswer, request=bodies.OpenSessionBody
+    )
+    yield 1, Operation(
+        "GET", _SESSION, h.properties, "Settings of a session.", bodies.PropertiesAnswer, changes=True
+    )
+    yield 1, Operation("DELETE", _SESSION, h.close, "Close a session.", bodies.StatusAnswer)
+    yield 1, Operation("POST", f"{_SESSION}/heartbeat", h.heartbeat, "Keep a session.")
+    yield 2, Operation(
+        "POST",
+        f"{_SESSION}/configure-session",
+        h.configure,
+        "Run a statement that changes the session.",
+        request=bodies.StatementBody,
+    )
+    yield 2, Operation(
+        "GET",
+        f"{_SESSION}/complete-statement",
+        h.complete,
+        "What may come next in a statement.",
+        bodies.CandidatesAnswer,
+        request=bodies.CompleteBody,
+        changes=True,
+    )
+    yield 1, Operation(
+        "POST",
+        f"{_SESSION}/statements",
+        h.submit,
+        "Run a statement.",
+        bodies.OperationHandleAnswer,
+        request=bodies.StatementBody,
+    )
+    yield 1, Operation(
+        "GET", f"{_OPERATION}/status", h.status, "How far a statement is.", bodies.StatusAnswer, changes=True
+    )
+    yield 1, Operation("POST", f"{_OPERATION}/cancel", h.cancel, "Cancel a statement.", bodies.StatusAnswer)
+    let_go = "Let go of a statement."
+    yield 1, Operation("DELETE", f"{_OPERATION}/close", h.close_operation, let_go, bodies.StatusAnswer)
+    yield 1, Operation(
+        "GET",
+        f"{_OPERATION}/result/{{token}}",
+        h.fetch,
+        "Rows of a result.",
+        dict[str, Any],
+        query=(Query("rowFormat"),),
+        changes=True,
+    )
+
+
+class Handlers:
+    """Answers requests. What a session holds is its owner's, so reading it needs the token, too."""
+
+    def __init__(self, gateway: Gateway, version: str) -> None:
+        self._gateway = gateway
+        self._version = version
+
+    def versions(self, call: Call) -> bodies.VersionsAnswer:
+        return bodies.VersionsAnswer(tuple(f"V{version}" for version in VERSIONS))
+
+    def info(self, call: Call) -> bodies.InfoAnswer:
+        return bodies.InfoAnswer("Apache Flink", FLINK)
+
+    def open(self, call: Call) -> bodies.SessionHandleAnswer:
+        body: bodies.OpenSessionBody = call.body
+        return bodies.SessionHandleAnswer(self._gateway.open(body.all_properties, body.sessionName).handle)
+
+    def properties(self, call: Call) -> bodies.PropertiesAnswer:
+        return bodies.PropertiesAnswer(mask_options(self._session(call).properties))
+
+    def close(self, call: Call) -> bodies.StatusAnswer:
+        self._gateway.close(call.path["session_handle"])
+        return bodies.StatusAnswer("CLOSED")
+
+    def heartbeat(self, call: Call) -> None:
+        self._session(call)
+
+    def configure(self, call: Call) -> None:
+        body: bodies.StatementBody = call.body
+        self._session(call).configure(_statement(body.statement), body.seconds)
+
+    def complete(self, call: Call) -> bodies.CandidatesAnswer:
+        body: bodies.CompleteBody = call.body
+        text = _statement(body.statement)
+        position = len(text) if body.position is None else max(0, min(body.position, len(text)))
+        return bodies.CandidatesAnswer(tuple(self._session(call).complete(text, position)))
+
+    def submit(self, call: Call) -> bodies.OperationHandleAnswer:
+        body: bodies.StatementBody = call.body
+        operation = self._session(call).submit(_statement(body.statement), body.executionConfig, body.seconds)
+        return bodies.OperationHandleAnswer(operation.handle)
+
+    def status(self, call: Call) -> bodies.StatusAnswer:
+        return bodies.StatusAnswer(self._operation(call).status.value)
+
+    def cancel(self, call: Call) -> bodies.StatusAnswer:
+        operation = self._operation(call)
+        operation.cancel()
+        return bodies.StatusAnswer(operation.status.value)
+
+    def close_operation(self, call: Call) -> bodies.StatusAnswer:
+        self._session(call).close_operation(call.path["operation_handle"])
+        return bodies.StatusAnswer("CLOSED")
+
+    def fetch(self, call: Call) -> dict[str, Any]:
+        session, operation, token = self._session(call), self._operation(call), call.path["token"]
+        row_format = (call.one("rowFormat") or bodies.JSON).upper()
+        if row_format not in (bodies.JSON, bodies.PLAIN_TEXT):
+            raise refused(400, f"No such row format: {row_format}. There are {bodies.JSON}, {bodies.PLAIN_TEXT}.")
+        page = operation.fetch(token) if operation.wait(FETCH_SECONDS) else None
+        following = token if page is None else token + 1
+        path = f"{self._version}/sessions/{session.handle}/operations/{operation.handle}/result/{following}"
+        return bodies.page_body(operation, page, row_format, f"{path}?rowFormat={row_format}")
+
+    def _session(self, call: Call) -> GatewaySession:
+        return self._gateway.session(call.path["session_handle"])
+
+    def _operation(self, call: Call) -> Submitted:
+        return self._session(call).operation(call.path["operation_handle"])
+
+
+def _statement(text: str | None) -> str:
+    if text is None:
+        raise GatewayError("The statement is missing.")
+    return text

@@ -1,0 +1,175 @@
+"""A session: an environment of tables with its settings and jobs, and the statements that were submitted to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from queue import SimpleQueue
+
+from millrace.cluster.gateway.operations import Operation
+from millrace.cluster.gateway.problems import GatewayError, NoSuchOperationError
+from millrace.cluster.sql.commands import answer
+from millrace.cluster.sql.completion import Completions
+from millrace.cluster.sql.jobs import SqlJobs
+from millrace.cluster.sql.session import SqlSession
+from millrace.common.jobs.job_client import JobClient
+from millrace.table.sql import statements as s
+from millrace.table.sql.parser import parse_statement
+from millrace.table.statement_runners.statements import run
+from millrace.table.table_result import TableResult
+
+MOST_OPERATIONS = 100
+"""that are over and not closed; beyond, the oldest of them go"""
+CONFIGURE_SECONDS = 600.0
+"""for a statement that changes the session, if its client does not say"""
+CONFIGURING = (
+    *(s.Set, s.Reset, s.CreateTable, s.CreateView, s.CreateFunction, s.CreateDatabase, s.CreateCatalog, s.CreateModel),
+    *(s.Drop, s.Alter, s.UseCatalog, s.UseDatabase, s.UseModules, s.LoadModule, s.UnloadModule, s.Jar),
+)
+"""Statements that ``configure-session`` takes."""
+
+
+class GatewaySession:
+    """Statements run one after the other, on a thread of the session: Spark knows its session by the thread."""
+
+    def __init__(self, properties: Mapping[str, str], name: str | None = None) -> None:
+        self.handle = str(uuid.uuid4())
+        self.name = name
+        self.used = time.monotonic()
+        """when somebody asked for something last, in seconds of the monotonic clock"""
+        self._sql = SqlSession(properties)
+        self._jobs = SqlJobs(lambda _: None)
+        self._operations: dict[str, Operation] = {}
+        self._lock = threading.Lock()
+        self._queue: SimpleQueue[Operation | None] = SimpleQueue()
+        self._current: Operation | None = None
+        self._thread = threading.Thread(target=self._loop, name=f"millrace-session-{self.handle[:8]}", daemon=True)
+        self._thread.start()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return self._sql.settings()
+
+    @property
+    def jobs(self) -> SqlJobs:
+        return self._jobs
+
+    def runs_here(self, thread: threading.Thread) -> bool:
+        """Whether statements of this session run on a thread."""
+        return thread is self._thread
+
+    def started(self, client: JobClient) -> None:
+        """The statement at hand has started a job."""
+        if self._current is not None:
+            self._current.started(client)
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def submit(self, text: str, settings: Mapping[str, str] | None = None, seconds: float | None = None) -> Operation:
+        """Let a statement run when those before it have.
+
+        :param settings: options that hold for it alone.
+        :param seconds: it ends with TIMEOUT if it is not over by then; None: it may take as long as it does.
+        """
+        operation = Operation(lambda: self._with(settings or {}, text), self._zone)
+        self._start(operation, seconds)
+        return operation
+
+    def configure(self, text: str, seconds: float | None = None) -> None:
+        """Run a statement that changes the session, and wait for it.
+
+        :raises GatewayError: another statement, or one that failed, or that takes longer.
+        """
+
+        def work() -> tuple[TableResult, bool]:
+            statement = parse_statement(text)
+            if not isinstance(statement, CONFIGURING):
+                raise GatewayError(f"Unsupported statement for configuring session:\n{text}")
+            return self._run(statement)
+
+        operation = Operation(work, self._zone)
+        limit = seconds or CONFIGURE_SECONDS
+        self._start(operation, limit)
+        operation.wait(limit + 1)
+        try:
+            operation.result  # noqa: B018  # raises what the statement has raised
+        finally:
+            self.close_operation(operation.handle)
+
+    def _start(self, operation: Operation, seconds: float | None) -> None:
+        with self._lock:
+            over = [each for each in self._operations.values() if each.status.is_over]
+            for each in over[: max(0, len(over) + 1 - MOST_OPERATIONS)]:
+                each.close()
+                del self._operations[each.handle]
+            self._operations[operation.handle] = operation
+        if seconds is not None and seconds > 0:
+            operation.limit(seconds)
+        self._queue.put(operation)
+
+    def _loop(self) -> None:
+        while (operation := self._queue.get()) is not None:
+            self._current = operation
+            operation.run()
+            self._current = None
+
+    def _with(self, settings: Mapping[str, str], text: str) -> tuple[TableResult, bool]:
+        statement = parse_statement(text)
+        before = self._sql.own_settings()
+        try:
+            for key, value in settings.items():
+                self._sql.set(key, value)
+            return self._run(statement)
+        finally:
+            for key in settings:
+                if key in before:
+                    self._sql.set(key, before[key])
+                else:
+                    self._sql.reset(key)
+
+    def _run(self, statement: s.Statement) -> tuple[TableResult, bool]:
+        found = answer(statement, self._sql, self._jobs, {})
+        if found is not None:
+            return found, False
+        result = run(statement, self._sql.environment._session)
+        return result, isinstance(statement, s.Query)
+
+    def _zone(self) -> str:
+        return self._sql.environment.get_config().get_local_timezone()
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def operation(self, handle: str) -> Operation:
+        """:raises NoSuchOperationError: there is none with this handle."""
+        with self._lock:
+            found = self._operations.get(handle)
+        if found is None:
+            raise NoSuchOperationError(handle)
+        return found
+
+    def close_operation(self, handle: str) -> None:
+        """Nothing happens if there is none."""
+        with self._lock:
+            found = self._operations.pop(handle, None)
+        if found is not None:
+            found.close()
+
+    def complete(self, text: str, position: int) -> list[str]:
+        """What may come next in a statement."""
+        before, after = text[:position], text[position:]
+        return [str(each.text) for each in Completions(self._sql.environment).of(before, after)]
+
+    def is_busy(self) -> bool:
+        """Whether a statement runs, or waits for its turn."""
+        with self._lock:
+            return any(not each.status.is_over for each in self._operations.values())
+
+    def close(self) -> None:
+        """Its queries end; what INSERT has started goes on."""
+        with self._lock:
+            operations, self._operations = list(self._operations.values()), {}
+        for each in operations:
+            each.close()
+        self._queue.put(None)

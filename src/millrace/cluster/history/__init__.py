@@ -1,0 +1,1 @@
+"""Jobs that have ended: their archives, and what the history server shows of them."""

@@ -1,0 +1,1 @@
+"""Who holds jobs: a cluster, a program in the foreground."""

@@ -1,0 +1,96 @@
+"""``ProgramStore`` of a cluster: uploaded programs in a folder, run as its other programs are."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.holder import Launch, LaunchError
+from millrace.cluster.places import attempts, job_folder
+from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
+from millrace.cluster.programs.folder import ProgramFolder
+
+PROGRAMS = "programs"
+START_SECONDS = 120.0
+"""How long a program may take until its first job begins."""
+LOOK_SECONDS = 0.05
+
+
+class ClusterPrograms(ProgramFolder):
+    """Programs in the folder of a cluster.
+
+    :param plan_of: gives the job that a program would start; it gets the program's path, too.
+    """
+
+    def __init__(self, cluster: str, plan_of: Callable[[Launch, str], JobDocument]) -> None:
+        super().__init__(os.path.join(cluster, PROGRAMS))
+        self._cluster = cluster
+        self._plan_of = plan_of
+
+    def plan(self, launch: Launch) -> JobDocument:
+        return self._plan_of(launch, self._found(launch))
+
+    def run(self, launch: Launch) -> str:
+        path = self._found(launch)
+        try:
+            id = check_id(launch.job_id) if launch.job_id else new_id()
+        except ValueError as error:
+            raise LaunchError(str(error)) from None
+        submit(self._cluster, submission_of(launch, id, path))
+        return self._begun(id)
+
+    def _begun(self, id: str) -> str:
+        """Wait until the program has a job, or has ended."""
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            program = job_folder.place_of(self._cluster, id)
+            outcome = None if program is None else attempts.read_outcome(program)
+            if program is not None and job_folder.read_documents(program):
+                return id
+            if outcome is not None and outcome.exit_code:
+                log = os.path.join(self._cluster, job_folder.LOGS, f"{id}.log")
+                text = outcome.text or job_folder.tail(log)
+                raise LaunchError(text or f"it has ended with exit code {outcome.exit_code}")
+            if outcome is not None:
+                raise LaunchError("the program has ended without executing a job")
+            time.sleep(LOOK_SECONDS)
+        raise LaunchError(f"the program has not begun a job for {START_SECONDS:g} s; its id is {id}")
+
+    def _found(self, launch: Launch) -> str:
+        path = self.path(launch.program)
+        if path is None:
+            raise LaunchError(f"there is no program {launch.program!r}")
+        return str(path)
+
+
+def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
+    """What to run for a launch: a Python file, or a module of an archive."""
+    from millrace.datastream.settings.restore_settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
+
+    options: dict[str, object] = {"properties": sorted(launch.configuration.items())}
+    if launch.parallelism is not None:
+        options["parallelism"] = launch.parallelism
+    if path.endswith(".py"):
+        options["python"] = path
+    else:
+        options["files"] = [path]
+        options["module"] = launch.entry or "__main__"
+    restore = {
+        PATH: launch.savepoint,
+        IGNORE_UNCLAIMED: "true" if launch.allow_non_restored else None,
+        CLAIM_MODE: launch.claim_mode.lower() if launch.claim_mode else None,
+    }
+    return SubmittedProgram(
+        id,
+        os.path.dirname(path),
+        os.path.basename(path).partition("_")[2],
+        {**options, "words": list(launch.arguments), "pyflink": True},
+        tuple((key, value) for key, value in restore.items() if value is not None),
+        dict(os.environ),
+        tuple(each for each in sys.path if each),
+        sys.prefix,
+        submitted=time.time_ns() // 1_000_000,
+    )

@@ -1,0 +1,96 @@
+"""A vertex that works at its limit and holds up the ones before it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.vertices import VertexDocument
+from millrace.cluster.insights.finding import Finding
+from millrace.cluster.insights.reading import backpressured, busy, downstream, is_running
+from millrace.cluster.insights.words import percent, short
+
+HELD_UP = 0.5
+AT_LIMIT = 0.8
+FULL = 0.95
+
+
+def slow_vertices(job: JobDocument) -> Iterator[Finding]:
+    """The vertices that others wait for, each with those that wait; and those that are busy with no one waiting."""
+    if not is_running(job):
+        return
+    waiting: dict[str, list[VertexDocument]] = defaultdict(list)
+    unexplained = []
+    for vertex in job.vertices:
+        if backpressured(vertex) >= HELD_UP:
+            culprit = cause(job, vertex)
+            if culprit is None:
+                unexplained.append(vertex)
+            else:
+                waiting[culprit.id].append(vertex)
+    for vertex in job.vertices:
+        if vertex.id in waiting:
+            yield _bottleneck(job, vertex, waiting[vertex.id])
+    full = [each for each in job.vertices if busy(each) >= FULL and each.id not in waiting]
+    if full:
+        yield _at_limit(sorted(full, key=busy, reverse=True))
+    yield from map(_unexplained, unexplained)
+
+
+def cause(job: JobDocument, vertex: VertexDocument) -> VertexDocument | None:
+    """The busiest vertex downstream that is at its limit; those that wait themselves are passed through."""
+    seen = {vertex.id}
+    front = [vertex]
+    found: list[VertexDocument] = []
+    while front:
+        following = [each for one in front for each in downstream(job, one) if each.id not in seen]
+        seen.update(each.id for each in following)
+        found += [each for each in following if busy(each) >= AT_LIMIT and backpressured(each) < HELD_UP]
+        front = [each for each in following if backpressured(each) >= HELD_UP]
+    return max(found, key=busy, default=None)
+
+
+def _bottleneck(job: JobDocument, vertex: VertexDocument, waiting: list[VertexDocument]) -> Finding:
+    worst = max(waiting, key=backpressured)
+    rest = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+    sink = not downstream(job, vertex)
+    text = (
+        f"“{short(vertex.name)}” works {percent(busy(vertex))} of the time and cannot keep up: "
+        f"“{short(worst.name)}”{rest} "
+        f"{'wait' if rest else 'waits'} for it, up to {percent(backpressured(worst))} of the time."
+    )
+    if sink:
+        advice = (
+            "It writes out what the job makes: see whether the system it writes to is slow, let it write larger "
+            f"batches, or give it more than {vertex.parallelism} subtasks."
+        )
+    else:
+        advice = f"Look at its flame graph for what takes the time, or give it more than {vertex.parallelism} subtasks."
+    return Finding("slow-sink" if sink else "bottleneck", "warning", "slow", text, advice, vertex.id)
+
+
+def _at_limit(vertices: list[VertexDocument]) -> Finding:
+    vertex, *others = vertices
+    text = f"“{short(vertex.name)}” works {percent(busy(vertex))} of the time"
+    if others:
+        named = ", ".join(f"“{short(each.name, 30)}”" for each in others[:3])
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        text += f", and so nearly do {named}{more}: they limit the speed of this job."
+    else:
+        text += ": it limits the speed of this job."
+    advice = f"Look at its flame graph for what takes the time, or give it more than {vertex.parallelism} subtasks."
+    return Finding("at-limit", "hint", "slow", text, advice, vertex.id)
+
+
+def _unexplained(vertex: VertexDocument) -> Finding:
+    text = (
+        f"“{short(vertex.name)}” is held up {percent(backpressured(vertex))} of the time, but none of the vertices "
+        "after "
+        "it is at its limit."
+    )
+    advice = (
+        "Shipping itself may be slow (large records, few executors), or epochs spend their time elsewhere: see "
+        "Timeline."
+    )
+    return Finding("held-up", "hint", "slow", text, advice, vertex.id)

@@ -1,0 +1,88 @@
+"""Files and folders that are there as a whole, or not at all, whenever a process or the machine dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Mapping
+
+_UNFINISHED = ".unfinished-"
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Write a file that only this user reads, in place of the one that is there."""
+    unfinished = f"{os.path.dirname(path)}/{_UNFINISHED}{uuid.uuid4().hex}"
+    _write(unfinished, content)
+    os.replace(unfinished, path)
+    _sync_folder(os.path.dirname(path))
+
+
+def write_folder(path: str, files: Mapping[str, bytes]) -> bool:
+    """Write a folder with files; False if there is one of that name, which stays as it is."""
+    parent = os.path.dirname(path)
+    unfinished = f"{parent}/{_UNFINISHED}{uuid.uuid4().hex}"
+    os.mkdir(unfinished, 0o700)
+    for name, content in files.items():
+        _write(f"{unfinished}/{name}", content)
+    _sync_folder(unfinished)
+    try:
+        os.rename(unfinished, path)  # refused by the system if the target is a folder with something in it
+    except OSError:
+        if not os.path.isdir(path):
+            raise
+        for name in files:
+            os.unlink(f"{unfinished}/{name}")
+        os.rmdir(unfinished)
+        return False
+    _sync_folder(parent)
+    return True
+
+
+def move(source: str, target: str) -> bool:
+    """Move a folder; False if it is not there any more, or the target is there already."""
+    try:
+        os.rename(source, target)
+    except OSError:
+        if os.path.isdir(source) and not os.path.isdir(target):
+            raise
+        return False
+    _sync_folder(os.path.dirname(source))
+    _sync_folder(os.path.dirname(target))
+    return True
+
+
+def append_line(path: str, line: bytes) -> None:
+    """Add a line to a file; it is on the disk afterwards. An empty one is before it, should the last be cut off."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, b"\n" + line + b"\n")
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a name is that of something whose writer has died, or is still at work."""
+    return name.startswith(_UNFINISHED)
+
+
+def _write(path: str, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(file, view) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _sync_folder(path: str) -> None:
+    """Without this a rename may be undone by a loss of power."""
+    with contextlib.suppress(OSError):  # some file systems cannot
+        folder = os.open(path or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,118 @@
+"""The folder of a cluster: what there is to run, what runs, what has run.
+
+    configuration.json          of the cluster
+    submissions/ID              programs that nobody has taken up yet
+    jobs/ID                     programs that run: the same folder, moved, with what happens to it
+    done/ID                     programs that have ended: the same folder, moved again
+    archive/ID.json             the last document of each job
+    logs                        of the cluster's processes, and ID.log and ID.out of programs that nobody waits for
+
+A folder only ever moves as a whole, so a program is in one of these places, whatever dies at whatever moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+
+from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.places.durable import is_unfinished, write_file
+from millrace.common.jobs.job_status import JobStatus
+from millrace.util.private_folder import make_private
+
+SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
+CONFIGURATION = "configuration.json"
+OVER = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
+"""States of jobs that have ended."""
+TEXT_LINES = 30
+"""of a log, which tell why a program has failed"""
+DOCUMENTS = "documents.json"
+"""in the folder of a program: its jobs, as they were last"""
+
+
+def make_folders(folder: str) -> None:
+    """Make what is missing of a cluster's folder."""
+    for name in (SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS):
+        make_private(os.path.join(folder, name))
+
+
+def write_configuration(folder: str, configuration: Mapping[str, str]) -> None:
+    write_file(os.path.join(folder, CONFIGURATION), json.dumps(dict(configuration)).encode())
+
+
+def read_configuration(folder: str) -> dict[str, str]:
+    """What the cluster was started with."""
+    with open(os.path.join(folder, CONFIGURATION), "rb") as file:
+        found: dict[str, str] = json.load(file)
+    return found
+
+
+def names(folder: str, place: str) -> list[str]:
+    """The programs in one of the places, the oldest first."""
+    base = os.path.join(folder, place)
+    found = []
+    for name in os.listdir(base):
+        with contextlib.suppress(FileNotFoundError):  # moved on meanwhile
+            if not is_unfinished(name):
+                found.append((os.stat(os.path.join(base, name)).st_ctime_ns, name))
+    return [name for _, name in sorted(found)]
+
+
+def place_of(folder: str, name: str) -> str | None:
+    """Where a program is: its folder. None: it was never submitted."""
+    for place in (SUBMISSIONS, JOBS, DONE, SUBMISSIONS, JOBS, DONE):  # twice: it may move on while we look
+        path = os.path.join(folder, place, name)
+        if os.path.isdir(path):
+            return path
+    return None
+
+
+def write_documents(program: str, documents: list[JobDocument]) -> None:
+    """The jobs of a program that runs, as they are now."""
+    write_file(os.path.join(program, DOCUMENTS), encode(documents))
+
+
+def read_documents(program: str) -> list[JobDocument]:
+    """The jobs of a program as they were last; none: it has not begun one."""
+    try:
+        with open(os.path.join(program, DOCUMENTS), "rb") as file:
+            return decode(file.read(), list[JobDocument])
+    except (OSError, ValueError):
+        return []
+
+
+def archive(folder: str, document: JobDocument) -> None:
+    """Keep the last document of a job."""
+    write_file(os.path.join(folder, ARCHIVE, f"{document.id}.json"), encode(document))
+
+
+def is_archived(folder: str, job: str) -> bool:
+    return os.path.exists(os.path.join(folder, ARCHIVE, f"{job}.json"))
+
+
+def archived(folder: str) -> Iterator[tuple[str, str]]:
+    """The jobs that have ended: id, and path of the document."""
+    base = os.path.join(folder, ARCHIVE)
+    for name in os.listdir(base):
+        if name.endswith(".json") and not is_unfinished(name):
+            yield name.removesuffix(".json"), os.path.join(base, name)
+
+
+def read_archive(path: str) -> JobDocument | None:
+    try:
+        with open(path, "rb") as file:
+            return decode(file.read(), JobDocument)
+    except (OSError, ValueError):
+        return None
+
+
+def tail(path: str, lines: int = TEXT_LINES) -> str:
+    """The last lines of a text."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return "".join(file.readlines()[-lines:]).rstrip()
+    except OSError:
+        return ""

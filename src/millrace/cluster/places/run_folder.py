@@ -1,0 +1,158 @@
+"""The run folder: what runs for this user on this machine, clusters and programs in the foreground.
+
+Each has a folder of its own there, which only this user can enter, with an ``entry.json`` that says where it is
+reached. An entry whose process is dead counts for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from dataclasses import dataclass, field
+
+from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.places.durable import is_unfinished, write_file
+from millrace.util.private_folder import make_private
+from millrace.util.processes import is_alive, started_at, this_machine
+
+RUN_DIRECTORY = "MILLRACE_RUN_DIR"
+"""Environment variable that names another run folder."""
+CLUSTER, FOREGROUND = "cluster", "foreground"
+_ENTRY = "entry.json"
+_TOKEN = "token"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that cannot be taken for another one with its number."""
+
+    pid: int
+    started: int
+    """ticks since the machine's start, 0 where that can't be told"""
+    machine: str
+
+    @property
+    def is_alive(self) -> bool:
+        """False for processes of other machines, too: those share the home folder, perhaps."""
+        return self.machine == this_machine() and is_alive(self.pid, self.started or None)
+
+
+def this_process() -> Process:
+    """The one that asks."""
+    return process_of(os.getpid())
+
+
+def process_of(pid: int) -> Process:
+    """A process of this machine."""
+    return Process(pid, started_at(pid) or 0, this_machine())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that holds jobs."""
+
+    kind: str
+    """``cluster`` or ``foreground``"""
+    process: Process
+    """the supervisor of a cluster, the driver of a program"""
+    address: str | None = None
+    """of the REST API: ``http://127.0.0.1:8081``; None: there is none (yet)"""
+    program: str | None = None
+    """of a program in the foreground"""
+    began: int = 0
+    """ms since the epoch"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry, with its folder."""
+
+    folder: str
+    entry: Entry
+    token: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.folder)
+
+    @property
+    def described(self) -> str:
+        """What tells it from the others, for people."""
+        place = self.entry.address or f"process {self.entry.process.pid}"
+        return f"{place} ({self.entry.program or self.name})"
+
+
+def run_folder() -> str:
+    """The folder itself, made if it is not there.
+
+    :raises NotPrivateError: others can write to it.
+    """
+    path = os.environ.get(RUN_DIRECTORY) or os.path.join(os.path.expanduser("~"), ".millrace", "run")
+    make_private(path)
+    return path
+
+
+def new_folder(name: str) -> str:
+    """The folder of something that begins, or began under this name before; with its token."""
+    path = os.path.join(run_folder(), name)
+    make_private(path)
+    if not os.path.exists(os.path.join(path, _TOKEN)):
+        write_file(os.path.join(path, _TOKEN), secrets.token_urlsafe(24).encode())
+    return path
+
+
+def read_token(folder: str) -> str:
+    """What changes something through the REST API has to show this."""
+    with open(os.path.join(folder, _TOKEN), encoding="ascii") as file:
+        return file.read()
+
+
+def register(folder: str, entry: Entry) -> None:
+    """Let others find it."""
+    write_file(os.path.join(folder, _ENTRY), encode(entry))
+
+
+def withdraw(folder: str) -> None:
+    """Take the entry back: it is not found any more."""
+    try:
+        os.unlink(os.path.join(folder, _ENTRY))
+    except FileNotFoundError:
+        return
+
+
+def read_entry(folder: str) -> Found | None:
+    """What a folder says, if that lives."""
+    try:
+        with open(os.path.join(folder, _ENTRY), "rb") as file:
+            entry = decode(file.read(), Entry)
+        return Found(folder, entry, read_token(folder)) if entry.process.is_alive else None
+    except (OSError, ValueError):
+        return None
+
+
+def find(kind: str | None = None) -> list[Found]:
+    """All that lives, the oldest first; what programs in the foreground left behind that were killed is removed."""
+    base = run_folder()
+    found = []
+    for name in sorted(os.listdir(base)):
+        folder = os.path.join(base, name)
+        if is_unfinished(name) or not os.path.isdir(folder):
+            continue
+        here = read_entry(folder)
+        if here is None:
+            _remove_dead_run(folder)
+        elif kind in (None, here.entry.kind):
+            found.append(here)
+    return sorted(found, key=lambda each: each.entry.began)
+
+
+def _remove_dead_run(folder: str) -> None:
+    """The folder of a cluster stays: its jobs and their archives are in it."""
+    try:
+        with open(os.path.join(folder, _ENTRY), "rb") as file:
+            entry = decode(file.read(), Entry)
+    except (OSError, ValueError):
+        return  # it is just being made
+    if entry.kind == FOREGROUND and entry.process.machine == this_machine() and not entry.process.is_alive:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""The processes of a cluster: engine, supervisor, server, and a process for each job."""

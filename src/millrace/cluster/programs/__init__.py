@@ -1,0 +1,1 @@
+"""Programs that were uploaded to a cluster."""

@@ -1,0 +1,68 @@
+"""The document of a query in batch mode: its vertices are Spark's stages."""
+
+from __future__ import annotations
+
+import os
+
+from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.vertices import OperatorDocument, SubtaskDocument, VertexDocument
+from millrace.cluster.publishing.exceptions import plain_exceptions
+from millrace.cluster.publishing.metrics import job_metrics
+from millrace.cluster.publishing.restarts import describe_restarts
+from millrace.cluster.publishing.times import ended, timestamps
+from millrace.common.jobs.job_status import JobStatus
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.history import JobHistory
+from millrace.runtime.coordination.restart_policies import NoRestart
+from millrace.runtime.jobs.vertices import hex_id
+from millrace.spark.tables.batch_job import BatchJobClient
+from millrace.spark.tables.stages import StageCount
+from millrace.util.secrets import mask_options
+
+
+def batch_document(client: BatchJobClient) -> JobDocument:
+    """The query at this moment; may be called from any thread."""
+    history, context = client.history, client.context
+    configuration = dict(context.surroundings.configuration)
+    return JobDocument(
+        id=context.job_id,
+        name=context.job_name,
+        state=history.status.name,
+        batch=True,
+        parallelism=context.parallelism,
+        max_parallelism=-1,
+        started=history.created,
+        ended=ended(history),
+        written=now_millis(),
+        timestamps=timestamps(history),
+        vertices=tuple(_vertex(stage, history) for stage in client.stages()),
+        exceptions=plain_exceptions(history),
+        exceptions_truncated=history.truncated,
+        metrics=job_metrics(client.get_metrics()),
+        restart_strategy=describe_restarts(NoRestart(), {}),
+        configuration=mask_options(configuration),
+        spark_page=client.web_page,
+        process=os.getpid(),
+    )
+
+
+def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
+    """Spark tells how many tasks of a stage have ended, not which: the first ones stand for them."""
+    over = history.status.is_globally_terminal_state()
+    rest = "CANCELED" if over else "SCHEDULED"
+    working = "CANCELED" if over else "RUNNING"
+    states = ["FINISHED"] * stage.done + [working] * stage.active
+    states += [rest] * (stage.tasks - len(states))
+    began = history.entered().get(JobStatus.RUNNING, history.created)
+    return VertexDocument(
+        id=hex_id(f"stage {stage.id}"),
+        name=stage.name,
+        parallelism=stage.tasks,
+        max_parallelism=stage.tasks,
+        slot_sharing_group=hex_id("slot sharing group default"),
+        operators=(OperatorDocument(str(stage.id), stage.name, ""),),
+        subtasks=tuple(
+            SubtaskDocument(index, state, 0, "", "", {"CREATED": began, state: began}, started=began)
+            for index, state in enumerate(states[: stage.tasks])
+        ),
+    )

@@ -1,0 +1,178 @@
+"""The vertices of a job and their subtasks, as documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from millrace.cluster.documents.numbers import MetricDocument
+from millrace.cluster.documents.vertices import (
+    HeavyKey,
+    InputDocument,
+    OperatorDocument,
+    SubtaskDocument,
+    VertexDocument,
+)
+from millrace.cluster.publishing.failed_task import task_of
+from millrace.cluster.publishing.metrics import accumulator_documents, documents, subtask_metrics
+from millrace.common.jobs.job_status import JobStatus
+from millrace.metrics.report import MetricsReport
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.coordination.figures import SubtaskFigures
+from millrace.runtime.coordination.reporting import task_metrics
+from millrace.runtime.elements import MIN_TIMESTAMP
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.vertices import Vertex, hex_id
+from millrace.runtime.tasks.heavy_keys import LEAST_SHARE, SHOWN
+from millrace.spark.jobs.runner import JobRunner
+
+EXECUTION_STATES = {
+    JobStatus.CREATED: "CREATED",
+    JobStatus.RUNNING: "RUNNING",
+    JobStatus.FAILING: "CANCELING",
+    JobStatus.FAILED: "FAILED",
+    JobStatus.CANCELLING: "CANCELING",
+    JobStatus.CANCELED: "CANCELED",
+    JobStatus.FINISHED: "FINISHED",
+    JobStatus.RESTARTING: "CANCELED",
+    JobStatus.SUSPENDED: "CANCELED",
+    JobStatus.RECONCILING: "RECONCILING",
+}
+"""State of a job -> that of its subtasks: all live and end with it, but for those whose input has ended before."""
+
+
+ENDED = ("FINISHED", "FAILED", "CANCELED")
+
+
+def vertex_documents(runner: JobRunner, report: MetricsReport) -> tuple[VertexDocument, ...]:
+    """All vertices, in topological order."""
+    known = _Known(runner, report)
+    return tuple(known.vertex(vertex) for vertex in runner.job.vertices)
+
+
+def planned_vertex(job: JobGraph, vertex: Vertex) -> VertexDocument:
+    """A vertex as the plan of its job has it, without anything that runs."""
+    infos = [job.by_id[id] for id in vertex.operators]
+    return VertexDocument(
+        id=vertex.id,
+        name=vertex.name,
+        parallelism=vertex.parallelism,
+        max_parallelism=vertex.max_parallelism,
+        slot_sharing_group=hex_id(f"slot sharing group {vertex.slot_group}"),
+        operators=tuple(OperatorDocument(i.uid, i.name, i.origin, i.description or i.name) for i in infos),
+        inputs=tuple(
+            InputDocument(given.vertex, given.ship_strategy, number) for number, given in enumerate(vertex.inputs)
+        ),
+    )
+
+
+class _Known:
+    """All that the driver knows of the subtasks of a job at one moment."""
+
+    def __init__(self, runner: JobRunner, report: MetricsReport) -> None:
+        coordinator = runner.coordinator
+        self._job = runner.job
+        self._history = runner.history
+        self._attempt = coordinator.attempt
+        self._figures = coordinator.figures.all()
+        self._metrics = subtask_metrics(report)
+        self._now = now_millis()
+        self._accumulators = coordinator.metrics.accumulators_by_subtask()
+        self._failed = _failed_tasks(runner)
+
+    def vertex(self, vertex: Vertex) -> VertexDocument:
+        return replace(
+            planned_vertex(self._job, vertex),
+            subtasks=tuple(self._subtask(vertex, index) for index in range(vertex.parallelism)),
+            heavy_keys=self._heavy_keys(vertex),
+            states=self._states_of(vertex),
+        )
+
+    def _states_of(self, vertex: Vertex) -> dict[str, int]:
+        """Name of each state that a function has asked for -> about how many bytes all subtasks have."""
+        sizes: Counter[str] = Counter()
+        for index in range(vertex.parallelism):
+            sizes.update(self._figures[vertex.id, index].state_sizes)
+        return dict(sorted(sizes.items()))
+
+    def _heavy_keys(self, vertex: Vertex) -> tuple[HeavyKey, ...]:
+        """Those of all subtasks; a key is in one of them only."""
+        subtasks = [self._figures[vertex.id, index] for index in range(vertex.parallelism)]
+        total = sum(figures.records_in for figures in subtasks)
+        shares = [
+            HeavyKey(key, share * figures.records_in / total)
+            for figures in subtasks
+            for key, share in (figures.heavy_keys if total else ())
+        ]
+        shares.sort(key=lambda heavy: -heavy.share)
+        return tuple(heavy for heavy in shares[:SHOWN] if heavy.share >= LEAST_SHARE)
+
+    def _subtask(self, vertex: Vertex, index: int) -> SubtaskDocument:
+        figures = self._figures[vertex.id, index]
+        state = self._state(vertex, index, figures)
+        states = self._states(state, figures)
+        accumulators = (self._accumulators.get((id, index), {}) for id in vertex.operators)
+        return SubtaskDocument(
+            index=index,
+            state=state,
+            attempt=self._attempt,
+            host="" if figures.worker is None else figures.worker.host,
+            task_manager="" if figures.worker is None else figures.worker.executor,
+            states=states,
+            started=states.get("RUNNING", -1),
+            ended=states[state] if state in ENDED else -1,
+            records_in=figures.records_in,
+            records_out=figures.records_out,
+            bytes_in=figures.bytes_in,
+            bytes_out=figures.bytes_out,
+            busy_ms=figures.busy_ms,
+            backpressured_ms=figures.backpressured_ms,
+            idle_ms=figures.idle_ms,
+            busy=figures.busy if self._known(figures) else None,
+            backpressured=figures.backpressured if self._known(figures) else None,
+            idle=figures.idle if self._known(figures) else None,
+            watermark=None if figures.watermark == MIN_TIMESTAMP else figures.watermark,
+            state_bytes=figures.state_bytes,
+            metrics=self._metrics_of(vertex, index),
+            accumulators=tuple(document for own in accumulators for document in accumulator_documents(own)),
+        )
+
+    def _known(self, figures: SubtaskFigures) -> bool:
+        """Whether its shares of time are those of a job that runs."""
+        return figures.changed >= 0 and not self._history.status.is_globally_terminal_state()
+
+    def _metrics_of(self, vertex: Vertex, index: int) -> tuple[MetricDocument, ...]:
+        values = task_metrics(self._figures[vertex.id, index], self._now).items()
+        own = (document for name, value in values for document in documents(name, value))
+        uids = [self._job.by_id[id].uid for id in vertex.operators]
+        return (*own, *(metric for uid in uids for metric in self._metrics.get((uid, index), ())))
+
+    def _state(self, vertex: Vertex, index: int, figures: SubtaskFigures) -> str:
+        status = self._history.status
+        if status is JobStatus.RUNNING and figures.finished:
+            return "FINISHED"
+        if status is JobStatus.FAILED:
+            return "FAILED" if (vertex.id, index) in self._failed else "CANCELED"
+        return EXECUTION_STATES[status]
+
+    def _states(self, state: str, figures: SubtaskFigures) -> dict[str, int]:
+        """When the subtask entered which state."""
+        entered = self._history.entered()
+        states = {"CREATED": entered[JobStatus.CREATED]}
+        running = entered.get(JobStatus.RUNNING)
+        if running is not None:
+            # Spark is told of all tasks at once: an attempt of the job is one of its subtasks.
+            states |= {"SCHEDULED": running, "DEPLOYING": running, "INITIALIZING": running, "RUNNING": running}
+        if state not in states:
+            since = figures.changed if self._history.status is JobStatus.RUNNING else entered[self._history.status]
+            states[state] = since
+        return states
+
+
+def _failed_tasks(runner: JobRunner) -> set[tuple[str, int]]:
+    """The subtasks that the job has failed because of."""
+    failures = runner.history.failures()
+    if runner.history.status is not JobStatus.FAILED or not failures:
+        return set()
+    places = (task_of(runner.job, record) for record in (failures[0], *failures[0].concurrent))
+    return {(place.vertex.id, place.subtask) for place in places if place is not None}

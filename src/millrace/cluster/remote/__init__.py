@@ -1,0 +1,1 @@
+"""Jobs of other processes: steering them over their sockets."""

@@ -1,0 +1,69 @@
+"""The jobs of one program, over the socket of its process."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+from millrace.cluster.control import JobOverError
+from millrace.cluster.remote.elsewhere import WAIT_SECONDS, ElsewhereError, JobLine, UnknownJobError
+from millrace.cluster.remote.socket_control import JobFailedToAnswerError, SocketControl, read_documents
+from millrace.cluster.wire.asking import NotThereError, RefusedError
+
+T = TypeVar("T")
+
+
+class SocketJobs:
+    """``JobsElsewhere`` of a program in the foreground.
+
+    :param socket: where its process listens.
+    """
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+
+    def jobs(self) -> list[JobLine]:
+        try:
+            documents = read_documents(self._socket)
+        except (NotThereError, RefusedError, ValueError) as error:
+            raise ElsewhereError(str(error)) from None
+        return [JobLine(each.id, each.name, each.state, each.started) for each in documents]
+
+    def state(self, job: str) -> str:
+        for each in self.jobs():
+            if each.id == job:
+                return each.state
+        raise UnknownJobError(f"Could not find Flink job ({job})")
+
+    def cancel(self, job: str) -> None:
+        control = self._control(job)
+        try:
+            control.cancel()
+        except (JobOverError, JobFailedToAnswerError, NotThereError) as error:
+            raise ElsewhereError(str(error)) from None
+
+    def savepoint(self, job: str, directory: str | None, native: bool) -> str:
+        return _wait(self._control(job).savepoint(directory, native), "the savepoint")
+
+    def stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
+        return _wait(self._control(job).stop(directory, drain, native), "the savepoint")
+
+    def checkpoint(self, job: str, full: bool) -> int:
+        return _wait(self._control(job).checkpoint(full), "the checkpoint")
+
+    def query_state(self, job: str, operator: str, state: str, key: Any) -> Any:
+        return _wait(self._control(job).query_state(operator, state, key), "the answer of the state")
+
+    def _control(self, job: str) -> SocketControl:
+        self.state(job)
+        return SocketControl(job, self._socket)
+
+
+def _wait(future: Future[T], what: str) -> T:
+    try:
+        return future.result(WAIT_SECONDS)
+    except FutureTimeoutError:
+        raise ElsewhereError(f"{what} is not there after {WAIT_SECONDS:g} s") from None
+    except Exception as error:
+        raise ElsewhereError(str(error)) from None

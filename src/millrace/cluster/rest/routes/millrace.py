@@ -1,0 +1,110 @@
+"""What Flink has not: the documents themselves, what they tell in words, and queryable state."""
+
+from __future__ import annotations
+
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
+from typing import Any, TypedDict
+
+from millrace.cluster.control import JobOverError
+from millrace.cluster.documents.checkpoints import CheckpointsDocument
+from millrace.cluster.documents.codec import encode
+from millrace.cluster.documents.job import JobDocument
+from millrace.cluster.documents.masked import masked
+from millrace.cluster.documents.values import key_of, plain
+from millrace.cluster.insights.finding import Finding
+from millrace.cluster.insights.rules import insights
+from millrace.cluster.rest.routes.requests import StateQuery
+from millrace.cluster.rest.web.call import Answer, Call
+from millrace.cluster.rest.web.errors import refused, unknown_job
+from millrace.cluster.rest.web.operation import Operation
+
+_SECONDS = 30.0
+"""how long a query of state is waited for"""
+
+
+class StateAnswer(TypedDict):
+    """What a keyed state holds; null for nothing."""
+
+    value: Any
+
+
+class Features(TypedDict):
+    """What the dashboard can offer beyond Flink's ``/config``."""
+
+    sql: str | None
+
+
+def _job(call: Call) -> Answer:
+    return Answer(encode(masked(call.job())), encoded=True)
+
+
+def _jobs(call: Call) -> Answer:
+    texts = [call.site.remembered.of("short", each, _short) for each in call.holder.jobs()]
+    return Answer(b"[" + b",".join(texts) + b"]", encoded=True)
+
+
+def _short(job: JobDocument) -> bytes:
+    none = CheckpointsDocument()
+    return encode(masked(replace(job, vertices=(), checkpoints=none, exceptions=(), epochs=(), metrics=())))
+
+
+def _insights(call: Call) -> Answer:
+    return Answer(call.site.remembered.of("insights", call.job(), _findings), encoded=True)
+
+
+def _findings(job: JobDocument) -> bytes:
+    return encode(insights(masked(job)))
+
+
+def _features(call: Call) -> Features:
+    return {"sql": call.settings.sql}
+
+
+def _state(call: Call) -> StateAnswer:
+    query: StateQuery = call.body
+    control = call.control()
+    if control is None:
+        raise unknown_job(call.path["jobid"])
+    if not query.operator or not query.state:
+        raise refused(400, "The fields operator and state must be given.")
+    try:
+        found = control.query_state(query.operator, query.state, key_of(query.key)).result(_SECONDS)
+        return {"value": plain(found)}
+    except FutureTimeoutError:
+        text = f"No answer about state {query.state} of operator {query.operator} within {_SECONDS:g} seconds."
+        raise refused(503, text) from None
+    except JobOverError as error:
+        raise refused(409, str(error)) from None
+    except (LookupError, ValueError, TypeError) as error:
+        raise refused(400, str(error)) from None
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/millrace/jobs",
+        _jobs,
+        "All jobs as documents, without vertices, checkpoints, exceptions, epochs and metrics.",
+        list[JobDocument],
+        history=True,
+    ),
+    Operation("GET", "/millrace/jobs/{jobid}", _job, "A job as the document it is.", JobDocument, history=True),
+    Operation(
+        "GET",
+        "/millrace/jobs/{jobid}/insights",
+        _insights,
+        "Why a job is slow, silent or failing, in words: the worst first.",
+        list[Finding],
+        history=True,
+    ),
+    Operation("GET", "/millrace/features", _features, "What pages can offer.", Features, history=True),
+    Operation(
+        "POST",
+        "/millrace/jobs/{jobid}/state",
+        _state,
+        "What a keyed state holds for a key.",
+        StateAnswer,
+        request=StateQuery,
+    ),
+)

@@ -1,0 +1,1 @@
+"""What all routes share: settings, calls, errors, parameters, asynchronous operations, protection, static pages."""

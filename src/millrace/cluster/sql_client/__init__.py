@@ -1,0 +1,1 @@
+"""A client of SQL gateways: Millrace's own, and Flink's."""

@@ -1,0 +1,1 @@
+"""A SQLAlchemy dialect on the driver: ``create_engine("millrace://localhost:8083")``."""

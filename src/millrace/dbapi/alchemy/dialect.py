@@ -1,0 +1,174 @@
+"""The dialect ``millrace``."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy import exc, schema
+from sqlalchemy.engine import default
+from sqlalchemy.engine.url import URL
+
+from millrace.dbapi.alchemy.compilers import MillraceCompiler, MillraceDdlCompiler, MillracePreparer
+from millrace.dbapi.alchemy.types import MillraceTypeCompiler, alchemy_type
+from millrace.table.sql.parser import parse_type
+
+_OWN = ("changes", "timeout", "statement_timeout")
+"""parameters of a URL that are the driver's; all others are settings of the session"""
+_TIME_ATTRIBUTE = re.compile(r" \*\w+\*$")
+_KEY = re.compile(r"PRI\((?P<columns>.*)\)")
+
+
+class MillraceDialect(default.DefaultDialect):
+    """``millrace://[:token@]host:port/[catalog[/database]][?tls=true&option=value]``"""
+
+    name = "millrace"
+    driver = "rest"
+    default_paramstyle = "qmark"
+    preparer = MillracePreparer  # type: ignore[assignment]  # it only has other reserved words
+    statement_compiler = MillraceCompiler
+    ddl_compiler = MillraceDdlCompiler
+    type_compiler_cls = MillraceTypeCompiler
+    construct_arguments = [(schema.Table, {"with": {}, "partitioned_by": ()})]
+
+    supports_statement_cache = True
+    supports_native_boolean = True
+    supports_native_decimal = True
+    supports_sane_rowcount = False
+    supports_sane_multi_rowcount = False
+    supports_default_values = False
+    supports_empty_insert = False
+    supports_alter = False
+    postfetch_lastrowid = False
+    # Many rows are one INSERT, since each is a job.
+    supports_multivalues_insert = True
+    use_insertmanyvalues = True
+    use_insertmanyvalues_wo_returning = True
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        from millrace import dbapi
+
+        return dbapi
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    def create_connect_args(self, url: URL) -> Any:
+        query = {key: value if isinstance(value, str) else value[-1] for key, value in url.query.items()}
+        scheme = "https" if query.pop("tls", "false").lower() == "true" else "http"
+        host = f"[{url.host}]" if url.host and ":" in url.host else url.host or "localhost"
+        options: dict[str, Any] = {key: query.pop(key) for key in _OWN if key in query}
+        for key in ("timeout", "statement_timeout"):
+            if key in options:
+                options[key] = float(options[key])
+        token = None if url.password is None else str(url.password)
+        return [f"{scheme}://{host}:{url.port or 8083}"], {"token": token, "properties": query, **options}
+
+    def on_connect_url(self, url: URL) -> Any:
+        """A function that goes to the catalog and database of the URL; None: it names none."""
+        path = [part for part in (url.database or "").split("/") if part]
+        if len(path) > 2:
+            raise exc.ArgumentError(f"{url.database!r}: the path of the URL is /catalog or /catalog/database")
+        if not path:
+            return None
+        names = [self.identifier_preparer.quote_identifier(part) for part in path]
+
+        def go(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute(f"USE CATALOG {names[0]}" if len(names) == 1 else f"USE {'.'.join(names)}")
+
+        return go
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        """There are no transactions."""
+
+    def do_commit(self, dbapi_connection: Any) -> None:
+        """There are no transactions."""
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        """There are no transactions: SQLAlchemy asks for it whenever it puts a connection back."""
+
+    def do_ping(self, dbapi_connection: Any) -> bool:
+        dbapi_connection.ping()
+        return True
+
+    def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
+        text = str(e)
+        return ("does not exist" in text and "Session" in text) or "connection is closed" in text
+
+    def _get_server_version_info(self, connection: Any) -> Any:
+        return None
+
+    def _get_default_schema_name(self, connection: Any) -> str:
+        return str(connection.exec_driver_sql("SHOW CURRENT DATABASE").scalar())
+
+    # -- what there is ------------------------------------------------------------------------------------------
+
+    def _names(self, connection: Any, what: str, schema: str | None) -> list[str]:
+        where = f" FROM {self.identifier_preparer.quote_schema(schema)}" if schema else ""
+        return [row[0] for row in connection.exec_driver_sql(f"SHOW {what}{where}")]
+
+    def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
+        return self._names(connection, "DATABASES", None)
+
+    def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
+        return self._names(connection, "VIEWS", schema)
+
+    def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
+        views = set(self.get_view_names(connection, schema))
+        return [name for name in self._names(connection, "TABLES", schema) if name not in views]
+
+    def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
+        return table_name in {*self._names(connection, "TABLES", schema), *self.get_view_names(connection, schema)}
+
+    def _columns(self, connection: Any, table: str, schema: str | None) -> list[Any]:
+        if not self.has_table(connection, table, schema):
+            raise exc.NoSuchTableError(table if schema is None else f"{schema}.{table}")
+        return list(connection.exec_driver_sql(f"DESCRIBE {self._path(table, schema)}").mappings())
+
+    def _path(self, table: str, schema: str | None) -> str:
+        quoted = self.identifier_preparer.quote_identifier(table)
+        return quoted if schema is None else f"{self.identifier_preparer.quote_schema(schema)}.{quoted}"
+
+    def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        found = []
+        for row in self._columns(connection, table_name, schema):
+            nullable = str(row["null"]).upper() == "TRUE"
+            column: dict[str, Any] = {
+                "name": row["name"],
+                "type": alchemy_type(parse_type(_TIME_ATTRIBUTE.sub("", row["type"]))),
+                "nullable": nullable,
+                "default": None,
+                "autoincrement": False,
+                "comment": row.get("comment"),
+            }
+            extras = row.get("extras") or ""
+            if extras.startswith("AS "):
+                column["computed"] = {"sqltext": extras.removeprefix("AS ")}
+            found.append(column)
+        return found
+
+    def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        rows = self._columns(connection, table_name, schema)
+        key = next((found for row in rows if (found := _KEY.search(row["key"] or ""))), None)
+        columns = [] if key is None else [name.strip() for name in key["columns"].split(",")]
+        return {"constrained_columns": columns, "name": None}
+
+    def get_view_definition(self, connection: Any, view_name: str, schema: str | None = None, **kw: Any) -> str:
+        return str(connection.exec_driver_sql(f"SHOW CREATE VIEW {self._path(view_name, schema)}").scalar())
+
+    def get_foreign_keys(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        return []
+
+    def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        return []
+
+    def get_unique_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        return []
+
+    def get_check_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        return []
+
+    def get_table_comment(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        return {"text": None}

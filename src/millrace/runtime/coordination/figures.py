@@ -1,0 +1,211 @@
+"""What the subtasks of each vertex have done, on the driver: added up from the acknowledgements of complete epochs."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from millrace.runtime.coordination.load import Load, Loads, Place
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.jobs.vertices import Vertex
+from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
+from millrace.runtime.protocol.worker_report import WorkerReport
+from millrace.runtime.storage import TaskId
+
+RECENT_MS = 5_000
+"""Shares and rates are those of the last epochs that cover so much, as Flink computes them."""
+
+
+@dataclass(frozen=True)
+class SubtaskFigures:
+    """One subtask of a vertex, since the job's start."""
+
+    records_in: int = 0
+    """elements that its first operator has taken; a source takes none"""
+    records_out: int = 0
+    """elements that have left the chain"""
+    watermark: int = MIN_TIMESTAMP
+    """the input watermark (ms)"""
+    finished: bool = False
+    """whether nothing will ever come any more"""
+    bytes_in: int = 0
+    """of the packets that have come; elements that stay in their task are not packed"""
+    bytes_out: int = 0
+    busy_ms: float = 0.0
+    backpressured_ms: float = 0.0
+    idle_ms: float = 0.0
+    busy: float = 0.0
+    """share of the last seconds, 0 to 1"""
+    backpressured: float = 0.0
+    idle: float = 1.0
+    records_in_rate: float = 0.0
+    """per second, over the same time"""
+    records_out_rate: float = 0.0
+    bytes_in_rate: float = 0.0
+    bytes_out_rate: float = 0.0
+    state_bytes: int = 0
+    """bytes of the files that its task's state consists of"""
+    heavy_keys: tuple[tuple[str, float], ...] = ()
+    """keys with a large share of its input, each with that share"""
+    state_sizes: dict[str, int] = field(default_factory=dict)
+    """name of a state -> about how many bytes it takes"""
+    changed: int = -1
+    """when it was heard of last (ms)"""
+    worker: WorkerReport | None = None
+    """the process that it ran in last"""
+
+
+class _Counted:
+    """The same while it grows. Only what an epoch costs little to count is counted here."""
+
+    __slots__ = (
+        "backpressured_ms",
+        "busy_ms",
+        "bytes_in",
+        "bytes_out",
+        "changed",
+        "finished",
+        "heavy_keys",
+        "idle_ms",
+        "recent",
+        "records_in",
+        "records_out",
+        "state_bytes",
+        "state_sizes",
+        "watermark",
+        "worker",
+    )
+
+    def __init__(self, began: int) -> None:
+        self.records_in = self.records_out = self.bytes_in = self.bytes_out = self.state_bytes = 0
+        self.busy_ms = self.backpressured_ms = self.idle_ms = 0.0
+        self.watermark = MIN_TIMESTAMP
+        self.finished = False
+        self.heavy_keys: tuple[tuple[str, float], ...] = ()
+        self.state_sizes: dict[str, int] = {}
+        self.changed = -1
+        self.worker: WorkerReport | None = None
+        self.recent: deque[tuple[int, tuple[float, ...]]] = deque([(began, self._moving())])
+        """(ms, what moves at that time): the last ``RECENT_MS`` and the one before"""
+
+    def _moving(self) -> tuple[float, ...]:
+        times = (self.busy_ms, self.backpressured_ms, self.idle_ms)
+        return (*times, self.records_in, self.records_out, self.bytes_in, self.bytes_out)
+
+    def load(self, load: Load, span: float) -> None:
+        """An epoch ends so long (ms) after the one before. No more is counted than has passed."""
+        busy = min(load.busy, span)
+        backpressured = min(load.backpressured, span - busy)
+        self.busy_ms += busy
+        self.backpressured_ms += backpressured
+        self.idle_ms += span - busy - backpressured
+
+    def remember(self, now: int) -> None:
+        """Shares and rates are computed up to this moment (ms)."""
+        recent = self.recent
+        recent.append((now, self._moving()))
+        while len(recent) > 2 and recent[1][0] <= now - RECENT_MS:
+            recent.popleft()
+
+    def figures(self) -> SubtaskFigures:
+        """As they are now."""
+        (since, before), (until, after) = self.recent[0], self.recent[-1]
+        span = until - since
+        rates = [(new - old) / span for old, new in zip(before, after)] if span > 0 else [0, 0, 1, 0, 0, 0, 0]
+        busy, backpressured, idle, *per_ms = rates
+        records_in, records_out, bytes_in, bytes_out = (rate * 1000 for rate in per_ms)
+        return SubtaskFigures(
+            self.records_in,
+            self.records_out,
+            self.watermark,
+            self.finished,
+            self.bytes_in,
+            self.bytes_out,
+            self.busy_ms,
+            self.backpressured_ms,
+            self.idle_ms,
+            busy,
+            backpressured,
+            idle,
+            records_in,
+            records_out,
+            bytes_in,
+            bytes_out,
+            self.state_bytes,
+            self.heavy_keys,
+            dict(self.state_sizes),
+            self.changed,
+            self.worker,
+        )
+
+
+class Figures:
+    """Written by the thread that drives the job, read by others."""
+
+    def __init__(self, job: JobGraph, began: int) -> None:
+        """:param began: when the job begins (ms)."""
+        self._job = job
+        self._lock = threading.Lock()
+        self._of_operator: dict[int, Vertex] = {id: vertex for vertex in job.vertices for id in vertex.operators}
+        self._leaving = {id for vertex in job.vertices for id in vertex.leaving}
+        self._loads = Loads(job)
+        self._told = began
+        self._known: dict[Place, _Counted] = {
+            (vertex.id, index): _Counted(began) for vertex in job.vertices for index in range(vertex.parallelism)
+        }
+
+    def take(self, acks: Sequence[TaskAck], state: Mapping[TaskId, int], now: int) -> None:
+        """An epoch is complete.
+
+        :param state: bytes of the state of each task.
+        """
+        loads = self._loads.of(acks)
+        with self._lock:
+            span, self._told = max(now - self._told, 0), now
+            for ack in acks:
+                self._take_task(ack, state.get((ack.stage, ack.partition), 0), now)
+            for place, known in self._known.items():
+                known.load(loads.get(place, Load()), span)
+                known.remember(now)
+
+    def _take_task(self, ack: TaskAck, state: int, now: int) -> None:
+        owner = self._job.state_vertices.get((ack.stage, ack.partition))
+        for report in ack.reports:
+            vertex = self._of_operator[report.operator]
+            known = self._known[vertex.id, report.subtask]
+            known.bytes_in += report.bytes_in
+            known.bytes_out += report.bytes_out
+            if report.heavy_keys is not None:
+                known.heavy_keys = report.heavy_keys
+            if report.state_sizes:
+                known.state_sizes.update(report.state_sizes)
+            if report.operator in self._leaving:
+                known.records_out += report.records_out
+            if report.operator == vertex.head:
+                _take_head(known, report)
+                known.changed, known.worker = now, ack.worker
+                known.state_bytes = state if vertex.id == owner else 0
+
+    def workers(self) -> list[WorkerReport]:
+        """The processes that subtasks ran in last, each as it said last."""
+        latest = sorted(self.all().values(), key=lambda figures: figures.changed)
+        found = {(f.worker.host, f.worker.pid): f.worker for f in latest if f.worker is not None}
+        return list(found.values())
+
+    def all(self) -> dict[Place, SubtaskFigures]:
+        """The figures of this moment."""
+        with self._lock:
+            return {place: known.figures() for place, known in self._known.items()}
+
+
+def _take_head(known: _Counted, report: OperatorReport) -> None:
+    """The first operator of a chain tells what the chain gets."""
+    if report.source is not None:
+        known.finished = report.source.finished
+        return
+    known.records_in += report.records_in
+    known.watermark = max(known.watermark, report.watermark)
+    known.finished = report.watermark == MAX_WATERMARK

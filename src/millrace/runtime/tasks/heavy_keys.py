@@ -1,0 +1,139 @@
+"""The keys that get a large share of an operator's input, by a bounded sketch of a sample.
+
+Space-saving (Metwally and others, 2005): so many counters; a key without one takes over the smallest, with its count as
+the most that it may be wrong by. What is shown is what is certain: the count less that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+from millrace.relational.rows import Rows
+from millrace.runtime.exchange.partitioners import Hash, Partitioner
+from millrace.runtime.failure import shorten
+from millrace.runtime.tables.exchange import ByColumns
+
+COUNTERS = 32
+SHOWN = 10
+LEAST_SHARE = 0.01
+ALL_UNTIL = 256
+"""So many elements are all looked at."""
+ONE_IN = 1_024
+"""Of those after them one in so many, at random: a period in the data must not hide keys."""
+FORGET_AT = 10_000_000
+"""Elements after which all counts are halved, so that what was long ago counts less."""
+KEY_LIMIT = 80
+PAUSE_MS = 2_000
+"""How often the driver hears of them."""
+
+HeavyKeys = tuple[tuple[str, float], ...]
+"""(text of a key, share of the input), the heaviest first"""
+
+
+class Sketch:
+    """Of the keys of one operator in one subtask."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        """elements that were seen, looked at or not"""
+        self._counts: dict[Any, int] = {}
+        self._errors: dict[Any, int] = {}
+        self._next = 0
+        """elements to pass over before the next one is looked at"""
+        self._random = Random(0)
+
+    def see(self, keys: Sequence[Any]) -> None:
+        """Elements with these keys have come."""
+        length, at = len(keys), self._next
+        while at < length:
+            step = 1 if self.total + at < ALL_UNTIL else 1 + int(self._random.random() * 2 * ONE_IN)
+            self._add(keys[at], 1 if step == 1 else ONE_IN)
+            at += step
+        self._next = at - length
+        self.total += length
+        if self.total > FORGET_AT:
+            self._halve()
+
+    def _add(self, key: Any, weight: int) -> None:
+        counts = self._counts
+        if key in counts:
+            counts[key] += weight
+        elif len(counts) < COUNTERS:
+            counts[key] = weight
+        else:
+            smallest = min(counts, key=counts.__getitem__)
+            error = counts.pop(smallest)
+            self._errors.pop(smallest, None)
+            counts[key], self._errors[key] = error + weight, error
+
+    def _halve(self) -> None:
+        self.total //= 2
+        self._counts = {key: count // 2 for key, count in self._counts.items()}
+        self._errors = {key: error // 2 for key, error in self._errors.items()}
+
+    def heaviest(self) -> HeavyKeys:
+        """Those with a share of the input that is certain and worth to be shown."""
+        if not self.total:
+            return ()
+        shares = [
+            ((count - self._errors.get(key, 0)) / self.total, shorten(key, KEY_LIMIT))
+            for key, count in self._counts.items()
+        ]
+        shares.sort(reverse=True)
+        return tuple((text, min(share, 1.0)) for share, text in shares[:SHOWN] if share >= LEAST_SHARE)
+
+
+class Watched:
+    """The keys of an operator's input, whatever form its elements have."""
+
+    def __init__(self, partitioner: Partitioner) -> None:
+        self._columns = partitioner.columns if isinstance(partitioner, ByColumns) else ()
+        self._sketch: Sketch | None = Sketch()
+        self._told = 0
+
+    def see(self, values: Sequence[Any], keys: Sequence[Any] | None) -> None:
+        """Elements have come."""
+        sketch = self._sketch
+        if sketch is None:
+            return
+        try:
+            if keys is not None:
+                sketch.see(keys)
+            elif values and self._columns:
+                for rows in values:
+                    sketch.see(_KeysOfRows(rows, self._columns))
+        except TypeError:  # keys without a hash of Python's: there is no way to count them
+            self._sketch = None
+
+    def report(self, now: int) -> HeavyKeys | None:
+        """For the driver, at time ``now`` (ms); None: nothing new."""
+        if self._sketch is None or now - self._told < PAUSE_MS:
+            return None
+        self._told = now
+        return self._sketch.heaviest()
+
+
+class _KeysOfRows(Sequence[Any]):
+    """The keys of a batch of rows, each of which is made when it is looked at."""
+
+    def __init__(self, rows: Rows, columns: Sequence[int]) -> None:
+        self._length = len(rows)
+        self._columns = [rows.batch.column(index) for index in columns]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place: Any) -> Any:
+        key = tuple(column[place].as_py() for column in self._columns)
+        return key[0] if len(key) == 1 else key
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(self._length))
+
+
+def watched(partitioners: Sequence[Partitioner]) -> Watched | None:
+    """For an operator whose input comes by key; None for others."""
+    by_key = [partitioner for partitioner in partitioners if isinstance(partitioner, (Hash, ByColumns))]
+    return Watched(by_key[0]) if by_key else None

@@ -1,0 +1,82 @@
+"""Where the time of a task goes: each moment is counted for one slot, and to change slots costs a look at the clock."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+
+from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
+
+REST, OTHER, READING, PASSING, RECORDING, WAITING = range(6)
+"""Slots of the task as a whole: between epochs; none of the others; waiting for packets; packets for later stages;
+writing state; a source that has nothing."""
+_WHOLE = 6
+_PARTS = 3
+"""Slots of each operator: at work, sorting what it emits by receiver, and waiting until that is taken."""
+
+
+class Stopwatch:
+    """One for each task; its threads take turns."""
+
+    __slots__ = ("_current", "_since", "spent")
+
+    def __init__(self, operators: int) -> None:
+        self.spent = [0] * (_WHOLE + _PARTS * operators)
+        """slot -> nanoseconds"""
+        self._current = REST
+        self._since = perf_counter_ns()
+
+    def switch(self, slot: int) -> int:
+        """Time goes to this slot from now on; which one it went to before."""
+        now = perf_counter_ns()
+        before = self._current
+        self.spent[before] += now - self._since
+        self._since = now
+        self._current = slot
+        return before
+
+    def move(self, source: int, target: int, nanoseconds: int) -> None:
+        """So much was counted for the wrong slot."""
+        self.spent[source] -= nanoseconds
+        self.spent[target] += nanoseconds
+
+    def of_operator(self, number: int) -> OperatorTimes:
+        """What an operator has taken since ``start``."""
+        place = _WHOLE + _PARTS * number
+        work, sort, write = self.spent[place : place + _PARTS]
+        return OperatorTimes(work // 1000, sort // 1000, write // 1000)
+
+    def of_task(self) -> TaskTimes:
+        """What the task as a whole has taken since ``start``, beyond its operators."""
+        spent = self.spent
+        return TaskTimes(
+            spent[READING] // 1000,
+            spent[PASSING] // 1000,
+            spent[RECORDING] // 1000,
+            spent[WAITING] // 1000,
+            spent[OTHER] // 1000,
+        )
+
+    def start(self) -> None:
+        """A new epoch. What was done between epochs stays: it belongs to this one."""
+        self.switch(OTHER)
+        self.spent[REST] = 0
+
+    def stop(self) -> None:
+        """The epoch is over and told of."""
+        self.switch(REST)
+        self.spent = [0] * len(self.spent)
+
+
+def work_slot(number: int) -> int:
+    """Of the operator with this number in its task: it is at work."""
+    return _WHOLE + _PARTS * number
+
+
+def sort_slot(number: int) -> int:
+    """It sorts what it emits by receiver."""
+    return work_slot(number) + 1
+
+
+def write_slot(number: int) -> int:
+    """It waits until what it has emitted is taken."""
+    return work_slot(number) + 2

@@ -1,0 +1,1 @@
+"""One Spark that several processes use."""

@@ -1,0 +1,221 @@
+"""Base classes of the user's functions. Public through ``millrace.table.functions.udf``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from millrace.common.files.distributed_cache import DistributedCache
+
+if TYPE_CHECKING:
+    from millrace.metrics import MetricGroup
+    from millrace.relational.types import DataType
+
+T = TypeVar("T")
+ACC = TypeVar("ACC")
+
+TypeLike: TypeAlias = "DataType | str"
+
+
+class FunctionContext:
+    """What a function learns about its surroundings in ``open``."""
+
+    def __init__(
+        self,
+        base_metric_group: MetricGroup,
+        job_parameters: dict[str, str],
+        task_name: str | None = None,
+        task_name_with_subtasks: str | None = None,
+        number_of_parallel_subtasks: int | None = None,
+        max_number_of_parallel_subtasks: int | None = None,
+        index_of_this_subtask: int | None = None,
+        attempt_number: int | None = None,
+        cached_files: DistributedCache | None = None,
+    ) -> None:
+        self._base_metric_group = base_metric_group
+        self._job_parameters = job_parameters
+        self._task_name = task_name
+        self._task_name_with_subtasks = task_name_with_subtasks
+        self._number_of_parallel_subtasks = number_of_parallel_subtasks
+        self._max_number_of_parallel_subtasks = max_number_of_parallel_subtasks
+        self._index_of_this_subtask = index_of_this_subtask
+        self._attempt_number = attempt_number
+        self._cached_files = cached_files if cached_files is not None else DistributedCache({})
+
+    def get_metric_group(self) -> MetricGroup:
+        """:raises RuntimeError: metrics are off (``python.metric.enabled``)."""
+        if self._base_metric_group is None:
+            raise RuntimeError("metrics are off: set python.metric.enabled to true")
+        return self._base_metric_group
+
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        """A value of ``pipeline.global-job-parameters``."""
+        return self._job_parameters.get(key, default_value)
+
+    def get_cached_file(self, name: str) -> str:
+        """The path of a file that ``register_cached_file`` of the environment has registered.
+
+        :raises KeyError: nothing was registered under this name.
+        """
+        return self._cached_files.get_file(name)
+
+    def get_task_name(self) -> str | None:
+        return self._task_name
+
+    def get_task_name_with_subtasks(self) -> str | None:
+        return self._task_name_with_subtasks
+
+    def get_number_of_parallel_subtasks(self) -> int | None:
+        return self._number_of_parallel_subtasks
+
+    def get_max_number_of_parallel_subtasks(self) -> int | None:
+        return self._max_number_of_parallel_subtasks
+
+    def get_index_of_this_subtask(self) -> int | None:
+        return self._index_of_this_subtask
+
+    def get_attempt_number(self) -> int | None:
+        """How often this subtask was started before."""
+        return self._attempt_number
+
+
+class UserDefinedFunction(ABC):
+    """Base of all functions. ``open`` and ``close`` are called once per subtask."""
+
+    def open(self, function_context: FunctionContext) -> None: ...
+
+    def close(self) -> None: ...
+
+    def is_deterministic(self) -> bool:
+        """Whether equal arguments always give equal results."""
+        return True
+
+
+class ScalarFunction(UserDefinedFunction):
+    """One value of the values of a row."""
+
+    @abstractmethod
+    def eval(self, *args: Any) -> Any: ...
+
+
+class AsyncScalarFunction(UserDefinedFunction):
+    """One value of the values of a row, awaited."""
+
+    @abstractmethod
+    async def eval(self, *args: Any) -> Any: ...
+
+
+class TableFunction(UserDefinedFunction):
+    """Any number of rows for a row: ``eval`` gives an iterable, or None for no row."""
+
+    @abstractmethod
+    def eval(self, *args: Any) -> Any: ...
+
+
+class ImperativeAggregateFunction(UserDefinedFunction, Generic[T, ACC]):
+    """Base of aggregate functions: values go into an accumulator and may be taken out again."""
+
+    @abstractmethod
+    def create_accumulator(self) -> ACC: ...
+
+    @abstractmethod
+    def accumulate(self, accumulator: ACC, *args: Any) -> None: ...
+
+    def retract(self, accumulator: ACC, *args: Any) -> None:
+        """Take back what ``accumulate`` did for these values. Needed when rows of the input are updated or deleted."""
+        raise RuntimeError(f"{type(self).__name__} must implement retract(): its input has updates or deletions")
+
+    def merge(self, accumulator: ACC, accumulators: Iterable[ACC]) -> None:
+        """Add accumulators to one. Needed for session windows and two-phase aggregation."""
+        raise RuntimeError(f"{type(self).__name__} must implement merge(): its accumulators are combined here")
+
+    def get_result_type(self) -> TypeLike:
+        raise RuntimeError(f"{type(self).__name__} must implement get_result_type(), or udaf() be given result_type")
+
+    def get_accumulator_type(self) -> TypeLike:
+        raise RuntimeError(
+            f"{type(self).__name__} must implement get_accumulator_type(), or udaf() be given accumulator_type"
+        )
+
+
+class AggregateFunction(ImperativeAggregateFunction[T, ACC]):
+    """One value of the rows of a group."""
+
+    @abstractmethod
+    def get_value(self, accumulator: ACC) -> T: ...
+
+
+class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
+    """Any number of rows of the rows of a group."""
+
+    @abstractmethod
+    def emit_value(self, accumulator: ACC) -> Iterable[T]: ...
+
+
+class DelegatingScalarFunction(ScalarFunction):
+    """A callable as a scalar function."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+        # It is called for every row: no step in between.
+        self.eval = func  # type: ignore[method-assign]
+
+    def eval(self, *args: Any) -> Any:
+        return self.func(*args)
+
+
+class DelegatingAsyncScalarFunction(AsyncScalarFunction):
+    """An ``async def`` as a scalar function."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    async def eval(self, *args: Any) -> Any:
+        return await self.func(*args)
+
+
+class DelegationTableFunction(TableFunction):
+    """A callable as a table function."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+        # It is called for every row: no step in between.
+        self.eval = func  # type: ignore[method-assign]
+
+    def eval(self, *args: Any) -> Any:
+        return self.func(*args)
+
+
+class DelegatingPandasAggregateFunction(AggregateFunction[Any, Any]):
+    """A callable on pandas.Series as an aggregate function."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def create_accumulator(self) -> list[Any]:
+        return []
+
+    def accumulate(self, accumulator: list[Any], *args: Any) -> None:
+        accumulator.append(self.func(*args))
+
+    def get_value(self, accumulator: list[Any]) -> Any:
+        return accumulator[0]
+
+
+class PandasAggregateFunctionWrapper:
+    """An aggregate function that is given all rows of a group at once."""
+
+    def __init__(self, func: AggregateFunction[Any, Any]) -> None:
+        self.func = func
+
+    def open(self, function_context: FunctionContext) -> None:
+        self.func.open(function_context)
+
+    def eval(self, *args: Any) -> Any:
+        accumulator = self.func.create_accumulator()
+        self.func.accumulate(accumulator, *args)
+        return self.func.get_value(accumulator)
+
+    def close(self) -> None:
+        self.func.close()

@@ -1,0 +1,38 @@
+"""The changes of a table as upserts: rows without what they were before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from millrace.relational import nodes as n
+from millrace.runtime.tables.changelog import DropUpdateBefore, UpsertMaterialize
+from millrace.table.planner.changes import Key
+from millrace.table.planner.ordered_keys import ordered_keys
+from millrace.table.planner.plan import Plan, Planned, by
+
+
+def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planned], Planned]) -> Planned:
+    """The rows of a node without what they were before.
+
+    :param key: what the consumer knows rows by; None: by the key that they have.
+    :param through: what they pass on their way.
+    """
+    changes = plan.changes(input)
+    known_by = ordered_keys(input, plan.changes)
+    by_key = changes.append_only or key is None or _is_by(known_by, key)
+    below = through(plan.add(input, not by_key))
+    if not by_key:
+        assert key is not None
+        types = tuple(column.type for column in input.schema)
+        unique = min(known_by, key=len, default=None)
+        config = UpsertMaterialize(keys=key, types=types, unique=unique, **plan.options.common)
+        return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)
+    if changes.updates:
+        drop = DropUpdateBefore(**plan.options.common)
+        return plan.step("DropUpdateBefore", drop, [(below, None)], input.schema, changes)
+    return below
+
+
+def _is_by(known_by: Iterable[Key], key: Key) -> bool:
+    """Whether rows that follow each other under one primary key are versions of one row."""
+    return any(set(each) <= set(key) for each in known_by)

@@ -1,0 +1,168 @@
+"""``TableResult``: what a statement gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from millrace.common.jobs.job_client import JobClient
+from millrace.common.types import Row, row_of
+from millrace.relational import types as t
+from millrace.relational.nodes import Field, Schema
+from millrace.relational.rows import Rows
+from millrace.table.catalogs.schemas import ResolvedSchema, resolved_schema
+from millrace.table.descriptions.table_schema import TableSchema
+from millrace.table.sessions.result_kind import ResultKind
+from millrace.table.values import tableau
+from millrace.table.values.cells import row_texts
+
+__all__ = ["TableResult", "CloseableIterator"]
+
+MAX_WIDTH = 30
+"""of printed columns whose type does not say how wide they are (``table.display.max-column-width``)"""
+
+
+class CloseableIterator:
+    """Rows, one after the other. Close it to end an unbounded query; also a context manager."""
+
+    def __init__(self, rows: Iterator[Row], close: Callable[[], None] | None = None) -> None:
+        self._rows = rows
+        self._close = close
+
+    def __iter__(self) -> CloseableIterator:
+        return self
+
+    def __next__(self) -> Row:
+        return next(self._rows)
+
+    def next(self) -> Row:
+        """:raises StopIteration: there are no more."""
+        return next(self._rows)
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()
+            self._close = None
+
+    def __enter__(self) -> CloseableIterator:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class TableResult:
+    """The result of a statement: rows with a schema, perhaps a job.
+
+    :param rows: may be made while they are read.
+    :param layout: how ``print`` shows them: ``content`` (widths of the rows), ``types`` (widths of the types, so that
+        rows can be shown as they come), ``plain`` (one text after the other).
+    :param with_kinds: print shows the kind of each row, as streaming queries do.
+    """
+
+    def __init__(
+        self,
+        columns: Schema,
+        rows: Iterable[Row],
+        kind: ResultKind = ResultKind.SUCCESS_WITH_CONTENT,
+        *,
+        job_client: JobClient | None = None,
+        layout: str = "content",
+        with_kinds: bool = False,
+        zone: str = "UTC",
+        max_width: int = MAX_WIDTH,
+        close: Callable[[], None] | None = None,
+        wait: Callable[[float | None], None] | None = None,
+        batches: Iterable[Rows] = (),
+    ) -> None:
+        self._columns = columns
+        self._batches = batches
+        """of a query: what its rows are made of"""
+        self._rows = CloseableIterator(iter(rows), close)
+        self._kind = kind
+        self._job_client = job_client
+        self._layout = layout
+        self._with_kinds = with_kinds
+        self._zone = zone
+        self._max_width = max_width
+        self._wait = wait
+
+    def get_job_client(self) -> JobClient | None:
+        """The job; None for what needs none (DDL, SHOW)."""
+        return self._job_client
+
+    def wait(self, timeout_ms: int | None = None) -> None:
+        """Wait for the end of an INSERT.
+
+        :raises TimeoutError: it takes longer.
+        """
+        if self._wait is not None:
+            self._wait(None if timeout_ms is None else timeout_ms / 1000)
+
+    def get_table_schema(self) -> TableSchema:
+        return TableSchema([column.name for column in self._columns], [column.type for column in self._columns])
+
+    def get_resolved_schema(self) -> ResolvedSchema:
+        return resolved_schema(self._columns)
+
+    def get_result_kind(self) -> ResultKind:
+        return self._kind
+
+    def collect(self) -> CloseableIterator:
+        """The rows; they can be read once."""
+        return self._rows
+
+    def print(self) -> None:
+        """Show all rows on standard output, as Flink does."""
+        for line in self._lines():
+            print(line, flush=True)
+
+    def _lines(self) -> Iterator[str]:
+        texts = row_texts([column.type for column in self._columns], self._zone)
+        if self._layout == "plain":
+            for row in self._rows:
+                yield "\n".join(texts(list(row)))
+            return
+        names = [column.name for column in self._columns]
+        if self._layout == "content":
+            cells = [_empty_for_null(list(row), texts(list(row))) for row in self._rows]
+            yield from tableau.lines(names, cells, tableau.widths_by_content(names, cells))
+            return
+        widths = tableau.widths_by_type(self._columns, self._max_width)
+        if self._with_kinds:
+            names, widths = [tableau.OP, *names], [len(tableau.OP), *widths]
+        yield from tableau.lines(names, map(self._cells(texts), self._rows), widths)
+
+    def _cells(self, texts: Callable[[Sequence[Any]], list[str]]) -> Callable[[Row], list[str]]:
+        if self._with_kinds:
+            return lambda row: [str(row.get_row_kind()), *texts(list(row))]
+        return lambda row: texts(list(row))
+
+
+def _empty_for_null(row: Sequence[Any], cells: Sequence[str]) -> list[str]:
+    return ["" if value is None else cell for value, cell in zip(row, cells)]
+
+
+def done() -> TableResult:
+    """The result of a statement that only does something."""
+    columns = (Field("result", t.string()),)
+    return TableResult(columns, [row_of(["OK"], ["result"])], ResultKind.SUCCESS, layout="plain")
+
+
+def listing(columns: Schema, rows: Iterable[Sequence[Any]]) -> TableResult:
+    """The result of SHOW and DESCRIBE."""
+    names = [column.name for column in columns]
+    return TableResult(columns, [row_of(list(row), names) for row in rows])
+
+
+def texts(name: str, values: Iterable[str]) -> TableResult:
+    """One column of texts."""
+    return listing((Field(name, t.string()),), [(value,) for value in values])
+
+
+def plain(text: str) -> TableResult:
+    """One text, printed as it is: EXPLAIN, SHOW CREATE TABLE."""
+    return TableResult((Field("result", t.string()),), [row_of([text], ["result"])], layout="plain")

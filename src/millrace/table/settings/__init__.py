@@ -1,0 +1,1 @@
+"""What a program chooses: modes, settings, kinds of changes. ``millrace.table`` has the public names."""

@@ -1,0 +1,70 @@
+"""``EnvironmentSettings``: how a table environment begins."""
+
+from __future__ import annotations
+
+from millrace.common.configuration import Configuration
+
+__all__ = ["EnvironmentSettings"]
+
+MODE = "execution.runtime-mode"
+CATALOG, DATABASE = "table.builtin-catalog-name", "table.builtin-database-name"
+
+
+class EnvironmentSettings:
+    """Settings of a table environment: mode, names of the built-in catalog and database, configuration."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    class Builder:
+        """Makes settings; streaming mode unless it says otherwise."""
+
+        def __init__(self) -> None:
+            self._configuration = Configuration()
+
+        def with_configuration(self, config: Configuration) -> EnvironmentSettings.Builder:
+            self._configuration.add_all(config)
+            return self
+
+        def in_batch_mode(self) -> EnvironmentSettings.Builder:
+            return self._set(MODE, "BATCH")
+
+        def in_streaming_mode(self) -> EnvironmentSettings.Builder:
+            return self._set(MODE, "STREAMING")
+
+        def with_built_in_catalog_name(self, built_in_catalog_name: str) -> EnvironmentSettings.Builder:
+            return self._set(CATALOG, built_in_catalog_name)
+
+        def with_built_in_database_name(self, built_in_database_name: str) -> EnvironmentSettings.Builder:
+            return self._set(DATABASE, built_in_database_name)
+
+        def _set(self, key: str, value: str) -> EnvironmentSettings.Builder:
+            self._configuration.set_string(key, value)
+            return self
+
+        def build(self) -> EnvironmentSettings:
+            return EnvironmentSettings(Configuration(self._configuration))
+
+    @staticmethod
+    def new_instance() -> EnvironmentSettings.Builder:
+        return EnvironmentSettings.Builder()
+
+    @staticmethod
+    def in_streaming_mode() -> EnvironmentSettings:
+        return EnvironmentSettings.new_instance().in_streaming_mode().build()
+
+    @staticmethod
+    def in_batch_mode() -> EnvironmentSettings:
+        return EnvironmentSettings.new_instance().in_batch_mode().build()
+
+    def is_streaming_mode(self) -> bool:
+        return self._configuration.get_string(MODE, "STREAMING").upper() == "STREAMING"
+
+    def get_built_in_catalog_name(self) -> str:
+        return self._configuration.get_string(CATALOG, "default_catalog")
+
+    def get_built_in_database_name(self) -> str:
+        return self._configuration.get_string(DATABASE, "default_database")
+
+    def get_configuration(self) -> Configuration:
+        return self._configuration

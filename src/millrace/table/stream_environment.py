@@ -1,0 +1,84 @@
+"""``StreamTableEnvironment``: tables and DataStreams in one program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from millrace.common.typeinfo import TypeInformation
+from millrace.table.descriptions.schema import Schema
+from millrace.table.environment import TableEnvironment
+from millrace.table.expression_methods.expression import Expression
+from millrace.table.sessions.stream_columns import stream_scan
+from millrace.table.settings.changelog_mode import ChangelogMode
+from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.table import Table
+
+if TYPE_CHECKING:
+    from millrace.datastream import DataStream, StreamExecutionEnvironment
+
+__all__ = ["StreamTableEnvironment"]
+
+
+class StreamTableEnvironment(TableEnvironment):
+    """A table environment over a StreamExecutionEnvironment: DataStreams become tables, and tables DataStreams."""
+
+    @staticmethod
+    def create(  # type: ignore[override]
+        stream_execution_environment: StreamExecutionEnvironment | None = None,
+        environment_settings: EnvironmentSettings | None = None,
+    ) -> StreamTableEnvironment:
+        from millrace.datastream import StreamExecutionEnvironment
+
+        settings = environment_settings or EnvironmentSettings.in_streaming_mode()
+        environment = stream_execution_environment or StreamExecutionEnvironment(settings.get_configuration())
+        return StreamTableEnvironment(settings, environment)
+
+    def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Expression[Any] | Schema) -> Table:
+        """A stream of insertions as a table: one column a field of its type, or one column ``f0``.
+
+        :param fields_or_schema: a schema (with metadata ``rowtime`` and a watermark, if need be), or columns: by name
+            or position, ``col("ts").rowtime`` for a time attribute.
+        """
+        return Table(stream_scan(data_stream, fields_or_schema, None, self._session), self)
+
+    def from_changelog_stream(
+        self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
+    ) -> Table:
+        """A stream of ``Row`` with kinds as a changing table."""
+        mode = changelog_mode or ChangelogMode.all()
+        return Table(stream_scan(data_stream, () if schema is None else (schema,), mode, self._session), self)
+
+    def create_temporary_view(
+        self,
+        view_path: str,
+        table_or_data_stream: Table | DataStream,
+        *fields_or_schema: str | Expression[Any] | Schema,
+    ) -> None:
+        """A name for a table or a DataStream, as long as the session lives."""
+        if not isinstance(table_or_data_stream, Table):
+            fields: Any = fields_or_schema
+            table_or_data_stream = self.from_data_stream(table_or_data_stream, *fields)
+        super().create_temporary_view(view_path, table_or_data_stream)
+
+    def to_data_stream(self, table: Table) -> DataStream:
+        """The rows of a table of insertions as ``Row``."""
+        return self._stream(table, mode=ChangelogMode.insert_only())
+
+    def to_changelog_stream(
+        self, table: Table, target_schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
+    ) -> DataStream:
+        """The changes of a table as ``Row`` with kinds."""
+        return self._stream(table, mode=changelog_mode or ChangelogMode.all(), schema=target_schema)
+
+    def to_append_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
+        """As ``to_data_stream``, with a type for the rows."""
+        return self._stream(table, mode=ChangelogMode.insert_only(), type_info=type_info)
+
+    def to_retract_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
+        """The changes of a table as pairs: True for what is added, False for what is taken back, and the row."""
+        return self._stream(table, mode=ChangelogMode.all(), type_info=type_info, pairs=True)
+
+    def _stream(self, table: Table, **how: Any) -> DataStream:
+        found = self._session.engine.to_data_stream(table._plan, self._session, **how)
+        assert found is not None, "a Table does not end in a sink"
+        return found

@@ -1,0 +1,109 @@
+"""What the threads of this process do: their stacks at one moment, or sampled over a while. No other process is
+stopped or looked into for that."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Generic, NamedTuple, TypeVar
+
+L = TypeVar("L")
+"""What a thread is labelled with."""
+
+
+class ThreadStack(NamedTuple):
+    """A thread at one moment."""
+
+    name: str
+    text: str
+    """name, state and stack, a line a frame, the last call first"""
+
+
+class Thread(NamedTuple, Generic[L]):
+    """A thread that is sampled."""
+
+    label: L
+    native_id: int
+
+
+class Sample(NamedTuple, Generic[L]):
+    """A stack of a thread, the first call first."""
+
+    label: L
+    on_cpu: bool
+    frames: tuple[str, ...]
+
+
+def stacks() -> list[ThreadStack]:
+    """All threads of Python in this process, the caller's included."""
+    names = {thread.ident: thread for thread in threading.enumerate()}
+    found = []
+    for ident, frame in list(sys._current_frames().items()):
+        thread = names.get(ident)
+        name = f"thread {ident}" if thread is None else thread.name
+        kind = " daemon" if thread is not None and thread.daemon else ""
+        native = "" if thread is None else f" nid={thread.native_id}"
+        lines = [f'"{name}" Id={ident}{native}{kind}']
+        lines += [f"\tat {describe(at, line)}" for at, line in traceback.walk_stack(frame)]
+        found.append(ThreadStack(name, "\n".join(lines) + "\n"))
+    return found
+
+
+def describe(frame: FrameType, line: int) -> str:
+    """A frame in one line: ``module.function:line``."""
+    code = frame.f_code
+    name = getattr(code, "co_qualname", code.co_name)  # since Python 3.11
+    module = frame.f_globals.get("__name__") or Path(code.co_filename).name
+    return f"{module}.{name}:{line}"
+
+
+def sample(
+    threads: Callable[[], Mapping[int, Thread[L]]], seconds: float, hertz: int, leave_out: Callable[[str], bool]
+) -> Counter[Sample[L]]:
+    """How often which stack was seen.
+
+    :param threads: asked each time: identifier of each thread that is of interest.
+    :param leave_out: modules whose frames at the bottom of a stack say nothing.
+    """
+    found: Counter[Sample[L]] = Counter()
+    used: dict[int, int] = {}
+    pause = 1 / hertz
+    until = time.monotonic() + seconds
+    while True:
+        watched = threads()
+        frames = sys._current_frames() if watched else {}
+        for ident, thread in watched.items():
+            frame = frames.get(ident)
+            before = used.get(thread.native_id)
+            now = used[thread.native_id] = processor_ns(thread.native_id)
+            if frame is not None and before is not None:
+                # What it has used since the last look says whether it worked or waited.
+                on_cpu = now < 0 or now - before >= pause * 1e9 / 2
+                found[Sample(thread.label, on_cpu, _calls(frame, leave_out))] += 1
+        del frames
+        left = until - time.monotonic()
+        if left <= 0:
+            return found
+        time.sleep(min(pause, left))
+
+
+def _calls(frame: FrameType, leave_out: Callable[[str], bool]) -> tuple[str, ...]:
+    calls = [(at, line) for at, line in traceback.walk_stack(frame)][::-1]
+    begin = 0
+    while begin < len(calls) - 1 and leave_out(calls[begin][0].f_globals.get("__name__") or ""):
+        begin += 1
+    return tuple(describe(at, line) for at, line in calls[begin:])
+
+
+def processor_ns(native_id: int) -> int:
+    """Processor time of a thread of this process in ns; -1: the system does not tell, or it has ended."""
+    try:
+        return int(Path(f"/proc/self/task/{native_id}/schedstat").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return -1

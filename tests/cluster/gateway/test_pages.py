@@ -1,0 +1,62 @@
+"""Pages of rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from millrace.cluster.gateway.pages import LAST, MOST_ROWS, Page, Pages
+from millrace.cluster.gateway.problems import GatewayError
+from millrace.common.types import Row
+
+DEADLINE = 30.0
+
+
+def test_a_page_may_be_fetched_again_and_no_other() -> None:
+    pages = Pages([Row(1)], streamed=False)
+    with pytest.raises(GatewayError, match="Expecting token to be 0, but found 1"):
+        pages.fetch(1)
+    first = pages.fetch(0)
+    assert first == Page((Row(1),), False)
+    assert pages.fetch(0) is first
+    assert pages.fetch(1) is LAST
+    assert pages.fetch(1) is LAST
+    with pytest.raises(GatewayError, match="Expecting token to be 2 or 1, but found 0"):
+        pages.fetch(0)
+
+
+def test_rows_wait_for_whoever_fetches_them() -> None:
+    read = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal read
+        for n in range(3 * MOST_ROWS):
+            read += 1
+            yield Row(n)
+
+    pages = Pages(rows(), streamed=True)
+    found: list[int] = []
+    token = 0
+    while not (page := pages.fetch(token)).is_last:
+        assert len(page.rows) <= MOST_ROWS
+        found += [row[0] for row in page.rows]
+        assert read <= len(found) + MOST_ROWS + 1
+        token += 1
+    assert found == list(range(3 * MOST_ROWS))
+
+
+def test_a_reader_ends_when_the_pages_are_closed() -> None:
+    ended = threading.Event()
+
+    def rows() -> Iterator[Row]:
+        try:
+            for n in range(10**9):
+                yield Row(n)
+        finally:
+            ended.set()
+
+    pages = Pages(rows(), streamed=True)
+    pages.close()
+    assert ended.wait(DEADLINE)

@@ -1,0 +1,57 @@
+"""Files and folders that are there as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from millrace.cluster.places import durable
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    durable.write_file(str(path), b"first")
+    durable.write_file(str(path), b"second")
+    assert path.read_bytes() == b"second"
+    assert os.listdir(tmp_path) == ["a"]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_old_content_stays_when_the_writer_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+    durable.write_file(str(path), b"first")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", die)
+    with pytest.raises(KeyboardInterrupt):
+        durable.write_file(str(path), b"second")
+    assert path.read_bytes() == b"first"
+    assert [durable.is_unfinished(name) for name in sorted(os.listdir(tmp_path))] == [True, False]
+
+
+def test_a_folder_is_written_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "f")
+    assert durable.write_folder(path, {"x": b"1", "y": b"2"})
+    assert not durable.write_folder(path, {"x": b"3"})
+    assert (tmp_path / "f" / "x").read_bytes() == b"1"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_folder_moves_once(tmp_path: Path) -> None:
+    durable.write_folder(str(tmp_path / "f"), {"x": b"1"})
+    assert durable.move(str(tmp_path / "f"), str(tmp_path / "g"))
+    assert not durable.move(str(tmp_path / "f"), str(tmp_path / "g"))
+    durable.write_folder(str(tmp_path / "f"), {"x": b"2"})
+    assert not durable.move(str(tmp_path / "f"), str(tmp_path / "g"))
+    assert (tmp_path / "g" / "x").read_bytes() == b"1"
+
+
+def test_lines_are_added(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    durable.append_line(str(path), b"a")
+    durable.append_line(str(path), b"b")
+    assert path.read_bytes().split() == [b"a", b"b"]

@@ -1,0 +1,129 @@
+"""``Loads``: who was busy, who waited for whom, and what an epoch's time went into."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.coordination.figures import Figures
+from millrace.runtime.coordination.load import Loads
+from millrace.runtime.jobs.job import JobGraph
+from millrace.runtime.protocol.epoch import OperatorReport, TaskAck
+from millrace.runtime.protocol.times import OperatorTimes, TaskTimes
+
+MS = 1_000
+
+
+def three_stages() -> JobGraph:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(2)
+    stream = env.from_sequence(1, 9).name("source").map(lambda n: n).name("beside").disable_chaining()
+    middle = stream.key_by(lambda n: n).map(lambda n: n).name("middle").disable_chaining()
+    middle.key_by(lambda n: n).map(lambda n: n).name("last").disable_chaining()
+    return env.job_graph()
+
+
+def acks(job: JobGraph, work: dict[tuple[str, int], float], write: dict[tuple[str, int], float]) -> list[TaskAck]:
+    """What tasks say whose operators took so many ms; reading the packets of a task took 1 ms."""
+    found = []
+    for stage, width in enumerate(job.partitions):
+        for partition in range(width):
+            reports = tuple(
+                OperatorReport(
+                    info.id,
+                    subtask,
+                    10,
+                    10,
+                    0,
+                    times=OperatorTimes(
+                        int(work.get((info.name, subtask), 0) * MS), 0, int(write.get((info.name, subtask), 0) * MS)
+                    ),
+                )
+                for info, subtask in job.hosted(stage, partition)
+            )
+            found.append(TaskAck(1, stage, partition, reports, times=TaskTimes(read=MS)))
+    return found
+
+
+WORK = {
+    ("Source: source", 0): 10.0,
+    ("Source: source", 1): 20.0,
+    ("beside", 0): 5.0,
+    ("middle", 0): 100.0,
+    ("middle", 1): 40.0,
+    ("last", 1): 7.0,
+}
+WRITE = {("middle", 1): 3.0}
+
+
+def test_a_vertex_is_backpressured_by_those_that_take_its_elements() -> None:
+    job = three_stages()
+    names = {vertex.id: vertex.name for vertex in job.vertices}
+    found = {(names[id], n): tuple(load) for (id, n), load in Loads(job).of(acks(job, WORK, WRITE)).items()}
+    # Each waits for the slowest subtask of each stage below, for its own packets, and for who works in the same task.
+    assert found == {
+        ("Source: source", 0): (10, 100 + 7 + 5),
+        ("Source: source", 1): (20, 100 + 7),
+        ("beside", 0): (5, 100 + 7),
+        ("beside", 1): (0, 100 + 7),
+        ("middle", 0): (100, 7),
+        ("middle", 1): (40, 3 + 7),
+        ("last", 0): (0, 0),
+        ("last", 1): (7, 0),
+    }
+
+
+def test_the_phases_are_those_of_the_slowest_task_of_each_stage() -> None:
+    job = three_stages()
+    phases = Loads(job).phases(acks(job, WORK, WRITE), run=200.0)
+    # Stage 0: subtask 1 read for 20 + 1 ms; stage 1: subtask 0; stage 2: subtask 1.
+    assert phases == {"start": 200 - 21 - 101 - 8, "read": 20 + 1 + 1 + 1, "process": 107, "exchange": 0, "record": 0}
+    assert sum(phases.values()) == 200
+
+
+def test_the_time_of_a_subtask_adds_up() -> None:
+    job = three_stages()
+    figures = Figures(job, began=1_000)
+    figures.take(acks(job, WORK, WRITE), {}, 1_400)
+    figures.take(acks(job, WORK, WRITE), {}, 1_500)  # the tasks of an epoch ran at the same time as the driver waited
+    for known in figures.all().values():
+        assert known.busy_ms + known.backpressured_ms + known.idle_ms == pytest.approx(500)
+        assert known.busy + known.backpressured + known.idle == pytest.approx(1)
+    middle = next(vertex for vertex in job.vertices if vertex.name == "middle")
+    assert figures.all()[middle.id, 0].busy == pytest.approx(200 / 500)
+
+
+def test_shares_are_those_of_the_last_seconds() -> None:
+    job = three_stages()
+    figures = Figures(job, began=0)
+    middle = next(vertex for vertex in job.vertices if vertex.name == "middle")
+    for second in range(1, 21):
+        figures.take(acks(job, WORK if second <= 10 else {}, {}), {}, second * 1_000)
+    known = figures.all()[middle.id, 0]
+    assert (known.busy, known.busy_ms) == (0, 1_000)
+    assert len(figures._known[middle.id, 0].recent) <= 7
+
+
+def test_bytes_and_state_are_added_up_by_vertex() -> None:
+    job = three_stages()
+    told = acks(job, {}, {})
+    source = next(info for info in job.operators if info.name == "Source: source")
+    told = [
+        replace(
+            ack,
+            reports=tuple(
+                replace(report, bytes_in=5, bytes_out=7) if report.operator != source.id else report
+                for report in ack.reports
+            ),
+        )
+        for ack in told
+    ]
+    figures = Figures(job, began=0)
+    figures.take(told, {(1, 0): 50}, 10)
+    vertices = {vertex.name: vertex.id for vertex in job.vertices}
+    known = figures.all()
+    assert (known[vertices["Source: source"], 0].bytes_out, known[vertices["middle"], 0].bytes_in) == (0, 5)
+    assert known[vertices["middle"], 0].state_bytes == 50
+    assert known[vertices["middle"], 1].records_in == 10

@@ -1,0 +1,67 @@
+"""Stacks of the threads of this process, at one moment and over a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from millrace.util.stacks import Sample, Thread, processor_ns, sample, stacks
+
+
+def waits(until: threading.Event) -> None:
+    until.wait()
+
+
+def works(until: threading.Event) -> None:
+    while not until.is_set():
+        sum(range(1000))
+
+
+@contextmanager
+def running(function: Callable[[threading.Event], None], label: str) -> Iterator[dict[int, Thread[str]]]:
+    end = threading.Event()
+    thread = threading.Thread(target=function, args=(end,), name=f"it {function.__name__}")
+    thread.start()
+    assert thread.ident is not None
+    assert thread.native_id is not None
+    try:
+        yield {thread.ident: Thread(label, thread.native_id)}
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_all_threads_with_their_stacks() -> None:
+    with running(waits, "a"):
+        found = {stack.name: stack.text for stack in stacks()}
+    lines = found["it waits"].splitlines()
+    assert lines[0].startswith('"it waits" Id=')
+    assert any(".waits:" in line for line in lines)
+    # The last call first.
+    assert "wait" in lines[1]
+    assert "_bootstrap" in lines[-1]
+    assert "test_all_threads" in found[threading.current_thread().name]
+
+
+def test_a_thread_that_works_and_one_that_waits() -> None:
+    with running(works, "works") as busy, running(waits, "waits") as quiet:
+        found = sample(lambda: busy | quiet, 0.5, 50, lambda module: module == "threading")
+    seen: dict[str, list[Sample[str]]] = {"works": [], "waits": []}
+    for each in found:
+        seen[each.label].append(each)
+    assert all(".works:" in each.frames[0] for each in seen["works"])
+    assert all(".waits:" in each.frames[0] for each in seen["waits"])
+    if processor_ns(threading.get_native_id()) >= 0:
+        assert any(each.on_cpu for each in seen["works"])
+        assert sum(found[each] for each in seen["waits"] if not each.on_cpu) > 0
+        assert not any(each.on_cpu for each in seen["waits"])
+
+
+def test_threads_that_have_ended_are_not_looked_for() -> None:
+    with running(waits, "a") as over:
+        pass
+    began = time.monotonic()
+    assert not sample(lambda: over, 0.05, 100, lambda module: False)
+    assert time.monotonic() - began >= 0.05
