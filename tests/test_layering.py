@@ -21,8 +21,8 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 # "" are the modules right under millrace.
 EVERYTHING = {
-    "", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi", "formats",
-    "graph", "metrics", "relational", "runtime", "spark", "state", "table", "testing", "util",
+    "", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi",
+    "formats", "graph", "metrics", "relational", "runtime", "spark", "state", "table", "testing", "util",
 }  # fmt: skip
 BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi"}
 

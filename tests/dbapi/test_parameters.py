@@ -16,8 +16,8 @@ from millrace.dbapi import DataError, ProgrammingError
 from millrace.dbapi.literals import literal
 from millrace.dbapi.parameters import filled
 from millrace.table.sql.parser import parse_query, parse_statement
-from millrace.table.sql.source import Source
-from millrace.table.sql.tokens import Kind, tokenize
+from millrace.table.sql.text.source import Source
+from millrace.table.sql.text.tokens import Kind, tokenize
 
 UTC = dt.timezone.utc
 

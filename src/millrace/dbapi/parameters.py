@@ -7,9 +7,9 @@ from typing import Any
 
 from millrace.dbapi.errors import ProgrammingError
 from millrace.dbapi.literals import literal
-from millrace.table.sql.errors import SqlParseError
-from millrace.table.sql.source import Source
-from millrace.table.sql.tokens import tokenize
+from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.text.source import Source
+from millrace.table.sql.text.tokens import tokenize
 
 
 def filled(statement: str, parameters: Sequence[Any]) -> str:

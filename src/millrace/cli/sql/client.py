@@ -18,7 +18,6 @@ from millrace.table.sessions.result_kind import ResultKind
 from millrace.table.sql import statements as s
 from millrace.table.sql.parser import statements_of
 from millrace.table.sql.text.errors import SqlError
-from millrace.table.statement_runners.statements import run
 
 Screen = Callable[[TableResult, ClientSettings, str], None]
 """shows a query's rows until the user has seen enough; the text is the time zone"""

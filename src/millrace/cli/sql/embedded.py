@@ -13,8 +13,8 @@ from millrace.cluster.sql.completion import Completions
 from millrace.cluster.sql.jobs import SqlJob, SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.table import TableResult
-from millrace.table.sessions.statements import run
 from millrace.table.sql import statements as s
+from millrace.table.statement_runners.statements import run
 
 
 class Embedded:

@@ -16,8 +16,8 @@ from millrace.cluster.sql_client.session import RemoteSession
 from millrace.cluster.sql_client.statement import Header
 from millrace.common.configuration import Configuration
 from millrace.table import TableConfig, TableResult
-from millrace.table.environment_settings import MODE
 from millrace.table.result_kind import ResultKind
+from millrace.table.settings.environment_settings import MODE
 from millrace.table.sql import statements as s
 from millrace.util.secrets import mask_options
 
