@@ -8,6 +8,9 @@ has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$mi
 has redis-server redis-server
 has rabbitmq-server rabbitmq-server
 has mosquitto mosquitto
+has influxd influxdb
+has prometheus prometheus
+has carbon-cache graphite-carbon
 has chromium chromium
 if [ -z "$missing" ]; then
 	exit 0

@@ -33,6 +33,8 @@ def test_what_a_job_has_counted_arrives(environment: MakeEnvironment, caplog: py
     ]
     assert sum(int(re.findall(r" count=(\d+)i ", line)[0]) for line in seen) == 100
     assert all("operator_name=counts" in line and "job_name=reported" in line for line in seen)
+    names = {line.partition(",")[0] for line in request.body.decode().splitlines()}
+    assert {"jobmanager_job_numEpochs", "taskmanager_job_task_busyTimeMsPerSecond"} <= names
     assert "metric reporter 'gate' has not sent its last report in time" in caplog.text
 
 

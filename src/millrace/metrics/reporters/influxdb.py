@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -112,6 +113,7 @@ def _field(value: Any) -> str | None:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+@lru_cache(4096)  # most are in every report
 def _key(text: str) -> str:
     """The name of a tag or field, or the value of a tag."""
     return _escaped(text, ",= ")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from millrace.metrics.reporters.contract import MetricReporter
 from millrace.metrics.reporters.reported import ReportedMetric
+from millrace.metrics.reporters.reporter_config import ReporterConfig
 from millrace.metrics.reporters.values import statistics
 from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot, MeterSnapshot, MetricSnapshot
 
@@ -18,7 +19,16 @@ _TITLES = {"counter": "Counters", "gauge": "Gauges", "meter": "Meters", "histogr
 
 
 class LogReporter(MetricReporter):
-    """Writes each report as one entry, of the level INFO, to the logger ``millrace.metrics``."""
+    """Writes each report as one entry, of the level INFO, to the logger ``millrace.metrics``.
+
+    Who asks for it wants to see it: a logger that nothing is configured for gets the level, and stderr.
+    """
+
+    def open(self, config: ReporterConfig) -> None:
+        if logger.level == logging.NOTSET and not logger.isEnabledFor(logging.INFO):
+            logger.setLevel(logging.INFO)
+        if not logger.hasHandlers():
+            logger.addHandler(logging.StreamHandler())
 
     def report(self, metrics: Sequence[ReportedMetric]) -> None:
         parts = ["metrics"]

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from millrace.metrics.reporters.reported import ReportedMetric
 from millrace.metrics.reporters.values import number
@@ -30,6 +31,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 Labels = dict[str, str]
 
 
+@lru_cache(4096)  # most are in every report
 def only_valid(text: str) -> str:
     """A text with ``_`` for each character that names of metrics may not have."""
     return _INVALID.sub("_", text)

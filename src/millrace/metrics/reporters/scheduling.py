@@ -47,11 +47,15 @@ class Reporters:
             self.close()
             raise
 
-    def close(self) -> None:
-        """Report for the last time; a reporter that takes long is not waited for."""
-        deadline = time.monotonic() + CLOSE_SECONDS
+    def finish(self) -> None:
+        """Begin the last report."""
         for thread in self._threads:
             thread.stop()
+
+    def close(self) -> None:
+        """Finish, and wait for it; a reporter that takes long is not waited for."""
+        self.finish()
+        deadline = time.monotonic() + CLOSE_SECONDS
         for thread in self._threads:
             thread.ended_by(deadline)
 
@@ -75,6 +79,7 @@ class ReporterThread:
         self._opened: Future[None] = Future()
         self._reports = self._failures = 0
         self._last = ""
+        self._late = False
         self._thread = threading.Thread(target=self.run, name=f"metric reporter {setup.config.name}", daemon=True)
 
     def start(self) -> None:
@@ -85,6 +90,7 @@ class ReporterThread:
         try:
             self._opened.result(max(0.0, deadline - time.monotonic()))
         except NotInTime:
+            self._late = True
             logger.warning("metric reporter %r is not open yet; the job begins without it", self._setup.config.name)
 
     def stop(self) -> None:
@@ -120,8 +126,10 @@ class ReporterThread:
             if isinstance(reporter, PullReporter):
                 reporter.serve(lambda: self._setup.select(self._entries()))
         except ValueError as error:
-            name = type(error).__name__ if not str(error) else self._setup.config.hidden(str(error))
-            self._opened.set_exception(ValueError(f"metric reporter {self._setup.config.name!r}: {name}"))
+            text = f"metric reporter {self._setup.config.name!r}: {self._setup.config.hidden(str(error))}"
+            if self._late:
+                logger.warning("%s", text)
+            self._opened.set_exception(ValueError(text))
             return False
         except Exception as error:
             logger.warning("metric reporter %r does nothing: %s", self._setup.config.name, self._text(error))

@@ -92,7 +92,7 @@ class JobRunner:
         self._records = 0
         self._recorded = False
         self._listener = get_listener()
-        self._reporters = Reporters(settings.configuration, job.name, coordinator.metrics.report)
+        self._reporters = Reporters(settings.configuration, job.name, coordinator.report)
 
     @property
     def log_file(self) -> str | None:
@@ -257,7 +257,7 @@ class JobRunner:
 
     def _clean_up(self) -> None:
         over = f"job {self.job.name!r} is {self.status.name}"
-        self._reporters.close()
+        self._reporters.finish()
         self.savepoints.close(over)
         self.queries.close(over)
         self.checkpoint_requests.close(over)
@@ -279,6 +279,7 @@ class JobRunner:
             recovery_file.record_end(self.job.job_id, self.status.name)
             self._home.close(self.status)
             self.job.state.discard(self.job.job_id)
+        self._reporters.close()
         self._listener.ended(self.status)
 
     def cancel(self) -> None:
