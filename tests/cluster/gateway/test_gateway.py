@@ -8,7 +8,6 @@ import pytest
 
 from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError
-from millrace.table.sql.text.errors import SqlError
 
 DEADLINE = 30.0
 
@@ -46,6 +45,6 @@ def test_properties() -> None:
         assert older.properties == {"parallelism.default": "3", "execution.runtime-mode": "batch"}
         with pytest.raises(GatewayError) as raised:
             gateway.open({"execution.runtime-mode": "sometimes"})
-        assert isinstance(raised.value.__cause__, SqlError)
+        assert "execution.runtime-mode" in str(raised.value.__cause__)
     finally:
         gateway.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from millrace.common.configuration import Configuration
+from millrace.configuration.telling import ConfigurationError, tell_about
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.settings.environment_settings import MODE
@@ -37,6 +38,10 @@ class SqlSession:
 
     def set(self, key: str, value: str) -> None:
         """:raises SqlError: the key cannot have this value; the old one stays."""
+        try:
+            tell_about({key: value})
+        except ConfigurationError as error:
+            raise SqlError(str(error)) from None
         own = self.environment.get_config().get_configuration()
         before = self.own_settings().get(key)
         try:

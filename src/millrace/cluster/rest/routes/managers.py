@@ -93,7 +93,8 @@ def _configuration_of_job(call: Call) -> list[ConfigurationInfoEntry]:
 
 def _environment(call: Call) -> EnvironmentInfo:
     version = f"{platform.python_implementation()} {platform.python_version()} ({platform.system()})"
-    return {"jvm": {"version": version, "arch": platform.machine(), "options": []}, "classpath": [each for each in sys.path if each]}
+    paths = [each for each in sys.path if each]
+    return {"jvm": {"version": version, "arch": platform.machine(), "options": []}, "classpath": paths}
 
 
 def _profiles(call: Call) -> ProfilingList:
