@@ -28,7 +28,7 @@ JOB = f"{1:032x}"
 
 def serve(line: Connection) -> None:
     """The server: tells its address and waits until it is ended."""
-    from tests.cluster_rest.samples import SampleHolder, sample_job
+    from tests.cluster.rest.samples import SampleHolder, sample_job
 
     from millrace.cluster.rest.app import make_app
     from millrace.cluster.rest.options import Binding

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cluster_rest.client import Client
-from tests.cluster_rest.samples import job_id, sample_job
+from tests.cluster.rest.client import Client
+from tests.cluster.rest.samples import job_id, sample_job
 
 from millrace.cluster.documents.codec import encode
 from millrace.cluster.history import archives

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
-from tests.cluster_rest.samples import job_id, sample_job
+from tests.cluster.rest.samples import job_id, sample_job
 
 from millrace.cli.main import main
 from millrace.cluster.history.archives import write_archive

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.cluster.dashboard.holder import Programs, StoryHolder
 from tests.cluster.documents import id_of
-from tests.cluster_rest.client import Client
+from tests.cluster.rest.client import Client
 
 from millrace.cluster.insights.rules import insights
 from millrace.cluster.rest.app import make_app

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.cluster_rest.client import Client
+from tests.cluster.rest.client import Client
 
 from millrace.cluster.gateway.app import make_gateway_app
 from millrace.cluster.gateway.gateway import Gateway

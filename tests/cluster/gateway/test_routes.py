@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.gateway.conftest import FakeEngine
-from tests.cluster_rest.client import Client
+from tests.cluster.rest.client import Client
 
 from millrace.cluster.gateway.app import make_gateway_app
 from millrace.cluster.gateway.gateway import Gateway

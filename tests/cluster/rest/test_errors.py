@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.cluster_rest.client import sample_client, sample_holder
-from tests.cluster_rest.samples import MANAGER, job_id, vertex_id
+from tests.cluster.rest.client import sample_client, sample_holder
+from tests.cluster.rest.samples import MANAGER, job_id, vertex_id
 
 JOB, NO_JOB = f"/jobs/{job_id(1)}", f"/jobs/{job_id(77)}"
 ONE, NO_VERTEX = f"{JOB}/vertices/{vertex_id(2)}", f"{JOB}/vertices/{job_id(77)}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 from starlette.applications import Starlette
-from tests.cluster_rest.samples import SampleHolder, SamplePrograms, sample_job
+from tests.cluster.rest.samples import SampleHolder, SamplePrograms, sample_job
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.web.settings import RestSettings

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.cluster_rest.samples import (
+from tests.cluster.rest.samples import (
     NOW,
     OVER,
     SampleControl,

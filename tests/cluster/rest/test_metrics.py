@@ -7,8 +7,8 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cluster_rest.client import sample_client
-from tests.cluster_rest.samples import MANAGER, job_id, vertex_id
+from tests.cluster.rest.client import sample_client
+from tests.cluster.rest.samples import MANAGER, job_id, vertex_id
 
 from millrace.cluster.rest.answers.aggregation import aggregate, skew
 from millrace.cluster.rest.answers.statistics import percentile

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster_rest.client import sample_holder
-from tests.cluster_rest.samples import SamplePrograms, job_id
+from tests.cluster.rest.client import sample_holder
+from tests.cluster.rest.samples import SamplePrograms, job_id
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
 from millrace.cluster.rest.web.settings import RestSettings
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rest.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "rest.md"
 EXAMPLES = re.findall(r"```sh\n(.*?)```\n\n```json\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
 
 

@@ -3,7 +3,7 @@
 The samples stand for jobs, so what differs because they are only samples is set apart here. The machinery is the one
 that compares a real server.
 
-    python -m tests.cluster_rest.differences
+    python -m tests.cluster.rest.differences
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tests.cluster_rest.flink_jobs import FlinkJobs, FlinkPrograms
-from tests.cluster_rest.samples import OVER, SampleHolder
+from tests.cluster.rest.flink_jobs import FlinkJobs, FlinkPrograms
+from tests.cluster.rest.samples import OVER, SampleHolder
 from tests.flink.rest import send, world
 from tests.flink.rest.ask import HISTORY, REST
 from tests.flink.rest.asks import all_asks

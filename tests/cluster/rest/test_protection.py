@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from tests.cluster_rest.client import ADDRESS, Client, sample_holder
-from tests.cluster_rest.samples import MANAGER, SamplePrograms, job_id
+from tests.cluster.rest.client import ADDRESS, Client, sample_holder
+from tests.cluster.rest.samples import MANAGER, SamplePrograms, job_id
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.routes.table import operations

@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.cluster_rest.client import Client, sample_holder
-from tests.cluster_rest.samples import SamplePrograms, job_id
+from tests.cluster.rest.client import Client, sample_holder
+from tests.cluster.rest.samples import SamplePrograms, job_id
 
 from millrace.cluster.holder import Launch
 from millrace.cluster.programs.folder import ProgramFolder

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.cluster_rest.client import sample_client, sample_holder
-from tests.cluster_rest.samples import MANAGER, NOW, SampleHolder, job_id, sample_job, sample_subtask, vertex_id
+from tests.cluster.rest.client import sample_client, sample_holder
+from tests.cluster.rest.samples import MANAGER, NOW, SampleHolder, job_id, sample_job, sample_subtask, vertex_id
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.documents.job import JobDocument

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.cluster_rest.client import sample_holder
+from tests.cluster.rest.client import sample_holder
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.options import (

@@ -10,8 +10,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS, load_all_checks
-from tests.cluster_rest.client import Client, sample_holder
-from tests.cluster_rest.samples import MANAGER, SamplePrograms, job_id, vertex_id
+from tests.cluster.rest.client import Client, sample_holder
+from tests.cluster.rest.samples import MANAGER, SamplePrograms, job_id, vertex_id
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.web.settings import RestSettings

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.cluster_rest.client import sample_client
-from tests.cluster_rest.samples import NOW, SampleHolder, job_id, sample_job, vertex_id
+from tests.cluster.rest.client import sample_client
+from tests.cluster.rest.samples import NOW, SampleHolder, job_id, sample_job, vertex_id
 
 from millrace.cluster.documents.checkpoints import FOREVER, CheckpointsDocument
 

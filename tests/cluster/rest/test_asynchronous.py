@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from tests.cluster_rest.client import Client, sample_client, sample_holder
-from tests.cluster_rest.samples import SampleHolder, SamplePrograms, job_id
+from tests.cluster.rest.client import Client, sample_client, sample_holder
+from tests.cluster.rest.samples import SampleHolder, SamplePrograms, job_id
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.web.errors import RestError

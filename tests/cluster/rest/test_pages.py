@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.cluster_rest.client import Client, sample_client, sample_holder
-from tests.cluster_rest.samples import MANAGER, SampleHolder, SamplePrograms
+from tests.cluster.rest.client import Client, sample_client, sample_holder
+from tests.cluster.rest.samples import MANAGER, SampleHolder, SamplePrograms
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.web.settings import RestSettings

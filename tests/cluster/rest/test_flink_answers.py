@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cluster_rest.differences import compared
+from tests.cluster.rest.differences import compared
 from tests.flink.rest import send, world
 from tests.flink.rest.known import explained
 from tests.flink.rest.page import PAGE
@@ -18,4 +18,4 @@ def test_answers_are_those_of_flink(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not others, "\n".join(map(str, others))
     told = PAGE.read_text("utf-8")
     untold = {each.reason for each, found in known.items() if found and f"| {each.reason} |" not in told}
-    assert not untold, "python -m tests.cluster_rest.differences writes docs/rest-differences.md anew"
+    assert not untold, "python -m tests.cluster.rest.differences writes docs/rest-differences.md anew"
