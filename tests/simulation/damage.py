@@ -21,6 +21,7 @@ class DamagedWorld(World):
     def __init__(self, seed: int, program: str | None = None) -> None:
         super().__init__(seed, program)
         self.chances.none()
+        self.on_disk = False  # a task that finds its state there reads no file, and so does not see the damage
         self.wishes = 0
         self.durable = True
         self.after = self.random.randrange(1, 7)

@@ -20,6 +20,7 @@ _KINDS = (
     (re.compile(r"/savepoint-"), "a savepoint"),
     (re.compile(r"/epochs$"), "a number"),
     (re.compile(r"/orders/"), "orders"),
+    (re.compile(r"/driver$"), "who drives"),
     (re.compile(r"/shared(/\d+-\d+)?$"), "state"),
 )
 

@@ -54,6 +54,8 @@ STEPS = (
     "while tasks run",
 )
 """Where a driver may die."""
+SELDOM = "read who drives"
+"""Where it may die, too: a savepoint's successor looks there, so seldom that some runs never see it."""
 
 FAULTS = (
     *(("driver dies", step) for step in STEPS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -63,4 +64,5 @@ def test_names_are_in_the_order_of_their_coming(cluster: str) -> None:
     ids = [submissions.new_id() for _ in range(5)]
     for id in ids:
         submissions.submit(cluster, program(id))
+        time.sleep(0.02)  # the clock of file systems ticks every 10 ms, or more often
     assert job_folder.names(cluster, job_folder.SUBMISSIONS) == ids

@@ -6,7 +6,7 @@ the most that it may be wrong by. What is shown is what is certain: the count le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -88,22 +88,23 @@ class Sketch:
 class Watched:
     """The keys of an operator's input, whatever form its elements have."""
 
-    def __init__(self, partitioner: Partitioner) -> None:
-        self._columns = partitioner.columns if isinstance(partitioner, ByColumns) else ()
+    def __init__(self, columns: Mapping[int, Sequence[int]]) -> None:
+        """:param columns: input -> of batches of rows: the columns of the key."""
+        self._columns = columns
         self._sketch: Sketch | None = Sketch()
         self._told = 0
 
-    def see(self, values: Sequence[Any], keys: Sequence[Any] | None) -> None:
-        """Elements have come."""
+    def see(self, values: Sequence[Any], keys: Sequence[Any] | None, input: int) -> None:
+        """Elements have come to an input."""
         sketch = self._sketch
         if sketch is None:
             return
         try:
             if keys is not None:
                 sketch.see(keys)
-            elif values and self._columns:
+            elif columns := self._columns.get(input):
                 for rows in values:
-                    sketch.see(_KeysOfRows(rows, self._columns))
+                    sketch.see(_KeysOfRows(rows, columns))
         except TypeError:  # keys without a hash of Python's: there is no way to count them
             self._sketch = None
 
@@ -133,7 +134,10 @@ class _KeysOfRows(Sequence[Any]):
         return (self[place] for place in range(self._length))
 
 
-def watched(partitioners: Sequence[Partitioner]) -> Watched | None:
-    """For an operator whose input comes by key; None for others."""
-    by_key = [partitioner for partitioner in partitioners if isinstance(partitioner, (Hash, ByColumns))]
-    return Watched(by_key[0]) if by_key else None
+def watched(inputs: Iterable[tuple[int, Partitioner]]) -> Watched | None:
+    """For an operator whose input comes by key; None for others.
+
+    :param inputs: of each of its edges.
+    """
+    by_key = [(input, each) for input, each in inputs if isinstance(each, (Hash, ByColumns))]
+    return Watched({input: each.columns for input, each in by_key if isinstance(each, ByColumns)}) if by_key else None

@@ -89,7 +89,7 @@ class StageTask:
             for sender in edge.partitioner.sources(subtask, job.by_id[edge.source].parallelism, info.parallelism)
         }
         gate = Gate(operator, channels, self.watch, number)
-        gate.keys = watched([edge.partitioner for edge in job.edges if edge.target == info.id])
+        gate.keys = watched((edge.input, edge.partitioner) for edge in job.edges if edge.target == info.id)
         return Member(info, subtask, operator, fork, gate, number)
 
     def _connect(self, edge: EdgeInfo) -> None:

@@ -53,7 +53,7 @@ class Gate:
     def chunk(self, chunk: Chunk, input: int) -> None:
         self.records += count(chunk.values)
         if self.keys is not None:
-            self.keys.see(chunk.values, chunk.keys)
+            self.keys.see(chunk.values, chunk.keys, input)
         watch = self.watch
         before = watch.switch(self._slot)
         self.operator.process(chunk, input)
