@@ -68,16 +68,27 @@ def test_what_was_long_ago_counts_less(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_keys_of_rows_and_keys_without_a_hash() -> None:
     rows = Rows(pa.RecordBatch.from_pydict({"a": [1, 1, 2, 1], "b": ["x", "x", "y", "x"]}), None)
-    by_columns = watched([ByColumns((0, 1), 128)])
+    by_columns = watched([(0, ByColumns((0, 1), 128))])
     assert by_columns is not None
-    by_columns.see([rows], None)
+    by_columns.see([rows], None, 0)
     assert by_columns.report(10_000) == (("(1, 'x')", 0.75), ("(2, 'y')", 0.25))
     assert by_columns.report(10_001) is None
-    assert watched([Rebalance()]) is None
-    unhashable = Watched(ByColumns((0,), 128))
-    unhashable.see([], [[1]])
-    unhashable.see([], [1])
+    assert watched([(0, Rebalance())]) is None
+    unhashable = Watched({0: (0,)})
+    unhashable.see([], [[1]], 0)
+    unhashable.see([], [1], 0)
     assert unhashable.report(10_000) is None
+
+
+def test_two_inputs_have_their_keys_in_different_columns() -> None:
+    wide = Rows(pa.RecordBatch.from_pydict({"a": [0, 0], "b": ["x", "x"]}), None)
+    narrow = Rows(pa.RecordBatch.from_pydict({"k": ["x", "x"]}), None)
+    both = watched([(0, ByColumns((1,), 128)), (1, ByColumns((0,), 128)), (2, Rebalance())])
+    assert both is not None
+    both.see([wide], None, 0)
+    both.see([narrow], None, 1)
+    both.see([narrow], None, 2)
+    assert both.report(10_000) == (("'x'", 1.0),)
 
 
 def test_the_driver_hears_of_them() -> None:
