@@ -47,10 +47,11 @@ demo-kafka: java venv $(ARCHIVE) ## a job from topic to topic, exactly once, on 
 	@$(BIN)/python examples/kafka_exactly_once.py
 
 test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and real servers
-	@# The tests without Java share the cores; those with it share one Spark, which uses them all.
+	@# The tests without Java share the cores; those with it come in two processes with a Spark each, since much of
+	@# their time is spent waiting. A file stays together.
 	@# Those with real servers come last: a server of a kind then runs once.
 	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "spark and not services and not slow" $(ARGS) $(NONE_IS_FINE)
+	$(BIN)/python -m pytest -m "spark and not services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 	$(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 
 check: lint unit ## lint, types and the tests that need no Java: in less than a minute

@@ -240,7 +240,11 @@ def test_a_job_goes_on_after_a_death(cluster: Operated, tmp_path: Path, victim: 
     cluster("cancel", job)
     cluster.wait_until(job, "CANCELED")
     counts = [int(line) for line in cluster.lines(job) if line.isdecimal()]
-    assert counts == list(range(1, counts[-1] + 1))
+    # What was printed after the last checkpoint comes once more, and nothing is left out.
+    jumps = [(one, next) for one, next in zip(counts, counts[1:]) if next != one + 1]
+    assert len(jumps) <= 1
+    assert all(next <= one for one, next in jumps)
+    assert set(counts) == set(range(1, max(counts) + 1))
 
 
 def test_a_program_in_the_foreground_is_found(cluster: Operated, tmp_path: Path) -> None:

@@ -94,10 +94,11 @@ def _processes(place: Place) -> list[str]:
 
 def assert_plain(ended: Ended, crashes: Sequence[Crash]) -> None:
     """A line for each restart (of the driver, or of the job in it), two more when the driver lost its JVM, and nothing
-    of Spark's insides."""
+    of Spark's insides. A driver may be killed before it has noticed that its JVM was: that is one restart."""
     victims = [crash.victim for crash in crashes]
-    drivers = victims.count(Victim.DRIVER) + victims.count(Victim.JVM)
-    assert sum("; restart " in line for line in ended.err) == drivers, str(ended)
+    jvms, drivers = victims.count(Victim.JVM), victims.count(Victim.DRIVER)
+    together = min(jvms, drivers)
+    assert jvms + drivers - together <= sum("; restart " in line for line in ended.err) <= jvms + drivers, str(ended)
     assert len(ended.err) <= len(victims) + 2 * victims.count(Victim.JVM), str(ended)
     assert not any(noise in line for noise in NOISE for line in (*ended.err, *ended.out)), str(ended)
 
