@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -241,7 +242,7 @@ def test_a_job_goes_on_after_a_death(cluster: Operated, tmp_path: Path, victim: 
     cluster.wait_until(job, "CANCELED")
     counts = [int(line) for line in cluster.lines(job) if line.isdecimal()]
     # What was printed after the last checkpoint comes once more, and nothing is left out.
-    jumps = [(one, next) for one, next in zip(counts, counts[1:]) if next != one + 1]
+    jumps = [(one, next) for one, next in itertools.pairwise(counts) if next != one + 1]
     assert len(jumps) <= 1
     assert all(next <= one for one, next in jumps)
     assert set(counts) == set(range(1, max(counts) + 1))
