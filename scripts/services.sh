@@ -11,7 +11,7 @@ has mosquitto mosquitto
 has influxd influxdb
 has prometheus prometheus
 has carbon-cache graphite-carbon
-has chromium chromium
+has chromium "chromium fonts-dejavu-core"
 if [ -z "$missing" ]; then
 	exit 0
 fi
