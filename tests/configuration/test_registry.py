@@ -44,8 +44,6 @@ NOT_READ_YET = {
     "jobmanager.archive.fs.dir",
     "metrics.latency.interval",
     "metrics.system-resource",
-    "sql-gateway.endpoint.rest.address",
-    "sql-gateway.endpoint.rest.port",
     "web.upload.dir",
 }
 """Keys of the control plane, for which only the place is kept. Whoever reads one takes it out."""

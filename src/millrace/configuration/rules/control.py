@@ -26,7 +26,17 @@ RULES = (
     ),
     works("rest.server.max-content-length", CLUSTER, "most bytes of an uploaded program"),
     works("rest.async.store-duration", CLUSTER, "how long savepoints that are done can be asked for"),
-    works("sql-gateway.endpoint.rest.address sql-gateway.endpoint.rest.port", CLUSTER, "where the gateway listens"),
+    works(
+        "sql-gateway.endpoint.rest.address sql-gateway.endpoint.rest.port "
+        "sql-gateway.endpoint.rest.bind-address sql-gateway.endpoint.rest.bind-port",
+        "cli.gateway",
+        "where the gateway listens",
+    ),
+    works(
+        "sql-gateway.session.check-interval sql-gateway.session.idle-timeout sql-gateway.session.max-num",
+        "cli.gateway",
+        "how many sessions there are, and how long one may be idle",
+    ),
     works("env.log.dir", CLUSTER, "where logs go"),
     mapped("env.log.level", "spark.log.level", "how much a Spark that Millrace starts logs"),
     refused("sql-gateway.endpoint.type", "the gateway speaks REST; nearest: its REST endpoint", "rest"),
