@@ -143,6 +143,19 @@ def parts_of(data_type: DataType) -> tuple[DataType, ...]:
     return row_of(data_type).parts(data_type)
 
 
+def conversion(data_type: DataType, table: ByFamily) -> Callable[[Any], Any]:
+    """What a table does with values of a type; families that it does not have stay as they are, and so does NULL."""
+    make = table.get(family_of(data_type))
+    if make is None:
+        return _as_it_is
+    convert: Callable[[Any], Any] = make(data_type)
+    return lambda value: None if value is None else convert(value)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def java_number(data_type: DataType) -> Callable[[Any], str]:
     """How Java shows the numbers of an approximate type: a FLOAT with as few digits as tell it from other FLOATs."""
     return float_text if row_of(data_type).arrow == pa.float32() else double_text

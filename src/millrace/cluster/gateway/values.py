@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
+from millrace.relational.type_table import ByFamily, Family, conversion, parts_of
 from millrace.relational.types import DataType
 
 Value = Callable[[Any], Any]
@@ -23,13 +23,7 @@ def row_values(types: Sequence[DataType]) -> Callable[[Sequence[Any]], list[Any]
 
 
 def _nullable(data_type: DataType) -> Value:
-    make = _VALUES.get(family_of(data_type))
-    value: Value = _same if make is None else make(data_type)
-    return lambda field: None if field is None else value(field)
-
-
-def _same(value: Any) -> Any:
-    return value
+    return conversion(data_type, _VALUES)
 
 
 def _number(value: float) -> float | str:
