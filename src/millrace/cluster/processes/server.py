@@ -18,6 +18,7 @@ from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.run_folder import read_token, this_process
 from millrace.cluster.rest.options import Binding, binding, rest_settings
 from millrace.cluster.rest.serving import NoPortError, RestServer
+from millrace.util.log_rotation import keep_own_short, log_limits
 
 if TYPE_CHECKING:
     from millrace.cluster.documents.job import JobDocument
@@ -36,6 +37,7 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
     try:
+        keep_own_short([os.path.join(folder, job_folder.LOGS, "server.log")], log_limits(configuration))
         where = _where_it_was(folder, binding(configuration))
         settings = rest_settings(configuration, read_token(folder), where)
         programs = None

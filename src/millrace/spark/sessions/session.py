@@ -108,7 +108,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
-    log_file = new_log_file()
+    log_file = new_log_file(configuration)
     package = None if one_process(master) else _package_archive(log_file)
     settings = {
         **session_settings(master, log_file, wishes, java_options),
