@@ -18,11 +18,21 @@ from millrace.cluster.places.job_folder import tail
 from millrace.cluster.places.log_folder import place_logs
 from millrace.cluster.places.run_folder import Entry, Found, Process
 from millrace.cluster.processes.sparks_own import anything_left, end_left
-from millrace.cluster.standalone.layout import Layout, forget_layout, plan, read_layout, write_layout
+from millrace.cluster.standalone.layout import (
+    STATE,
+    Layout,
+    forget_layout,
+    plan,
+    read_layout,
+    state_folder,
+    write_layout,
+)
 from millrace.cluster.wire.asking import NotThereError, ask
 from millrace.util.log_rotation import DIRECTORY, log_limits
 
 START_SECONDS = 180.0
+SPARK_SECONDS = 120.0
+"""more, if Spark's master and workers have to come first"""
 STOP_SECONDS = 120.0
 LOOK_SECONDS = 0.1
 DEFAULT_NAME = "cluster"
@@ -56,7 +66,8 @@ def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
     place_logs(folder, wanted.configuration.get(DIRECTORY))
     job_folder.make_folders(folder)
     began = {BEGAN: str(time.time_ns() // 1_000_000)}
-    job_folder.write_configuration(folder, {**wanted.configuration, **began}, wanted.files)
+    state = {} if layout is None or layout.away else {STATE: state_folder(folder)}
+    job_folder.write_configuration(folder, {**state, **wanted.configuration, **began}, wanted.files)
     if layout is None:
         forget_layout(folder)
     else:
@@ -71,7 +82,7 @@ def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
             start_new_session=True,
             cwd="/",
         )
-    return _ready(folder, process, say)
+    return _ready(folder, process, START_SECONDS + (0.0 if layout is None else SPARK_SECONDS), say)
 
 
 def _layout(folder: str, wanted: Wanted) -> Layout | None:
@@ -88,9 +99,9 @@ def _layout(folder: str, wanted: Wanted) -> Layout | None:
     return before
 
 
-def _ready(folder: str, process: subprocess.Popen[bytes], say: Callable[[str], None]) -> Running:
+def _ready(folder: str, process: subprocess.Popen[bytes], seconds: float, say: Callable[[str], None]) -> Running:
     """Wait until all its processes are ready."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + seconds
     told = False
     logs = os.path.join(folder, job_folder.LOGS)
     while time.monotonic() < until:
@@ -114,7 +125,7 @@ def _ready(folder: str, process: subprocess.Popen[bytes], say: Callable[[str], N
         for what, found in (("server", describe_server(folder)), ("engine (Spark)", describe_engine(folder)))
         if found is None
     ]
-    raise ClusterError(f"not ready after {START_SECONDS:g} s: {', '.join(missing) or 'supervisor'}; see {logs}")
+    raise ClusterError(f"not ready after {seconds:g} s: {', '.join(missing) or 'supervisor'}; see {logs}")
 
 
 def _answers(folder: str) -> bool:

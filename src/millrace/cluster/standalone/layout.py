@@ -22,6 +22,7 @@ FOLDER = "spark"
 ADDRESS = "jobmanager.rpc.address"
 SSH_OPTIONS = "env.ssh.opts"
 SLOTS = "taskmanager.numberOfTaskSlots"
+STATE = "millrace.state.directory"
 PORTS = range(7077, 7177)
 """where a master listens that only this machine reaches: at the first that is free"""
 BEYOND_PORT = 7077
@@ -62,8 +63,9 @@ class Layout:
         return self.cores * len(self.workers)
 
     @property
-    def beyond_loopback(self) -> bool:
-        return not is_loopback(self.address)
+    def away(self) -> tuple[Host, ...]:
+        """Where something runs on other machines."""
+        return tuple(each for each in (self.master, *self.workers) if not each.here)
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,13 @@ def _megabytes(settings: Mapping[str, str], cores: int) -> int:
 def folder_of(cluster: str) -> str:
     """The folder of all that has to do with Spark's master and workers."""
     return os.path.join(cluster, FOLDER)
+
+
+def state_folder(cluster: str) -> str:
+    """Where tasks keep their state between epochs, if all workers are on this machine and nothing else was said."""
+    path = os.path.join(cluster, "state")
+    make_private(path)
+    return path
 
 
 def write_layout(cluster: str, layout: Layout) -> None:

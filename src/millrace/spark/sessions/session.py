@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -234,7 +235,8 @@ QUERY_SETTINGS = {
 def _package_archive(log_file: str) -> str:
     """Millrace itself as a zip file, for executors where it isn't installed."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
-    return zip_modules(package, log_file.removesuffix(".log") + "-package.zip", prefix="millrace")
+    name = os.path.basename(log_file).removesuffix(".log") + "-package.zip"
+    return zip_modules(package, os.path.join(tempfile.gettempdir(), name), prefix="millrace")
 
 
 def _stop_quietly(session: SparkSession) -> None:
