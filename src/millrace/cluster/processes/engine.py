@@ -21,6 +21,7 @@ from millrace.cluster.places import job_folder, sockets
 from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription
 from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.run_folder import this_process
+from millrace.cluster.processes.machine import Machine, wants_machine
 from millrace.cluster.processes.task_managers import task_managers
 from millrace.cluster.standalone.daemon import wait_for
 from millrace.cluster.standalone.driver import driver_of
@@ -53,8 +54,9 @@ class _Lease:
 class Engine:
     """Gateways, and who has them."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, machine: Machine | None = None) -> None:
         self._session = session
+        self._machine = machine
         self._leases: dict[int, _Lease] = {}
         self._changed = threading.Condition()
 
@@ -84,7 +86,7 @@ class Engine:
             )
 
     def _executors(self, connection: int) -> Any:
-        return msgspec.to_builtins(task_managers(self._session.sparkContext))
+        return msgspec.to_builtins(task_managers(self._session.sparkContext, self._machine))
 
     def gone(self, connection: int) -> None:
         """A process has ended."""
@@ -117,7 +119,7 @@ def run_engine(folder: str) -> int:
     session = make_session(SessionWishes(_slots(configuration), configuration))
     context = session.sparkContext
     warm_up(session)
-    engine = Engine(session)
+    engine = Engine(session, Machine() if wants_machine(configuration) else None)
     listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
     CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
     stopped = threading.Event()

@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from millrace.cluster.places import attempts, job_folder, sockets, submissions
+from millrace.cluster.places import attempts, job_folder, retention, sockets, submissions
 from millrace.cluster.places.attempts import Outcome
 from millrace.cluster.places.durable import move
 from millrace.cluster.processes.job_process import DRIVER_LOST, FAILED, NOT_THE_ONE, Entry, become_job
@@ -54,8 +54,10 @@ class Supervisor:
         """by descriptor: with the id of the program whose end it waits for"""
         self._poller = select.poll()
         self._stopped = False
-        self._limits = log_limits(job_folder.read_configuration(cluster))
-        self._log_due = 0.0
+        configuration = job_folder.read_configuration(cluster)
+        self._limits = log_limits(configuration)
+        self._kept = retention.limits(configuration)
+        self._tidying_due = 0.0
         self._wake: tuple[int, int] = os.pipe()
 
     def run(self) -> None:
@@ -90,9 +92,11 @@ class Supervisor:
             elif file in self._connections:
                 self._hear(file)
         now = time.monotonic()
-        if now >= self._log_due:
-            self._log_due = now + LOOK_SECONDS
+        if now >= self._tidying_due:
+            self._tidying_due = now + LOOK_SECONDS
             turn_own_over([os.path.join(self._cluster, job_folder.LOGS, "supervisor.log")], self._limits)
+            with contextlib.suppress(OSError):
+                retention.expire(self._cluster, self._kept)
         for service in self._services:
             service.look(now)
         for name in job_folder.names(self._cluster, job_folder.SUBMISSIONS):
