@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from millrace.cluster.standalone.layout import Hosts
 
 MASTER, SPARK_MASTER = "millrace.master", "spark.master"
-PORT = "rest.port"
+PORT, BIND_PORT = "rest.port", "rest.bind-port"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ def wanted(properties: Mapping[str, str], master: str | None, workers: int | Non
     if said is not None and workers is not None:
         raise ValueError(f"the cluster is to run on {said}: that has workers of its own (leave --workers out)")
     named = said or (None if workers is not None else files.get(MASTER) or files.get(SPARK_MASTER))
-    configuration = {key: value for key, value in {**files, **given}.items() if key not in (MASTER, SPARK_MASTER)}
+    configuration: dict[str, str] = {**files, **given}
+    for key in (MASTER, SPARK_MASTER):
+        configuration.pop(key, None)
     directory, sure = configuration_directory()
     hosts = None
     if named is None:
@@ -49,5 +51,9 @@ def wanted(properties: Mapping[str, str], master: str | None, workers: int | Non
     else:
         configuration[MASTER] = named
     if hosts is not None and hosts.master.host.here and hosts.master.port is not None and PORT not in given:
-        configuration[PORT] = str(hosts.master.port)  # as Flink's script hands it to its job manager
+        # As Flink's script hands it to its job manager.
+        binds = configuration.get(BIND_PORT)
+        configuration |= {PORT: str(hosts.master.port), BIND_PORT: str(hosts.master.port)}
+        if binds is not None and binds != files.get(PORT):
+            configuration[BIND_PORT] = binds  # that was said by itself
     return Wanted(configuration, {key: value for key, value in files.items() if key not in given}, hosts)
