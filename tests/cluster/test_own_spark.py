@@ -43,7 +43,7 @@ class OnOwnSpark(Operated):
             [sys.executable, "-m", "millrace", "cluster", "start", *words],
             cwd=self.place, env=self.environment, capture_output=True, text=True, timeout=2 * SECONDS,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr + self.logs()
+        assert done.returncode == 0, done.stderr
 
     def record(self, name: str) -> Record:
         found: Record = wait_for(lambda: read_record(folder_of(self.folder), name), name)
@@ -52,7 +52,7 @@ class OnOwnSpark(Operated):
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[OnOwnSpark]:
-    (tmp_path / "numbers.py").write_text(PROGRAM)
+    (tmp_path / "counted.py").write_text(PROGRAM)
     with OnOwnSpark(tmp_path) as made:
         yield made
 
@@ -94,7 +94,7 @@ def test_it_goes_on_whatever_is_killed(cluster: OnOwnSpark) -> None:
 
 
 def numbers(cluster: OnOwnSpark) -> list[int]:
-    done = cluster("run", "--pyflink", "numbers.py")
+    done = cluster("run", "--pyflink", "counted.py")
     assert done.returncode == 0, done.stdout + done.stderr + cluster.logs()
     found = [re.fullmatch(r"(?:\d+> )?\d+ (\d+)", line) for line in done.stdout.splitlines()]
     return sorted(int(each[1]) for each in found if each)

@@ -87,7 +87,8 @@ def test_a_process_keeps_its_own_short(tmp_path: Path) -> None:
         "time.sleep(0.1)\nprint('new', flush=True)\n"
     )
     with open(tmp_path / "a.out", "ab") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, cwd=tmp_path, env=environment(), check=True, timeout=120)
+        command = [sys.executable, "-c", code]
+        subprocess.run(command, stdout=out, cwd=tmp_path, env=environment(), check=True, timeout=120)
     found = {each.name: each.read_text() for each in tmp_path.glob("a.*")}
     assert found == {"a.out.1": "long enough\n", "a.out": "new\n"}
 

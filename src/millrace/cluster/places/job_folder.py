@@ -55,7 +55,10 @@ def read_configuration(folder: str) -> dict[str, str]:
 
 def read_files(folder: str) -> dict[str, str]:
     """The part of it that configuration files have said: those of a program count more."""
-    return _read(os.path.join(folder, FILES))
+    try:
+        return _read(os.path.join(folder, FILES))
+    except FileNotFoundError:
+        return {}  # an earlier version has started it
 
 
 def _read(path: str) -> dict[str, str]:
