@@ -34,7 +34,11 @@ class OnOwnSpark(Operated):
     """With two workers here."""
 
     def __enter__(self) -> OnOwnSpark:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self("cluster", "stop")
+            raise
         return self
 
     def start(self) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cluster.processes.running import environment
 
-from millrace.util.log_rotation import LogLimits, cut, keep_own_short, log_limits, log_of, turn_over
+from millrace.configuration.log_limits import log_limits
+from millrace.util.log_rotation import LogLimits, cut, keep_own_short, log_of, turn_over
 
 
 def test_older_files_have_numbers_and_the_last_goes(tmp_path: Path) -> None:

@@ -7,14 +7,9 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from millrace.common.config_values import to_bytes_count, to_int
-
-DIRECTORY = "env.log.dir"
-OLDER_FILES = "env.log.max"
-FILE_BYTES = "millrace.log.max-file-size"
 LOOK_SECONDS = 5.0
 _NUMBERED = re.compile(r"(.+)\.([1-9][0-9]*)\Z")
 
@@ -27,21 +22,6 @@ class LogLimits:
     """from here on it begins again"""
     older_files: int = 10
     """as many are beside it then"""
-
-
-def log_limits(configuration: Mapping[str, str]) -> LogLimits:
-    """What ``env.log.max`` and ``millrace.log.max-file-size`` say.
-
-    :raises ValueError: one of them is nonsense.
-    """
-    older, size = configuration.get(OLDER_FILES), configuration.get(FILE_BYTES)
-    found = LogLimits(
-        LogLimits.file_bytes if size is None else to_bytes_count(size),
-        LogLimits.older_files if older is None else to_int(older),
-    )
-    if found.file_bytes < 1 or found.older_files < 0:
-        raise ValueError(f"{FILE_BYTES} must be a byte at least, {OLDER_FILES} not less than 0")
-    return found
 
 
 def make_room(path: str, older_files: int) -> None:

@@ -28,7 +28,7 @@ from millrace.cluster.standalone.layout import (
     write_layout,
 )
 from millrace.cluster.wire.asking import NotThereError, ask
-from millrace.util.log_rotation import DIRECTORY, log_limits
+from millrace.configuration.log_limits import DIRECTORY, log_limits
 
 START_SECONDS = 180.0
 SPARK_SECONDS = 120.0

@@ -21,11 +21,11 @@ from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.remote.handing_over import handed_over
 from millrace.configuration.files import file_settings
+from millrace.configuration.log_limits import DIRECTORY
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
 from millrace.spark.jobs.submit import JobSettings, submit
-from millrace.util.log_rotation import DIRECTORY
 
 Pairs = Sequence[tuple[str, str]]
 _OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")

@@ -99,7 +99,7 @@ def _running(cluster: str) -> Iterator[str]:
 
 
 def _is_over(program: str, left: Iterable[str], kept: Limits, now: float) -> bool:
-    """Whether nobody knows of a program any more: none of its jobs is left, or it had none and ended long ago."""
+    """Whether a program may go, since its jobs are gone; without jobs it goes when it ended long ago."""
     outcome = attempts.read_outcome(program)
     try:
         ended = os.stat(program).st_ctime if outcome is None else outcome.ended / 1000

@@ -27,7 +27,8 @@ from millrace.cluster.standalone.daemon import wait_for
 from millrace.cluster.standalone.driver import driver_of
 from millrace.cluster.standalone.layout import read_layout
 from millrace.cluster.wire.serving import CallServer
-from millrace.util.log_rotation import DIRECTORY, keep_own_short, log_limits
+from millrace.configuration.log_limits import DIRECTORY, log_limits
+from millrace.util.log_rotation import keep_own_short
 
 if TYPE_CHECKING:
     from millrace.spark.sharing.gateways import OpenGateway

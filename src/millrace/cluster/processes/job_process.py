@@ -23,7 +23,8 @@ from millrace.cluster.processes.published import Published
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.wire.asking import NotThereError, connect, converse
 from millrace.cluster.wire.serving import CallServer
-from millrace.util.log_rotation import keep_own_short, log_limits
+from millrace.configuration.log_limits import log_limits
+from millrace.util.log_rotation import keep_own_short
 
 ENGINE_SECONDS = 180.0
 """How long a program waits for the engine of its cluster, which may just be starting."""

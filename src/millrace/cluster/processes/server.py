@@ -20,7 +20,8 @@ from millrace.cluster.places.retention import ARCHIVE_DIRECTORY
 from millrace.cluster.places.run_folder import read_token, this_process
 from millrace.cluster.rest.options import Binding, binding, rest_settings
 from millrace.cluster.rest.serving import NoPortError, RestServer
-from millrace.util.log_rotation import keep_own_short, log_limits
+from millrace.configuration.log_limits import log_limits
+from millrace.util.log_rotation import keep_own_short
 
 if TYPE_CHECKING:
     from millrace.cluster.documents.job import JobDocument

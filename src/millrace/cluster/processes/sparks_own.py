@@ -16,7 +16,7 @@ from millrace.cluster.standalone.layout import folder_of, names, read_layout
 from millrace.cluster.standalone.orders import MASTER, Logging, Order, orders, write_order
 from millrace.cluster.standalone.records import read_record, recorded, remove_record
 from millrace.cluster.standalone.ssh import cluster_id
-from millrace.util.log_rotation import log_limits
+from millrace.configuration.log_limits import log_limits
 from millrace.util.private_folder import make_private
 
 STOP_SECONDS = 30.0

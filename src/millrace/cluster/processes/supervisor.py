@@ -28,8 +28,9 @@ from millrace.cluster.processes.restarts import Restarts
 from millrace.cluster.processes.service import Service
 from millrace.cluster.processes.watched import Watched, death
 from millrace.cluster.wire.messages import receive, send
+from millrace.configuration.log_limits import log_limits
 from millrace.spark.owners.frames import same_user
-from millrace.util.log_rotation import LOOK_SECONDS, log_limits, turn_own_over
+from millrace.util.log_rotation import LOOK_SECONDS, turn_own_over
 
 LOOK_MS = 200
 GREETING_SECONDS = 5.0

@@ -61,7 +61,7 @@ class JobExecutionResult:
 
 
 class DetachedJobExecutionResult(JobExecutionResult):
-    """What is known of a job that nobody waits for: its id."""
+    """What is known of a job that is not waited for: its id."""
 
     def __init__(self, job_id: JobID) -> None:
         super().__init__(job_id, -1)

@@ -19,7 +19,7 @@ RULES = (
     works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
     works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
     works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
-    works("millrace.log.max-file-size", "util.log_rotation", "from which size on a log begins again"),
+    works("millrace.log.max-file-size", "configuration.log_limits", "from which size on a log begins again"),
     works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
 )
 FACTS = (

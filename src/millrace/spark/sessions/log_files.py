@@ -16,7 +16,8 @@ import threading
 import time
 from collections.abc import Mapping
 
-from millrace.util.log_rotation import DIRECTORY, OLDER_FILES, LogLimits, cut, log_limits
+from millrace.configuration.log_limits import DIRECTORY, OLDER_FILES, log_limits
+from millrace.util.log_rotation import LogLimits, cut
 from millrace.util.processes import is_alive
 
 __all__ = ["new_log_file", "remove_old"]
