@@ -18,7 +18,7 @@ Settings = Mapping[str, str]
 Pairs = Iterator[tuple[str, str]]
 
 LEAST_HEAP = 480 << 20
-"""Bytes; with less Spark refuses to start. It wants 450 MB, and a JVM with a simple collector counts a thirtieth less."""
+"""Bytes; with less Spark refuses to start: it wants 450 MB, and a JVM with a simple collector says a thirtieth less."""
 LOCAL_HEAP = 768 << 20
 """Of the one JVM that a local master has, at least."""
 
