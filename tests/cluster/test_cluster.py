@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.cluster.running import Hit, Run
-from tests.cluster.standalone import Standalone
+from tests.cluster.standalone_spark import Standalone
 from tests.cluster.victims import Victim, kill, stop_and_continue
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]

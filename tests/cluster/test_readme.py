@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.running import ROOT
-from tests.cluster.standalone import Standalone
+from tests.cluster.standalone_spark import Standalone
 from tests.test_docs import Block, blocks_of
 
 pytestmark = pytest.mark.spark

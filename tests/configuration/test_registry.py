@@ -39,14 +39,6 @@ CATALOGUED = """
 """
 """keys of old and new documents on Flink, of every family"""
 
-NOT_READ_YET = {
-    *("env.log.dir", "execution.attached", "execution.shutdown-on-attached-exit", "execution.target"),
-    "jobmanager.archive.fs.dir",
-    "metrics.latency.interval",
-    "metrics.system-resource",
-    "web.upload.dir",
-}
-"""Keys of the control plane, for which only the place is kept. Whoever reads one takes it out."""
 
 
 @pytest.mark.parametrize("key", CATALOGUED.split())
@@ -78,8 +70,7 @@ def test_what_works_is_read_by_its_module() -> None:
     working = [option for option in options().values() if option.rule.effect is Effect.WORKS and "<" not in option.key]
     texts = {option.rule.reader: set(_texts(option.rule.reader)) for option in working}
     unread = {option.key for option in working if not _spelled(option.key, texts[option.rule.reader])}
-    assert unread - NOT_READ_YET == set(), "these are not read where their rules say"
-    assert NOT_READ_YET - unread == set(), "these are read now: take them out of NOT_READ_YET"
+    assert unread == set(), "these are not read where their rules say"
 
 
 def _texts(reader: str) -> Iterator[str]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 1.0
 """How long a job has to run before others can find it."""
+logger = logging.getLogger("millrace")
+
+ARCHIVES = "jobmanager.archive.fs.dir"
 PORT = "rest.port"
 NO_PORT = "none"
 """``rest.port`` for a program without web pages."""
@@ -52,9 +55,17 @@ class Presence:
         self._here: JobsHere | None = None
         self._folder: str | None = None
         self._server: Any = None
+        self._ran: JobsHere | None = None
+        """the jobs to archive"""
 
     def started(self, client: LocalJobClient) -> None:
         """There is one more job."""
+        if self._ran is None and self._configuration.get(ARCHIVES) and find_spec("msgspec") is not None:
+            from millrace.cluster.publishing import published_jobs
+            from millrace.cluster.remote.control_service import JobsHere
+
+            published_jobs()  # from here on it hears of all
+            self._ran = JobsHere(published_jobs)
         if not self._begun and find_spec("msgspec") is not None:
             self._begun = True
             threading.Thread(target=self._begin, name="millrace-presence", daemon=True).start()
@@ -133,12 +144,28 @@ class Presence:
 
     def close(self) -> None:
         """The program has ended."""
+        self._archive()
         with self._lock:
             self._closed.set()
             if self._server is not None:
                 self._server.stop()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
+
+
+    def _archive(self) -> None:
+        """Put its jobs where a history server finds them."""
+        if self._ran is None:
+            return
+        from millrace.cluster.history.archives import write_archive
+        from millrace.cluster.holding.known_jobs import is_over
+
+        try:
+            for document in self._ran.documents():
+                if is_over(document):
+                    write_archive(self._configuration[ARCHIVES], document)
+        except (OSError, ValueError) as error:
+            logger.warning("the jobs are not archived in %s: %s", self._configuration[ARCHIVES], error)
 
 
 def _task_managers() -> Any:

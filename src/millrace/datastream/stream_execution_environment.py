@@ -14,7 +14,7 @@ from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.functions import ParallelSourceFunction, SourceFunction
 from millrace.common.jobs.job_client import JobClient
-from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.common.jobs.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
 from millrace.common.jobs.job_id import JobID
 from millrace.common.source import Boundedness, Source
 from millrace.common.time import Duration
@@ -33,7 +33,7 @@ from millrace.datastream.data_stream import DataStream, Port, checked_type, expe
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import options
-from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter
+from millrace.datastream.settings.defaults import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.settings.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
@@ -439,8 +439,7 @@ class StreamExecutionEnvironment:
         prepare = partial(self._prepare, job_name)
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
         start = partial(_start, prepare)
-        elsewhere = self._configuration.get_string("execution.target", "") == "remote"
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, elsewhere))
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, self._is_elsewhere()))
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
         """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
@@ -499,12 +498,20 @@ class StreamExecutionEnvironment:
         return self._submit(job_name)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
-        """Submit the program and wait for its end.
+        """Submit the program and wait for its end; with ``execution.target: remote`` and ``execution.attached: false``
+        only until it is submitted.
 
         Raises ``JobFailedError`` with the operator, the element and the user's line when a function fails.
         """
         client = self._submit(job_name)
+        attached = self._configuration.get_string("execution.attached", "true").lower() != "false"
+        if not attached and self._is_elsewhere() and hands_over():
+            return DetachedJobExecutionResult(client.get_job_id())
         return client.wait()
+
+    def _is_elsewhere(self) -> bool:
+        """Whether the configuration says that jobs run on a cluster."""
+        return self._configuration.get_string("execution.target", "") == "remote"
 
     def _new_result_cache(self) -> ResultCache:
         cache = ResultCache(self._option(options.STATE_DIRECTORY), self._option(options.STATE_TRUST_DIRECTORY))

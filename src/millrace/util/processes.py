@@ -33,7 +33,7 @@ def _namespace() -> str:
 
 
 def is_alive(process: int, started: int | None = None) -> bool:
-    """Whether a process of ``this_machine`` lives.
+    """Whether a process of ``this_machine`` lives; one that has ended does not, also before its parent hears of it.
 
     :param started: ``started_at`` of it, so that another one with its number is not taken for it.
     """
@@ -43,13 +43,23 @@ def is_alive(process: int, started: int | None = None) -> bool:
         return False
     except PermissionError:
         pass
+    stat = _stat(process)
+    if stat is not None and stat[0] in ("Z", "X"):
+        return False  # it has ended, and nobody has asked how
     return started is None or started_at(process) in (started, None)
 
 
 def started_at(process: int) -> int | None:
     """When a process was started, in ticks since the machine's start; None where that can't be told."""
+    stat = _stat(process)
+    return None if stat is None else int(stat[19])
+
+
+def _stat(process: int) -> list[str] | None:
+    """What the system says of a process, from its state on; None where it says nothing."""
     try:
         with open(f"/proc/{process}/stat") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+            found = file.read().rpartition(")")[2].split()
+    except OSError:
         return None
+    return found if len(found) > 19 and found[19].isdecimal() else None

@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from millrace.spark.sessions import log_files
-from millrace.spark.sessions.log_files import remove_old, shorten
+import pytest
 
-START = "from millrace.spark.sessions.log_files import new_log_file; path = new_log_file(); print(path); "
+from millrace.spark.sessions import log_files
+from millrace.spark.sessions.log_files import new_log_file, remove_old
+
+START = "from millrace.spark.sessions.log_files import new_log_file; path = new_log_file({}); print(path); "
 
 
 def started(code: str, tmp_path: Path) -> Path:
@@ -21,19 +23,13 @@ def started(code: str, tmp_path: Path) -> Path:
     return Path(done.stdout.strip())
 
 
-def test_a_long_log_is_cut_while_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "millrace-1-x.log"
-    with open(path, "ab", buffering=0) as writer:
-        writer.write(b"a" * 100)
-        shorten(str(path), 100)
-        assert path.stat().st_size == 100, "not too long yet"
-        writer.write(b"b")
-        shorten(str(path), 100)
-        writer.write(b"c")
-    assert path.read_bytes() == b"c"
-    beside = tmp_path / "millrace-1-x.log.1"
-    assert beside.read_bytes() == b"a" * 100 + b"b"
-    assert beside.stat().st_mode & 0o777 == 0o600
+def test_they_lie_where_the_configuration_says(tmp_path: Path) -> None:
+    there = tmp_path / "var" / "log"
+    path = Path(new_log_file({"env.log.dir": str(there)}))
+    assert path.parent == there
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ValueError, match=r"env\.log\.max"):
+        new_log_file({"env.log.max": "-1"})
 
 
 def test_what_nobody_wrote_goes_with_the_process(tmp_path: Path) -> None:
@@ -48,7 +44,8 @@ def test_old_logs_of_dead_processes_go(tmp_path: Path) -> None:
     old = time.time() - log_files.KEPT_SECONDS - 60
     dead = 2**22 + 1
     names = {
-        f"millrace-{dead}-a.log": old, f"millrace-{dead}-a.log.1": old, f"millrace-{dead}-a.log4j2.properties": old,
+        f"millrace-{dead}-a.log": old, f"millrace-{dead}-a.log.1": old,
+        f"millrace-{dead}-a.log.10": old, f"millrace-{dead}-a.log4j2.properties": old,
         "millrace-0abc_x1.log": old, f"millrace-{dead}-young.log": time.time(), f"millrace-{os.getpid()}-mine.log": old,
         "millrace-notes.logbook": old, "other.log": old,
     }  # fmt: skip

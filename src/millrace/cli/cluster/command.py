@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +29,12 @@ def _settings(command: Any) -> Any:
             click.option("--name", default="cluster", show_default=True, help="What tells it from other clusters."),
             click.option("-D", "properties", multiple=True, metavar="KEY=VALUE", help="Configuration, also of Spark."),
             click.option("--master", metavar="URL", help="Spark to run on.  [default: local, with a slot a processor]"),
+            click.option(
+                "--workers",
+                type=click.IntRange(1),
+                metavar="N",
+                help="Start Spark's master and N workers here.  [default: those of conf/workers, if there are any]",
+            ),
         )
     ):
         command = option(command)
@@ -36,14 +43,14 @@ def _settings(command: Any) -> Any:
 
 @cluster.command()
 @_settings
-def start(name: str, properties: tuple[str, ...], master: str | None) -> None:
+def start(name: str, properties: tuple[str, ...], master: str | None, workers: int | None) -> None:
     """Start a cluster in the background; its address is printed when it is ready."""
-    _show(_start(name, properties, master))
+    _show(_start(name, properties, master, workers))
 
 
 @cluster.command("start-foreground")
 @_settings
-def start_foreground(name: str, properties: tuple[str, ...], master: str | None) -> None:
+def start_foreground(name: str, properties: tuple[str, ...], master: str | None, workers: int | None) -> None:
     """Start a cluster, and stop it when this command ends (Ctrl-C, SIGTERM)."""
     import signal
     import threading
@@ -51,7 +58,7 @@ def start_foreground(name: str, properties: tuple[str, ...], master: str | None)
     from millrace.cli.cluster import lifecycle
     from millrace.cluster.places import run_folder
 
-    running = _start(name, properties, master)
+    running = _start(name, properties, master, workers)
     _show(running)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -97,6 +104,7 @@ def status() -> None:
     from millrace.cli.cluster import lifecycle
     from millrace.cluster.places import run_folder
     from millrace.cluster.places.descriptions import describe_engine
+    from millrace.cluster.standalone.standing import standings
 
     clusters = lifecycle.clusters()
     for found in clusters:
@@ -104,6 +112,8 @@ def status() -> None:
         click.echo(f"  supervisor: process {found.entry.process.pid}")
         for name, process in lifecycle.processes(found.folder).items():
             click.echo(f"  {name}: {'not there' if process is None else f'process {process.pid}'}")
+        for standing in standings(found.folder):
+            click.echo(f"  {standing.name} ({standing.host}): {standing.text}")
         engine = describe_engine(found.folder)
         if engine is not None:
             click.echo(f"  Spark: {engine.master}, {engine.slots} slots, {engine.web_page or 'no web page'}")
@@ -116,18 +126,19 @@ def status() -> None:
         sys.exit(0 if runs else 1)
 
 
-def _start(name: str, properties: tuple[str, ...], master: str | None) -> Running:
+def _start(name: str, properties: tuple[str, ...], master: str | None, workers: int | None) -> Running:
     from millrace.cli.cluster import lifecycle
+    from millrace.cli.cluster.preparing import wanted
     from millrace.cli.options import key_values
+    from millrace.configuration.spark_settings import environment
     from millrace.spark.java import JavaNotFoundError, require_java
 
     try:
+        asked = wanted(dict(key_values(properties)), master, workers)
+        os.environ.update(environment(asked.configuration, os.environ))  # where Java is, for one
         require_java()
-        configuration = dict(key_values(properties))
-        if master is not None:
-            configuration["millrace.master"] = master
-        return lifecycle.start(name, configuration, lambda text: click.echo(text, err=True))
-    except (JavaNotFoundError, lifecycle.ClusterError) as error:
+        return lifecycle.start(name, asked, lambda text: click.echo(text, err=True))
+    except (JavaNotFoundError, lifecycle.ClusterError, ValueError, OSError) as error:
         _fail(str(error))
 
 

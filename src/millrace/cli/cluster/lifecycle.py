@@ -6,18 +6,33 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.cli.cluster.preparing import Wanted
 from millrace.cli.cluster.roles import BEGAN, command
 from millrace.cluster.places import job_folder, run_folder, sockets
 from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
 from millrace.cluster.places.job_folder import tail
+from millrace.cluster.places.log_folder import place_logs
 from millrace.cluster.places.run_folder import Entry, Found, Process
+from millrace.cluster.processes.sparks_own import anything_left, end_left
+from millrace.cluster.standalone.layout import (
+    STATE,
+    Layout,
+    forget_layout,
+    plan,
+    read_layout,
+    state_folder,
+    write_layout,
+)
 from millrace.cluster.wire.asking import NotThereError, ask
+from millrace.configuration.log_limits import DIRECTORY, log_limits
 
 START_SECONDS = 180.0
+SPARK_SECONDS = 120.0
+"""more, if Spark's master and workers have to come first"""
 STOP_SECONDS = 120.0
 LOOK_SECONDS = 0.1
 DEFAULT_NAME = "cluster"
@@ -36,7 +51,7 @@ class Running:
     token: str
 
 
-def start(name: str, configuration: Mapping[str, str], say: Callable[[str], None]) -> Running:
+def start(name: str, wanted: Wanted, say: Callable[[str], None]) -> Running:
     """Start a cluster, or what is missing of it.
 
     :raises ClusterError: one of that name runs already, or this one does not come up.
@@ -46,9 +61,17 @@ def start(name: str, configuration: Mapping[str, str], say: Callable[[str], None
     if before is not None:
         url = getattr(describe_server(folder), "url", "its server is just being started")
         raise ClusterError(f"the cluster {name!r} runs already: {url}")
+    log_limits(wanted.configuration)  # what is wrong about it is said before anything starts
+    layout = _layout(folder, wanted)
+    place_logs(folder, wanted.configuration.get(DIRECTORY))
     job_folder.make_folders(folder)
     began = {BEGAN: str(time.time_ns() // 1_000_000)}
-    job_folder.write_configuration(folder, {**configuration, **began})
+    state = {} if layout is None or layout.away else {STATE: state_folder(folder)}
+    job_folder.write_configuration(folder, {**state, **wanted.configuration, **began}, wanted.files)
+    if layout is None:
+        forget_layout(folder)
+    else:
+        write_layout(folder, layout)
     log = os.path.join(folder, job_folder.LOGS, "supervisor.log")
     with open(log, "ab") as file:
         process = subprocess.Popen(
@@ -59,12 +82,26 @@ def start(name: str, configuration: Mapping[str, str], say: Callable[[str], None
             start_new_session=True,
             cwd="/",
         )
-    return _ready(folder, process, say)
+    return _ready(folder, process, START_SECONDS + (0.0 if layout is None else SPARK_SECONDS), say)
 
 
-def _ready(folder: str, process: subprocess.Popen[bytes], say: Callable[[str], None]) -> Running:
+def _layout(folder: str, wanted: Wanted) -> Layout | None:
+    """Spark's own master and workers, if there are to be any; those that a supervisor has left behind go on."""
+    before = read_layout(folder) if anything_left(folder) else None
+    layout = None if wanted.hosts is None else plan(wanted.hosts, wanted.configuration)
+    if before is None:
+        return layout
+    if layout is None or (layout.master, layout.workers) != (before.master, before.workers):
+        raise ClusterError(
+            "of the cluster that ran before, Spark's master and workers are left, and other ones are asked for: "
+            "`millrace cluster stop` ends them"
+        )
+    return before
+
+
+def _ready(folder: str, process: subprocess.Popen[bytes], seconds: float, say: Callable[[str], None]) -> Running:
     """Wait until all its processes are ready."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + seconds
     told = False
     logs = os.path.join(folder, job_folder.LOGS)
     while time.monotonic() < until:
@@ -88,7 +125,7 @@ def _ready(folder: str, process: subprocess.Popen[bytes], say: Callable[[str], N
         for what, found in (("server", describe_server(folder)), ("engine (Spark)", describe_engine(folder)))
         if found is None
     ]
-    raise ClusterError(f"not ready after {START_SECONDS:g} s: {', '.join(missing) or 'supervisor'}; see {logs}")
+    raise ClusterError(f"not ready after {seconds:g} s: {', '.join(missing) or 'supervisor'}; see {logs}")
 
 
 def _answers(folder: str) -> bool:
@@ -114,13 +151,13 @@ def stop(found: Found) -> None:
 
 
 def end_orphans(folder: str) -> list[str]:
-    """End engine and server of a cluster whose supervisor was killed; what they are."""
+    """End engine, server and what there is of Spark, of a cluster whose supervisor was killed; what they are."""
     ended = []
     for name, process in processes(folder).items():
         if process is not None and process.is_alive:
             os.kill(process.pid, signal.SIGTERM)
             ended.append(name)
-    return ended
+    return ended + end_left(folder)
 
 
 def processes(folder: str) -> dict[str, Process | None]:

@@ -11,6 +11,7 @@ from millrace.cli.cluster.roles import BEGAN, command
 from millrace.cluster.places import job_folder
 from millrace.cluster.places.descriptions import describe_engine, describe_server
 from millrace.cluster.places.run_folder import CLUSTER, Entry, Process, register, this_process, withdraw
+from millrace.cluster.processes import sparks_own
 from millrace.cluster.processes.engine import run_engine
 from millrace.cluster.processes.service import Service
 
@@ -33,9 +34,10 @@ PREPARED = (
 
 
 def _supervise(folder: str) -> int:
-    began = job_folder.read_configuration(folder).get(BEGAN, "0")
-    register(folder, Entry(CLUSTER, this_process(), began=int(began)))
+    configuration = job_folder.read_configuration(folder)
+    register(folder, Entry(CLUSTER, this_process(), began=int(configuration.get(BEGAN, "0"))))
     services = [
+        *sparks_own.services(folder, configuration),
         _service("engine", folder, describe_engine),
         _service("server", folder, describe_server),
     ]

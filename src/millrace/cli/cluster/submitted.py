@@ -20,6 +20,8 @@ from millrace.cli.signals import StoppedError, Stopper
 from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.remote.handing_over import handed_over
+from millrace.configuration.files import file_settings
+from millrace.configuration.log_limits import DIRECTORY
 from millrace.runtime.jobs.job import JobGraph
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
@@ -28,6 +30,8 @@ from millrace.spark.jobs.submit import JobSettings, submit
 Pairs = Sequence[tuple[str, str]]
 _OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
 """Beginnings of keys that say how the cluster itself runs."""
+_PLACES = (DIRECTORY, "execution.target", "execution.attached")
+"""Keys that say where it is, and its logs: a program of it is there already."""
 
 
 def run_submitted(run: ProgramRun, here: JobsHere) -> int:
@@ -40,8 +44,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
             err=True,
         )
         return 2
-    defaults = [(key, value) for key, value in run.configuration.items() if not key.startswith(_OF_THE_CLUSTER)]
-    options = program_options_of(submission.options, defaults, submission.savepoint)
+    options = program_options_of(submission.options, _defaults(run), submission.savepoint)
     recovery_file.use(run.recovery)
     job_ids.choose(submission.id)
     stopper = Stopper()
@@ -65,6 +68,16 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         click.echo("cancelled", err=True)
         return stopped.exit_code if isinstance(stopped, StoppedError) else 130
     return 0
+
+
+def _defaults(run: ProgramRun) -> Pairs:
+    """What the cluster says for all its programs; its files count less than those of the program."""
+    own = file_settings(run.submission.options.get("config_dir")) if run.files else {}
+    return [
+        (key, value)
+        for key, value in run.configuration.items()
+        if not key.startswith(_OF_THE_CLUSTER) and key not in _PLACES and not (key in run.files and key in own)
+    ]
 
 
 def _run_job(job: JobGraph, settings: JobSettings, run: ProgramRun) -> int:

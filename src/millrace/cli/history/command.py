@@ -28,8 +28,8 @@ def history_server(
 ) -> None:
     """Show jobs that have ended.
 
-    They are archived where jobmanager.archive.fs.dir says, while they are run. The server only looks: nothing can be
-    changed through it.
+    They are archived where jobmanager.archive.fs.dir says, while they are run. Nothing can be changed through the
+    server; it deletes archives only where historyserver.archive.retained-jobs or -ttl says so.
     """
     try:
         from millrace.cluster.rest.options import UnsafeServerError
@@ -69,6 +69,7 @@ def _own(options: dict[str, str], port: str | None) -> dict[str, str]:
 
 def _serve(places: list[str], options: dict[str, str]) -> None:
     from millrace.cluster.history.holder import HistoryHolder
+    from millrace.cluster.history.retained import retained
     from millrace.cluster.rest.app import make_app
     from millrace.cluster.rest.options import HISTORY_PORTS, binding, is_loopback, rest_settings
     from millrace.cluster.rest.serving import RestServer
@@ -78,7 +79,7 @@ def _serve(places: list[str], options: dict[str, str]) -> None:
     # On loopback it has nothing that a token would protect: it changes nothing.
     token = None if is_loopback(where.address) else options.get("security.rest.token") or new_token()
     settings = rest_settings(options, token, where, history=True)
-    holder = HistoryHolder(places, _seconds(options.get(_INTERVAL, "10 s")))
+    holder = HistoryHolder(places, _seconds(options.get(_INTERVAL, "10 s")), retained=retained(options))
     server = RestServer(make_app(holder, None, settings), where)
     link = server.address if token is None else f"{server.address}/?token={token}"
     click.echo(f"The history of jobs in {', '.join(places)} is at {link}")

@@ -76,6 +76,14 @@ def list_archives(directory: str) -> Iterator[Archive]:
         yield Archive(id, info.path, info.size, info.mtime_ns)
 
 
+def delete_archive(directory: str, archive: Archive) -> None:
+    """Delete it for good.
+
+    :raises OSError: that is not possible.
+    """
+    locate(directory).file_system().delete_file(archive.path)
+
+
 def read_archive(directory: str, archive: Archive) -> JobDocument:
     """The job of an archive.
 

@@ -15,7 +15,8 @@ from millrace.cluster.documents.cluster import LogDocument, TaskManagerDocument
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.threads import ThreadDocument
 from millrace.cluster.documents.vertices import VertexDocument
-from millrace.cluster.history.archives import Archive, list_archives, read_archive
+from millrace.cluster.history.archives import Archive, delete_archive, list_archives, read_archive
+from millrace.cluster.history.retained import EVERYTHING, Retained
 
 __all__ = ["HistoryHolder"]
 
@@ -29,8 +30,13 @@ class HistoryHolder:
     """Jobs that have ended. They can be looked at, and nothing else."""
 
     def __init__(
-        self, directories: Sequence[str], seconds: float = 10.0, clock: Callable[[], float] = time.monotonic
+        self,
+        directories: Sequence[str],
+        seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+        retained: Retained = EVERYTHING,
     ) -> None:
+        self._retained = retained
         self._directories = directories
         self._seconds = seconds
         self._clock = clock
@@ -80,6 +86,18 @@ class HistoryHolder:
                 _log.warning("The archives in %s can't be listed: %s", directory, error)
                 found.update({id: entry for id, entry in self._known.items() if entry[0] == directory})
         self._known = found
+        self._delete_beyond()
+
+    def _delete_beyond(self) -> None:
+        """Delete the archives that are not to be retained; files that are none of ours stay."""
+        ours = [(job.ended, id) for id, (_, _, job) in self._known.items() if job is not None]
+        for id in self._retained.beyond(ours, time.time_ns() // 1_000_000):
+            directory, archive, _ = self._known[id]
+            try:
+                delete_archive(directory, archive)
+                del self._known[id]
+            except OSError as error:
+                _log.warning("The archive %s can't be deleted: %s", archive.path, error)
 
     def _entry(self, directory: str, archive: Archive) -> tuple[str, Archive, JobDocument | None]:
         """What is known of an archive already, if it is the same still."""

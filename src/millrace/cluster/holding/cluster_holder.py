@@ -13,7 +13,7 @@ from millrace.cluster.documents.cluster import LogDocument, TaskManagerDocument
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.threads import ThreadDocument
 from millrace.cluster.holding.known_jobs import KnownJob, KnownJobs, is_over
-from millrace.cluster.holding.logs import list_logs, read_log
+from millrace.cluster.holding.logs import is_log, list_logs, read_log, with_older
 from millrace.cluster.holding.other_controls import ControlWithoutProcess
 from millrace.cluster.places import attempts, job_folder, sockets
 from millrace.cluster.places.descriptions import describe_engine
@@ -81,9 +81,9 @@ class ClusterHolder:
         """A driver of programs logs beside server and engine; executors of other machines keep their logs there."""
         if task_manager is not None:
             described = describe_engine(self._folder)
-            return [described.log_file] if described is not None and described.log_file else []
+            return [] if described is None or described.log_file is None else with_older(described.log_file)
         base = os.path.join(self._folder, job_folder.LOGS)
-        return [os.path.join(base, name) for name in sorted(os.listdir(base))]
+        return [os.path.join(base, name) for name in sorted(os.listdir(base)) if is_log(name)]
 
     def threads(self) -> Sequence[ThreadDocument]:
         return [ThreadDocument(stack.name, stack.text) for stack in stacks()]

@@ -85,9 +85,11 @@ class KnownJobs:
                 for document in documents_of(program):
                     running[document.id] = KnownJob(document, program)
         # After those that run: one that ends meanwhile is here, then.
-        found = dict(self._archived)
+        found: dict[str, KnownJob] = {}
         for id, path in job_folder.archived(self._cluster):
-            if id not in found and (kept := job_folder.read_archive(path)) is not None:
+            if (known := self._archived.get(id)) is not None:
+                found[id] = known
+            elif (kept := job_folder.read_archive(path)) is not None:
                 found[id] = KnownJob(kept)
         with self._lock:
             self._archived = found

@@ -12,7 +12,7 @@ from millrace.cluster.documents.cluster import LogDocument, TaskManagerDocument
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.threads import ThreadDocument
 from millrace.cluster.holding.known_jobs import is_over
-from millrace.cluster.holding.logs import list_logs, read_log
+from millrace.cluster.holding.logs import list_logs, read_log, with_older
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.util.secrets import mask_options
 from millrace.util.stacks import stacks
@@ -60,7 +60,7 @@ class ProcessHolder:
 
     def _log_paths(self) -> list[str]:
         found = self._log_file()
-        return [] if found is None else [found]
+        return [] if found is None else with_older(found)
 
     def threads(self) -> Sequence[ThreadDocument]:
         return [ThreadDocument(stack.name, stack.text) for stack in stacks()]

@@ -14,6 +14,9 @@ from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_
 from millrace.cluster.programs.folder import ProgramFolder
 
 PROGRAMS = "programs"
+UPLOAD_DIRECTORY = "web.upload.dir"
+UPLOADS = "flink-web-upload"
+"""the folder in ``web.upload.dir``, as Flink calls it"""
 START_SECONDS = 120.0
 """How long a program may take until its first job begins."""
 LOOK_SECONDS = 0.05
@@ -23,10 +26,13 @@ class ClusterPrograms(ProgramFolder):
     """Programs in the folder of a cluster.
 
     :param plan_of: gives the job that a program would start; it gets the program's path, too.
+    :param directory: where programs go, instead of the folder of the cluster.
     """
 
-    def __init__(self, cluster: str, plan_of: Callable[[Launch, str], JobDocument]) -> None:
-        super().__init__(os.path.join(cluster, PROGRAMS))
+    def __init__(
+        self, cluster: str, plan_of: Callable[[Launch, str], JobDocument], directory: str | None = None
+    ) -> None:
+        super().__init__(os.path.join(cluster, PROGRAMS) if directory is None else os.path.join(directory, UPLOADS))
         self._cluster = cluster
         self._plan_of = plan_of
 

@@ -7,12 +7,12 @@ import os
 import uuid
 from collections.abc import Mapping
 
-_UNFINISHED = ".unfinished-"
+UNFINISHED = ".unfinished-"
 
 
 def write_file(path: str, content: bytes) -> None:
     """Write a file that only this user reads, in place of the one that is there."""
-    unfinished = f"{os.path.dirname(path)}/{_UNFINISHED}{uuid.uuid4().hex}"
+    unfinished = f"{os.path.dirname(path)}/{UNFINISHED}{uuid.uuid4().hex}"
     _write(unfinished, content)
     os.replace(unfinished, path)
     _sync_folder(os.path.dirname(path))
@@ -21,7 +21,7 @@ def write_file(path: str, content: bytes) -> None:
 def write_folder(path: str, files: Mapping[str, bytes]) -> bool:
     """Write a folder with files; False if there is one of that name, which stays as it is."""
     parent = os.path.dirname(path)
-    unfinished = f"{parent}/{_UNFINISHED}{uuid.uuid4().hex}"
+    unfinished = f"{parent}/{UNFINISHED}{uuid.uuid4().hex}"
     os.mkdir(unfinished, 0o700)
     for name, content in files.items():
         _write(f"{unfinished}/{name}", content)
@@ -64,7 +64,7 @@ def append_line(path: str, line: bytes) -> None:
 
 def is_unfinished(name: str) -> bool:
     """Whether a name is that of something whose writer has died, or is still at work."""
-    return name.startswith(_UNFINISHED)
+    return name.startswith(UNFINISHED)
 
 
 def _write(path: str, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """The folder of a cluster: what there is to run, what runs, what has run.
 
-    configuration.json          of the cluster
+    configuration.json          of the cluster; files.json: what of it stands in configuration files
+    spark/                      its own master and workers of Spark, if it has any
     submissions/ID              programs that nobody has taken up yet
     jobs/ID                     programs that run: the same folder, moved, with what happens to it
     done/ID                     programs that have ended: the same folder, moved again
@@ -24,7 +25,7 @@ from millrace.common.jobs.job_status import JobStatus
 from millrace.util.private_folder import make_private
 
 SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
-CONFIGURATION = "configuration.json"
+CONFIGURATION, FILES = "configuration.json", "files.json"
 OVER = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
 """States of jobs that have ended."""
 TEXT_LINES = 30
@@ -39,13 +40,29 @@ def make_folders(folder: str) -> None:
         make_private(os.path.join(folder, name))
 
 
-def write_configuration(folder: str, configuration: Mapping[str, str]) -> None:
+def write_configuration(
+    folder: str, configuration: Mapping[str, str], files: Mapping[str, str] | None = None
+) -> None:
+    """:param files: the part of it that only configuration files have said."""
+    write_file(os.path.join(folder, FILES), json.dumps(dict(files or {})).encode())
     write_file(os.path.join(folder, CONFIGURATION), json.dumps(dict(configuration)).encode())
 
 
 def read_configuration(folder: str) -> dict[str, str]:
     """What the cluster was started with."""
-    with open(os.path.join(folder, CONFIGURATION), "rb") as file:
+    return _read(os.path.join(folder, CONFIGURATION))
+
+
+def read_files(folder: str) -> dict[str, str]:
+    """The part of it that configuration files have said: those of a program count more."""
+    try:
+        return _read(os.path.join(folder, FILES))
+    except FileNotFoundError:
+        return {}  # an earlier version has started it
+
+
+def _read(path: str) -> dict[str, str]:
+    with open(path, "rb") as file:
         found: dict[str, str] = json.load(file)
     return found
 

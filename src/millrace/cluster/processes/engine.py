@@ -21,8 +21,14 @@ from millrace.cluster.places import job_folder, sockets
 from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription
 from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.run_folder import this_process
+from millrace.cluster.processes.machine import Machine, wants_machine
 from millrace.cluster.processes.task_managers import task_managers
+from millrace.cluster.standalone.daemon import wait_for
+from millrace.cluster.standalone.driver import driver_of
+from millrace.cluster.standalone.layout import read_layout
 from millrace.cluster.wire.serving import CallServer
+from millrace.configuration.log_limits import DIRECTORY, log_limits
+from millrace.util.log_rotation import keep_own_short
 
 if TYPE_CHECKING:
     from millrace.spark.sharing.gateways import OpenGateway
@@ -32,6 +38,9 @@ CLOSE_SECONDS = 30.0
 """How long whoever goes on with the jobs of a dead process waits for what still runs of them."""
 JVM_LOST = 70
 """Exit code: the JVM is gone."""
+MASTER_SECONDS = 90.0
+NO_MASTER = 71
+"""Exit code: the cluster's own master of Spark does not come."""
 
 
 @dataclass
@@ -46,8 +55,9 @@ class _Lease:
 class Engine:
     """Gateways, and who has them."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, machine: Machine | None = None) -> None:
         self._session = session
+        self._machine = machine
         self._leases: dict[int, _Lease] = {}
         self._changed = threading.Condition()
 
@@ -77,7 +87,7 @@ class Engine:
             )
 
     def _executors(self, connection: int) -> Any:
-        return msgspec.to_builtins(task_managers(self._session.sparkContext))
+        return msgspec.to_builtins(task_managers(self._session.sparkContext, self._machine))
 
     def gone(self, connection: int) -> None:
         """A process has ended."""
@@ -98,10 +108,19 @@ def run_engine(folder: str) -> int:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
-    session = make_session(SessionWishes(_slots(configuration), {**FAIR, **configuration}))
+    logs = os.path.join(folder, job_folder.LOGS)
+    keep_own_short([os.path.join(logs, "engine.log")], log_limits(configuration))
+    layout = read_layout(folder)
+    if layout is not None:
+        configuration = driver_of(layout, folder, configuration)
+        if not wait_for((layout.address, layout.port), MASTER_SECONDS):
+            print(f"no master of Spark at {layout.url} for {MASTER_SECONDS:g} s", file=sys.stderr, flush=True)
+            return NO_MASTER
+    configuration = {**FAIR, **configuration, DIRECTORY: logs}
+    session = make_session(SessionWishes(_slots(configuration), configuration))
     context = session.sparkContext
     warm_up(session)
-    engine = Engine(session)
+    engine = Engine(session, Machine() if wants_machine(configuration) else None)
     listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
     CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
     stopped = threading.Event()
@@ -110,7 +129,7 @@ def run_engine(folder: str) -> int:
         this_process(),
         context.applicationId,
         context.master,
-        context.defaultParallelism,
+        context.defaultParallelism if layout is None else layout.slots,
         context.uiWebUrl,
         log_file_of(context),
     )

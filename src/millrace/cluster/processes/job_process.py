@@ -23,6 +23,8 @@ from millrace.cluster.processes.published import Published
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.wire.asking import NotThereError, connect, converse
 from millrace.cluster.wire.serving import CallServer
+from millrace.configuration.log_limits import log_limits
+from millrace.util.log_rotation import keep_own_short
 
 ENGINE_SECONDS = 180.0
 """How long a program waits for the engine of its cluster, which may just be starting."""
@@ -42,6 +44,8 @@ class ProgramRun:
     """its folder"""
     configuration: Mapping[str, str]
     """of the cluster, which is the default of its programs"""
+    files: Mapping[str, str]
+    """the part of it that files have said, before which the files of a program count"""
     work: str
     """folder for what is not needed any more when the program has ended"""
     recovery: str
@@ -86,6 +90,9 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     known = set(sys.path)
     sys.path.extend(path for path in submission.paths if path not in known)
     announce = _nothing if submission.isolated else _attach(cluster, submission.id)
+    configuration = job_folder.read_configuration(cluster)
+    logs = [os.path.join(cluster, job_folder.LOGS, f"{submission.id}{end}") for end in (".out", ".log")]
+    keep_own_short(logs, log_limits(configuration))
     work = os.path.join(program, "work")
     os.makedirs(work, mode=0o700, exist_ok=True)
     recovery = os.path.join(work, "jobs")
@@ -95,8 +102,8 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     )
     service.start()
     try:
-        configuration = job_folder.read_configuration(cluster)
-        run = ProgramRun(submission, program, configuration, work, recovery, announce)
+        files = job_folder.read_files(cluster)
+        run = ProgramRun(submission, program, configuration, files, work, recovery, announce)
         return _ends(lambda: entry(run, published.here))
     finally:
         published.close()

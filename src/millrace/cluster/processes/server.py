@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.holding.cluster_holder import ClusterHolder
-from millrace.cluster.holding.program_store import ClusterPrograms
+from millrace.cluster.holding.keeping import Keeper
+from millrace.cluster.holding.program_store import UPLOAD_DIRECTORY, ClusterPrograms
 from millrace.cluster.places import job_folder
 from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription
 from millrace.cluster.places.durable import write_file
+from millrace.cluster.places.retention import ARCHIVE_DIRECTORY
 from millrace.cluster.places.run_folder import read_token, this_process
 from millrace.cluster.rest.options import Binding, binding, rest_settings
 from millrace.cluster.rest.serving import NoPortError, RestServer
+from millrace.configuration.log_limits import log_limits
+from millrace.util.log_rotation import keep_own_short
 
 if TYPE_CHECKING:
     from millrace.cluster.documents.job import JobDocument
@@ -36,16 +40,20 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
     configuration = job_folder.read_configuration(folder)
     try:
+        keep_own_short([os.path.join(folder, job_folder.LOGS, "server.log")], log_limits(configuration))
         where = _where_it_was(folder, binding(configuration))
         settings = rest_settings(configuration, read_token(folder), where)
         programs = None
         if configuration.get(SUBMIT, "true").lower() != "false":
-            programs = ClusterPrograms(folder, plan_of)
+            programs = ClusterPrograms(folder, plan_of, configuration.get(UPLOAD_DIRECTORY))
         server = RestServer(make_app(ClusterHolder(folder, configuration), programs, settings), where)
     except (NoPortError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
         return CANNOT_LISTEN
     write_file(os.path.join(folder, SERVER_FILE), encode(ServerDescription(this_process(), server.address)))
+    directory = configuration.get(ARCHIVE_DIRECTORY)
+    if directory:
+        Keeper(folder, directory).start()
     server.run()
     return 0
 

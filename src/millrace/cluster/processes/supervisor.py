@@ -19,15 +19,18 @@ import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from millrace.cluster.places import attempts, job_folder, sockets, submissions
+from millrace.cluster.places import attempts, job_folder, retention, sockets, submissions
 from millrace.cluster.places.attempts import Outcome
 from millrace.cluster.places.durable import move
 from millrace.cluster.processes.job_process import DRIVER_LOST, FAILED, NOT_THE_ONE, Entry, become_job
+from millrace.cluster.processes.remote_service import RemoteService
 from millrace.cluster.processes.restarts import Restarts
 from millrace.cluster.processes.service import Service
 from millrace.cluster.processes.watched import Watched, death
 from millrace.cluster.wire.messages import receive, send
+from millrace.configuration.log_limits import log_limits
 from millrace.spark.owners.frames import same_user
+from millrace.util.log_rotation import LOOK_SECONDS, turn_own_over
 
 LOOK_MS = 200
 GREETING_SECONDS = 5.0
@@ -40,10 +43,10 @@ CANCEL_SECONDS = 30.0
 class Supervisor:
     """Watches the programs of one cluster.
 
-    :param services: engine and server.
+    :param services: Spark's master and workers if they are the cluster's own, engine and server.
     """
 
-    def __init__(self, cluster: str, services: Sequence[Service], entry: Entry) -> None:
+    def __init__(self, cluster: str, services: Sequence[Service | RemoteService], entry: Entry) -> None:
         self._cluster = cluster
         self._services = services
         self._entry = entry
@@ -52,6 +55,10 @@ class Supervisor:
         """by descriptor: with the id of the program whose end it waits for"""
         self._poller = select.poll()
         self._stopped = False
+        configuration = job_folder.read_configuration(cluster)
+        self._limits = log_limits(configuration)
+        self._kept = retention.limits(configuration)
+        self._tidying_due = 0.0
         self._wake: tuple[int, int] = os.pipe()
 
     def run(self) -> None:
@@ -86,6 +93,11 @@ class Supervisor:
             elif file in self._connections:
                 self._hear(file)
         now = time.monotonic()
+        if now >= self._tidying_due:
+            self._tidying_due = now + LOOK_SECONDS
+            turn_own_over([os.path.join(self._cluster, job_folder.LOGS, "supervisor.log")], self._limits)
+            with contextlib.suppress(OSError):
+                retention.expire(self._cluster, self._kept)
         for service in self._services:
             service.look(now)
         for name in job_folder.names(self._cluster, job_folder.SUBMISSIONS):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from millrace.common.jobs.job_id import JobID
 
 if TYPE_CHECKING:
     from millrace.metrics.report import MetricsReport
 
-__all__ = ["JobExecutionResult"]
+__all__ = ["DetachedJobExecutionResult", "JobExecutionResult"]
 
 
 class JobExecutionResult:
@@ -58,3 +58,28 @@ class JobExecutionResult:
             lines.append("Accumulator Results:")
             lines += [f"- {name} ({type(value).__name__}): {value}" for name, value in self._accumulators.items()]
         return "\n".join(lines)
+
+
+class DetachedJobExecutionResult(JobExecutionResult):
+    """What is known of a job that is not waited for: its id."""
+
+    def __init__(self, job_id: JobID) -> None:
+        super().__init__(job_id, -1)
+
+    def get_net_runtime(self) -> NoReturn:
+        self._refuse()
+
+    def get_accumulator_result(self, accumulator_name: str) -> NoReturn:
+        self._refuse()
+
+    def get_all_accumulator_results(self) -> NoReturn:
+        self._refuse()
+
+    def get_metrics(self) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise RuntimeError(f"job {self._job_id} was submitted, and not waited for (execution.attached is false)")
+
+    def __str__(self) -> str:
+        return f"DetachedJobExecutionResult: JobID={self._job_id}"

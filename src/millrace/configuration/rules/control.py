@@ -14,9 +14,21 @@ RULES = (
     works("rest.bind-address rest.bind-port", CLUSTER, "where the server listens"),
     works("web.submit.enable", CLUSTER, "whether programs may be uploaded"),
     works("web.cancel.enable", CLUSTER, "whether the dashboard may cancel jobs"),
-    works("web.upload.dir", CLUSTER, "where uploaded programs go"),
+    works("web.upload.dir", CLUSTER, "where uploaded programs go: its folder `flink-web-upload`"),
     works("web.refresh-interval", CLUSTER, "how often the dashboard asks"),
-    works("jobmanager.archive.fs.dir", CLUSTER, "where finished jobs are archived"),
+    works("jobmanager.archive.fs.dir", CLUSTER, "where finished jobs are archived, for history servers"),
+    works(
+        "jobstore.expiration-time jobstore.max-capacity completed-application-store.expiration-time "
+        "completed-application-store.max-capacity",
+        "cluster.places.retention",
+        "for how long a cluster shows jobs that have ended, and how many",
+    ),
+    works(
+        "historyserver.archive.retained-jobs historyserver.archive.retained-ttl",
+        "cluster.history.retained",
+        "how many archives a history server keeps, and for how long; it deletes others",
+    ),
+    ignored("historyserver.archive.clean-expired-jobs", "jobs whose archives are gone are not shown", "true"),
     works("historyserver.web.address historyserver.web.port", _HISTORY, "where the history server listens"),
     works("historyserver.web.refresh-interval", _HISTORY, "how often pages of the history server ask"),
     works(
@@ -37,7 +49,9 @@ RULES = (
         "cli.gateway",
         "how many sessions there are, and how long one may be idle",
     ),
-    works("env.log.dir", CLUSTER, "where logs go"),
+    works("env.log.dir", "configuration.log_limits", "where logs go; of a cluster to a folder with its name there"),
+    works("env.log.max", "configuration.log_limits", "how many older files of a log are kept"),
+    works("env.ssh.opts", "cluster.standalone.layout", "options for ssh to the hosts of conf/workers and conf/masters"),
     mapped("env.log.level", "spark.log.level", "how much a Spark that Millrace starts logs"),
     refused("sql-gateway.endpoint.type", "the gateway speaks REST; nearest: its REST endpoint", "rest"),
     ignored("sql-gateway.endpoint.*", "the gateway has the endpoint `rest`, and listens where it is found"),
@@ -57,6 +71,7 @@ RULES = (
     ignored("completed-application-store.* jobstore.* job-result-store.*", _OWN_SERVER),
     ignored("application-result-store.* job-event.* cleanup-strategy.*", _OWN_SERVER),
     ignored("client.*", "the command waits for its job; nearest: -d, which does not"),
-    ignored("env.log.max env.stdout-err.redirect-to-file env.pid.dir env.ssh.opts", "nearest: Spark's own scripts"),
+    ignored("env.stdout-err.redirect-to-file", "what processes of a cluster print is in its logs", "true"),
+    ignored("env.pid.dir", "nearest: MILLRACE_RUN_DIR in the environment"),
     ignored("user.artifacts.*", "programs are files of this machine"),
 )

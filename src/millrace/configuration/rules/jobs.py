@@ -39,10 +39,16 @@ RULES = (
         "`region`: a task that fails is tried again by itself first; `full`: the job restarts",
     ),
     works(
-        "execution.target execution.attached execution.shutdown-on-attached-exit",
-        "cluster",
+        "execution.target",
+        "datastream.stream_execution_environment",
         "where programs run: in this process, or on a cluster of Millrace's own",
     ),
+    works(
+        "execution.attached",
+        "datastream.stream_execution_environment",
+        "`false`: a plain program with target `remote` does not wait for its job; for the command: -d",
+    ),
+    ignored("execution.shutdown-on-attached-exit", "Ctrl-C cancels the job that is waited for; nearest: -d", "true"),
     refused(
         "execution.program-config.enabled", "what a program sets always counts; nearest: leave the key away", "true"
     ),

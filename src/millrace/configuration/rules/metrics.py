@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from millrace.configuration.declared.rule import ignored, works
-from millrace.configuration.rules.control import CLUSTER
 
 TITLE = "Metrics"
 RULES = (
     works("metrics.reporters metrics.reporter.*", "metrics.reporters", "where metrics go"),
     works("metrics.scope.*", "metrics.scope", "what the names of metrics begin with"),
     ignored("metrics.scope.jm-operator", "what coordinates an operator has no metrics of its own"),
-    works("metrics.latency.interval", CLUSTER, "how often sources send markers that measure latency"),
-    works("metrics.system-resource", CLUSTER, "whether memory and processors of the machines are metrics"),
+    works("metrics.latency.interval", "common.execution_config", "how often sources send markers that measure latency"),
+    works(
+        "metrics.system-resource",
+        "cluster.processes.machine",
+        "whether memory and processors are metrics of a cluster's task managers on this machine",
+    ),
     ignored("metrics.system-resource-probing-interval", "they are measured when they are reported"),
     ignored("metrics.latency.*", "latency is measured from each source to each operator"),
     ignored("metrics.*", "metrics come with the acknowledgement of an epoch: nobody asks for them"),

@@ -19,6 +19,7 @@ RULES = (
     works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
     works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
     works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
+    works("millrace.log.max-file-size", "configuration.log_limits", "from which size on a log begins again"),
     works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
 )
 FACTS = (
@@ -31,6 +32,7 @@ FACTS = (
     Fact("millrace.epoch.max-records", "int", "1000000"),
     Fact("millrace.epoch.max-duration-ms", "int", "1000"),
     Fact("millrace.epoch.timeout", "duration"),
+    Fact("millrace.log.max-file-size", "memory", "64 mb"),
     Fact("millrace.state.directory", "string"),
     Fact("millrace.state.trust-directory", "boolean", "false"),
     Fact("security.rest.auth", "enum:TOKEN|NONE", "token"),

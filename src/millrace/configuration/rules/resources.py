@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.configuration.declared.rule import ignored, mapped
+from millrace.configuration.declared.rule import ignored, mapped, works
 
 _TASKS = "spark.executor.memory spark.executor.memoryOverhead"
 _JOBS = "spark.driver.memory spark.driver.memoryOverhead"
@@ -41,7 +41,7 @@ RULES = (
     mapped(
         "taskmanager.numberOfTaskSlots",
         "spark.executor.cores spark.executor.instances",
-        "and on YARN and Kubernetes, with the parallelism, the number of executors",
+        "on YARN and Kubernetes, with the parallelism, the number of executors; of a cluster's own workers the slots",
         computed=True,
     ),
     mapped("env.java.opts.all env.java.opts.jobmanager", "spark.driver.extraJavaOptions", computed=True),
@@ -64,9 +64,14 @@ RULES = (
     ignored("external-resources external-resource.*", "nearest: spark.executor.resource.*"),
     ignored("taskmanager.network.* taskmanager.data.* shuffle-service-factory.class", _BROKER),
     ignored("jobmanager.partition.*", _BROKER),
+    works(
+        "jobmanager.rpc.address",
+        "cluster.standalone.layout",
+        "where a cluster's own master of Spark listens, if not on loopback: a name or address that others reach",
+    ),
     ignored(
-        "jobmanager.rpc.address jobmanager.bind-host taskmanager.bind-host taskmanager.host",
-        "nearest: --master; spark.driver.host, spark.driver.bindAddress",
+        "jobmanager.bind-host taskmanager.bind-host taskmanager.host",
+        "nearest: jobmanager.rpc.address and conf/workers; spark.driver.host, spark.driver.bindAddress",
         "localhost",  # as the files that Flink comes with say
     ),
     ignored("jobmanager.rpc.* taskmanager.rpc.* taskmanager.collect-sink.port resourcemanager.rpc.port", _RPC),

@@ -77,5 +77,10 @@ def set_submitter(submitter: Submitter | None) -> None:
     _submitter = submitter or _start
 
 
+def hands_over() -> bool:
+    """Whether jobs are handed to the cluster that the configuration names: no command has decided otherwise."""
+    return _submitter is _start
+
+
 def get_submitter() -> Submitter:
     return _submitter

@@ -11,47 +11,49 @@ import contextlib
 import glob
 import os
 import re
-import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 
+from millrace.configuration.log_limits import DIRECTORY, OLDER_FILES, log_limits
+from millrace.util.log_rotation import LogLimits, cut
 from millrace.util.processes import is_alive
 
-__all__ = ["LOG_BYTES", "new_log_file", "remove_old", "shorten"]
+__all__ = ["new_log_file", "remove_old"]
 
 KEPT_SECONDS = 14 * 24 * 3_600.0
 """How long the log of a process that is gone stays."""
-LOG_BYTES = 64 * 1024 * 1024
-"""From here on the content of a log becomes that of its ``.1``, and what that had goes."""
 _LOOK_SECONDS = 30.0
-_OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+\.log(?:\.1|4j2\.properties)?$")
+_OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+\.log(?:\.\d+|4j2\.properties)?$")
 
 
-def new_log_file() -> str:
-    """The path of a fresh log file in the temporary directory. It is kept short while this process lives, and goes with
-    it if nothing is in it; what others have left goes after a while."""
-    remove_old(tempfile.gettempdir())
-    handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log")
+def new_log_file(configuration: Mapping[str, str]) -> str:
+    """The path of a fresh log file in ``env.log.dir``, or in the temporary directory. It is kept short while this
+    process lives, and goes with it if nothing is in it; what others have left goes after a while.
+
+    :raises ValueError: the configuration says nonsense about logs.
+    """
+    directory, limits = configuration.get(DIRECTORY), log_limits(configuration)
+    if directory is None:
+        if OLDER_FILES not in configuration:
+            limits = LogLimits(limits.file_bytes, 1)  # nobody looks after the temporary directory
+        directory = tempfile.gettempdir()
+    else:
+        os.makedirs(directory, exist_ok=True)
+    remove_old(directory)
+    handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log", dir=os.path.abspath(directory))
     os.close(handle)
-    threading.Thread(target=_keep_short, args=(path,), name="millrace-log", daemon=True).start()
+    threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
     atexit.register(_remove_empty, path, os.getpid())
     return path
 
 
-def _keep_short(path: str) -> None:
+def _keep_short(path: str, limits: LogLimits) -> None:
     while os.path.exists(path):
         time.sleep(_LOOK_SECONDS)
         with contextlib.suppress(OSError):
-            shorten(path, LOG_BYTES)
-
-
-def shorten(path: str, limit: int) -> None:
-    """Let a log begin again if it is larger than ``limit`` (bytes); what it had is then beside it."""
-    if os.path.getsize(path) > limit:
-        shutil.copyfile(path, f"{path}.1")
-        os.chmod(f"{path}.1", 0o600)
-        os.truncate(path, 0)
+            cut(path, limits)
 
 
 def _remove_empty(path: str, process: int) -> None:

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -108,7 +109,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
-    log_file = new_log_file()
+    log_file = new_log_file(configuration)
     package = None if one_process(master) else _package_archive(log_file)
     settings = {
         **session_settings(master, log_file, wishes, java_options),
@@ -237,7 +238,8 @@ QUERY_SETTINGS = {
 def _package_archive(log_file: str) -> str:
     """Millrace itself as a zip file, for executors where it isn't installed."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
-    return zip_modules(package, log_file.removesuffix(".log") + "-package.zip", prefix="millrace")
+    name = os.path.basename(log_file).removesuffix(".log") + "-package.zip"
+    return zip_modules(package, os.path.join(tempfile.gettempdir(), name), prefix="millrace")
 
 
 def _stop_quietly(session: SparkSession) -> None:

@@ -1,0 +1,1 @@
+"""Spark's standalone master and workers, from PySpark's own jars."""
