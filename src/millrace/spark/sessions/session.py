@@ -171,8 +171,8 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
             "spark.ui.retainedStages": "100",
             "spark.ui.retainedTasks": "2000",
             "spark.sql.ui.retainedExecutions": "100",
-            # What epochs leave behind outlives the young generation: 4 MB a minute that are collected when the old one is
-            # full, after hours of growth. Spark asks for a whole collection every half hour; its live data is small.
+            # What epochs leave behind outlives the young generation: 4 MB a minute that are collected when the old one
+            # is full, after hours of growth. Spark asks for a whole collection every half hour; it is cheap here.
             "spark.cleaner.periodicGC.interval": "5min",
         }
     if one_machine(master) or not wishes.computes:
