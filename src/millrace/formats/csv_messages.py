@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
+from millrace.common.skipped import record_skipped
 from millrace.common.types import Row, row_of
 from millrace.formats.arrow_rows import values_of_row
 from millrace.formats.csv_schema import CsvDialect, CsvSchema, _one_char, schema_of_fields
@@ -73,6 +74,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return self._parse(message.decode("utf-8"))
         except (ValueError, csv.Error) as error:
             if self._ignore_parse_errors:
+                record_skipped()
                 return None
             raise ValueError(f"Failed to deserialize CSV row {message!r}: {error}") from error
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from millrace.common.serialization import DeserializationSchema, Encoder, SerializationSchema
+from millrace.common.skipped import record_skipped
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords, StreamFormat
@@ -40,6 +41,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self._parse(self._decode(message.decode("utf-8")))
         except (ValueError, RecursionError) as error:
             if self._ignore_parse_errors:
+                record_skipped()
                 return None
             raise ValueError(f"Failed to deserialize JSON {message!r}: {error}") from error
 

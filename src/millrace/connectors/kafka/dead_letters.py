@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from millrace.common.skipped import record_skipped
 from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.kafka.producing import Sending
 from millrace.connectors.kafka.properties import reaching
@@ -40,6 +41,7 @@ class DeadLetters(RecordDecoder[T]):
         found = self._good(messages, bad)
         if bad:
             self._send(bad)
+            record_skipped(len(bad))
         return found
 
     def _good(self, messages: Sequence[Any], bad: list[RecordError]) -> tuple[list[T], list[int] | None]:

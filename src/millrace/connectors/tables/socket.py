@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.common.skipped import record_skipped
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
@@ -38,7 +39,9 @@ class SocketRows(SocketSource[Rows]):
             messages = [message for message in messages if message]
         if not messages:
             return []
-        decoded = self._decoding.decode(pa.array(messages, pa.binary())).rows
+        found = self._decoding.decode(pa.array(messages, pa.binary()))
+        record_skipped(found.skipped)
+        decoded = found.rows
         return [decoded.with_columns([decoded.columns[place] for place in self._places])] if len(decoded) else []
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from millrace.common.skipped import record_skipped
 from millrace.connectors.kafka.record import RecordDecoder, RecordError
 from millrace.connectors.tables.metadata import MetadataColumn
 from millrace.relational.arrow import arrow_type
@@ -87,7 +88,9 @@ def _one_each(format: DecodingFormat, messages: Sequence[Any], contents: pa.Arra
 
 def _decode(format: DecodingFormat, messages: Sequence[Any], contents: pa.Array) -> Any:
     try:
-        return format.decode(contents)
+        found = format.decode(contents)
+        record_skipped(found.skipped)
+        return found
     except ValueError as error:
         raise _first_wrong(format, messages, contents, error) from error
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.common.skipped import record_skipped
 from millrace.connectors.messages.message import Message, MessageDecoder, MessageError
 from millrace.connectors.messages.sending import MessageEncoder, Outgoing
 from millrace.connectors.tables.metadata import MetadataColumn
@@ -59,7 +60,9 @@ class RowsDecoder(MessageDecoder[Rows]):
     def _decoded(self, messages: Sequence[Message]) -> Decoded:
         contents = pa.array([each.value for each in messages], pa.binary())
         try:
-            return self.format.decode(contents)
+            found = self.format.decode(contents)
+            record_skipped(found.skipped)
+            return found
         except ValueError as error:
             raise self._first_wrong(messages, contents, error) from error
 
