@@ -43,7 +43,6 @@ NOT_READ_YET = {
     *("env.log.dir", "execution.attached", "execution.shutdown-on-attached-exit", "execution.target"),
     "jobmanager.archive.fs.dir",
     "metrics.latency.interval",
-    "metrics.system-resource",
     "web.upload.dir",
 }
 """Keys of the control plane, for which only the place is kept. Whoever reads one takes it out."""

@@ -11,7 +11,7 @@ RULES = (
     works("metrics.scope.*", "metrics.scope", "what the names of metrics begin with"),
     ignored("metrics.scope.jm-operator", "what coordinates an operator has no metrics of its own"),
     works("metrics.latency.interval", CLUSTER, "how often sources send markers that measure latency"),
-    works("metrics.system-resource", CLUSTER, "whether memory and processors of the machines are metrics"),
+    works("metrics.system-resource", "metrics.system", "whether memory and processors of the machines are metrics"),
     ignored("metrics.system-resource-probing-interval", "they are measured when they are reported"),
     ignored("metrics.latency.*", "latency is measured from each source to each operator"),
     ignored("metrics.*", "metrics come with the acknowledgement of an epoch: nobody asks for them"),
