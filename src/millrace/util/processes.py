@@ -33,7 +33,7 @@ def _namespace() -> str:
 
 
 def is_alive(process: int, started: int | None = None) -> bool:
-    """Whether a process of ``this_machine`` lives.
+    """Whether a process of ``this_machine`` lives; one that is dead and that nobody has waited for does not.
 
     :param started: ``started_at`` of it, so that another one with its number is not taken for it.
     """
@@ -43,13 +43,23 @@ def is_alive(process: int, started: int | None = None) -> bool:
         return False
     except PermissionError:
         pass
+    if (_stat(process) or [""])[0] in ("Z", "X"):
+        return False  # containers may have nobody who takes leave of orphans
     return started is None or started_at(process) in (started, None)
 
 
 def started_at(process: int) -> int | None:
     """When a process was started, in ticks since the machine's start; None where that can't be told."""
     try:
-        with open(f"/proc/{process}/stat") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+        return int(_stat(process)[19])
+    except (ValueError, IndexError):
         return None
+
+
+def _stat(process: int) -> list[str]:
+    """What Linux tells of a process, from its state on; nothing where it can't be told."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []

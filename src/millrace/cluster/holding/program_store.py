@@ -13,7 +13,6 @@ from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
 from millrace.cluster.programs.folder import ProgramFolder
 
-PROGRAMS = "programs"
 START_SECONDS = 120.0
 """How long a program may take until its first job begins."""
 LOOK_SECONDS = 0.05
@@ -26,7 +25,7 @@ class ClusterPrograms(ProgramFolder):
     """
 
     def __init__(self, cluster: str, plan_of: Callable[[Launch, str], JobDocument]) -> None:
-        super().__init__(os.path.join(cluster, PROGRAMS))
+        super().__init__(os.path.join(cluster, job_folder.PROGRAMS))
         self._cluster = cluster
         self._plan_of = plan_of
 
@@ -39,7 +38,9 @@ class ClusterPrograms(ProgramFolder):
             id = check_id(launch.job_id) if launch.job_id else new_id()
         except ValueError as error:
             raise LaunchError(str(error)) from None
-        submit(self._cluster, submission_of(launch, id, path))
+        if job_folder.place_of(self._cluster, id) is None:
+            kept = job_folder.keep_program(self._cluster, id, path)
+            submit(self._cluster, submission_of(launch, id, kept, os.path.dirname(path)))
         return self._begun(id)
 
     def _begun(self, id: str) -> str:
@@ -66,8 +67,8 @@ class ClusterPrograms(ProgramFolder):
         return str(path)
 
 
-def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
-    """What to run for a launch: a Python file, or a module of an archive."""
+def submission_of(launch: Launch, id: str, path: str, directory: str) -> SubmittedProgram:
+    """What to run for a launch, and in which directory: a Python file, or a module of an archive."""
     from millrace.datastream.settings.restore_settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
 
     options: dict[str, object] = {"properties": sorted(launch.configuration.items())}
@@ -85,7 +86,7 @@ def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
     }
     return SubmittedProgram(
         id,
-        os.path.dirname(path),
+        directory,
         os.path.basename(path).partition("_")[2],
         {**options, "words": list(launch.arguments), "pyflink": True},
         tuple((key, value) for key, value in restore.items() if value is not None),

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.documents.codec import decode
 from millrace.cluster.holding.cluster_holder import ClusterHolder
 from millrace.cluster.holding.program_store import ClusterPrograms
 from millrace.cluster.places import job_folder
-from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription
-from millrace.cluster.places.durable import write_file
+from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription, become
 from millrace.cluster.places.run_folder import read_token, this_process
 from millrace.cluster.rest.options import Binding, binding, rest_settings
 from millrace.cluster.rest.serving import NoPortError, RestServer
@@ -45,8 +44,8 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
     except (NoPortError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
         return CANNOT_LISTEN
-    write_file(os.path.join(folder, SERVER_FILE), encode(ServerDescription(this_process(), server.address)))
-    server.run()
+    if become(folder, SERVER_FILE, ServerDescription(this_process(), server.address)):
+        server.run()
     return 0
 
 
