@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
-from millrace.common.skipped import record_skipped
 from millrace.common.types import Row, row_of
 from millrace.formats.arrow_rows import values_of_row
 from millrace.formats.csv_schema import CsvDialect, CsvSchema, _one_char, schema_of_fields
 from millrace.formats.csv_text import CsvText, reader_options
 from millrace.formats.csv_values import field_parser
 from millrace.formats.types import arrow_schema, row_type_info
+from millrace.util.skipped import record_skipped
 
 __all__ = ["CsvRowDeserializationSchema", "CsvRowSerializationSchema"]
 

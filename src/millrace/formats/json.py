@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from millrace.common.serialization import DeserializationSchema, Encoder, SerializationSchema
-from millrace.common.skipped import record_skipped
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.file_system.compression import is_compressed
 from millrace.connectors.file_system.format import SplitRecords, StreamFormat
@@ -15,6 +14,7 @@ from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.json_schema import type_of_json_schema
 from millrace.formats.json_values import json_decoder, json_formatter, value_parser
 from millrace.formats.types import ANY, arrow_type
+from millrace.util.skipped import record_skipped
 
 __all__ = ["JsonLinesEncoder", "JsonLinesFormat", "JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
 

@@ -33,7 +33,7 @@ def _namespace() -> str:
 
 
 def is_alive(process: int, started: int | None = None) -> bool:
-    """Whether a process of ``this_machine`` lives; one that is dead and that nobody has waited for does not.
+    """Whether a process of ``this_machine`` lives; one that is dead and was not waited for does not.
 
     :param started: ``started_at`` of it, so that another one with its number is not taken for it.
     """

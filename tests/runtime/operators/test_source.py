@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from millrace.common.skipped import record_skipped
 from millrace.common.source import (
     Boundedness,
     InputStatus,
@@ -25,6 +24,7 @@ from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.operators.source_output import CHUNK
 from millrace.testing import OperatorHarness, Record, Status, Watermark
+from millrace.util.skipped import record_skipped
 
 END = [Watermark(MAX_WATERMARK), Status.FINISHED]
 

@@ -36,7 +36,7 @@ class ProgramFolder:
             return [self._describe(Path(each.path), each.stat(follow_symlinks=False)) for each in files]
 
     def upload(self, name: str, content: BinaryIO) -> ProgramDocument:
-        """Keep a program under a new id. It is there as a whole or not at all, whoever dies.
+        """Keep a program under a new id. It is there as a whole or not at all.
 
         :raises ValueError: it can't be a program; the text says why.
         """

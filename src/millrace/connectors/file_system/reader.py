@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from millrace.common.skipped import record_skipped
 from millrace.common.source import ReaderOutput
 from millrace.connectors.file_system.format import FileFormat, SplitRecords
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.queue_reader import QueueReader
+from millrace.util.skipped import record_skipped
 
 __all__ = ["FileSourceReader"]
 

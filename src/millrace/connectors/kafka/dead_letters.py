@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from millrace.common.skipped import record_skipped
 from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.kafka.producing import Sending
 from millrace.connectors.kafka.properties import reaching
 from millrace.connectors.kafka.record import ProducerRecord, RecordDecoder, RecordError
+from millrace.util.skipped import record_skipped
 
 T = TypeVar("T")
 

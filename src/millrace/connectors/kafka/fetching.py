@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from millrace.common.skipped import counting_skipped
 from millrace.connectors.kafka.library import client_log, confluent_kafka
 from millrace.connectors.kafka.record import RecordDecoder
 from millrace.connectors.kafka.split import KafkaSplit
 from millrace.connectors.rate import Pace
 from millrace.connectors.split_reader import SplitBatch, SplitReader
+from millrace.util.skipped import counting_skipped
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ class SplitBatch(Generic[T, SplitT]):
     size: int = 0
     """about how many bytes they take, if that is known"""
     skipped: int = field(default=0, kw_only=True)
-    """how many records among them could not be read and are left out, see ``millrace.common.skipped``"""
+    """how many records among them could not be read and are left out, see ``millrace.util.skipped``"""
 
 
 class SplitReader(ABC, Generic[T, SplitT]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from millrace.common.skipped import record_skipped
 from millrace.common.source import InputStatus, ReaderOutput, SourceReader, split_id
 from millrace.connectors.split_reader.contract import SplitBatch, SplitReader
 from millrace.connectors.split_reader.fetcher import Command, Fetcher
+from millrace.util.skipped import record_skipped
 
 __all__ = ["SourceReaderBase"]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.common.skipped import record_skipped
 from millrace.common.source import Source
 from millrace.connectors.socket_reader import Server, SocketSource
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
@@ -17,6 +16,7 @@ from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSource
 from millrace.util.exceptions import TableException
+from millrace.util.skipped import record_skipped
 
 LINE_FEED = 10
 

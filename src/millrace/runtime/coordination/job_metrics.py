@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from millrace.common.accumulators import Accumulator
-from millrace.common.skipped import SKIPPED_METRIC
 from millrace.metrics.metricbase import Measured, MetricGroup
 from millrace.metrics.report import MetricEntry, MetricsReport
 from millrace.metrics.snapshot import CounterSnapshot, HistogramSnapshot
@@ -19,6 +18,7 @@ from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
+from millrace.util.skipped import SKIPPED_METRIC
 
 WORKERS = "spark"
 """``<tm_id>`` of metrics as long as the executor of a subtask is not known."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from millrace.common.skipped import SKIPPED_METRIC, counting_skipped
 from millrace.common.source import InputStatus, Source
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.bases.base import Output, ReadingOperator
@@ -19,6 +18,7 @@ from millrace.runtime.operators.source_output import SourceOutput
 from millrace.runtime.operators.split_times import SplitTimes
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.operator_state import OperatorStateBackend
+from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.common.skipped import record_skipped
 from millrace.connectors.kafka.record import RecordDecoder, RecordError
 from millrace.connectors.tables.metadata import MetadataColumn
 from millrace.relational.arrow import arrow_type
 from millrace.relational.formats import DecodingFormat
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import DELETE, UPDATE_AFTER, Rows, concat, record_batch
+from millrace.util.skipped import record_skipped
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.common.skipped import record_skipped
 from millrace.connectors.messages.message import Message, MessageDecoder, MessageError
 from millrace.connectors.messages.sending import MessageEncoder, Outgoing
 from millrace.connectors.tables.metadata import MetadataColumn
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
+from millrace.util.skipped import record_skipped
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from millrace.common.skipped import SKIPPED_METRIC, counting_skipped
 from millrace.common.source import (
     InputStatus,
     ReaderOutput,
@@ -25,6 +24,7 @@ from millrace.runtime.context.measures import Measures
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.task_metrics import Reporting
 from millrace.spark.tables.texts.types import outgoing, spark_schema
+from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 

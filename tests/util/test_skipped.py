@@ -6,13 +6,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from millrace.common.skipped import counting_skipped, record_skipped
 from millrace.common.source import ReaderOutput
 from millrace.common.typeinfo import Types
 from millrace.connectors.file_system.reader import FileSourceReader
 from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.csv_messages import CsvRowDeserializationSchema
 from millrace.formats.json import JsonLinesFormat, JsonRowDeserializationSchema
+from millrace.util.skipped import counting_skipped, record_skipped
 
 
 class Kept(ReaderOutput[Any]):

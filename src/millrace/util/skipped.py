@@ -1,4 +1,4 @@
-"""Records that a format skips since they cannot be read: whoever decodes tells, whoever reads counts."""
+"""Records that a format skips since they cannot be read: the decoder tells of them, the reader counts."""
 
 from __future__ import annotations
 
