@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -75,6 +75,9 @@ conformance: java venv ## the kit for connectors, on each of ours: on real serve
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
+
+crash-cluster: java venv $(ARCHIVE) ## kill -9 of every process of a cluster during every operation of its REST API: half an hour
+	$(BIN)/python -m pytest tests/cluster/killing -s $(ARGS)
 
 crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 rounds of 8 kinds: two hours
 	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)

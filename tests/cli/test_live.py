@@ -55,9 +55,9 @@ class Job:
     def listen(self) -> LiveListener:
         return LiveListener(self.watch, self.screen, lambda: self.now, lambda: NOON / 1000, refresh_seconds=None)
 
-    def epoch(self, number: int, records: int, watermark: int) -> None:
+    def epoch(self, number: int, records: int, watermark: int, skipped: int = 0) -> None:
         result = EpochResult(number, (), (), records, watermark, (), 0)
-        self.listener.epoch(EpochDone(result, 100, 0.0))
+        self.listener.epoch(EpochDone(result, 100, 0.0, skipped))
         self.listener.refresh()
 
 
@@ -76,6 +76,15 @@ def test_the_line_follows_the_job() -> None:
     job.listener.ended(JobStatus.FINISHED)
     summary = "word count FINISHED: 2,500 records in 4.0 s (625 events/s)"
     assert job.terminal.screen() == [places, summary, ""]
+
+
+def test_records_that_could_not_be_read_are_told_at_the_end() -> None:
+    job = Job()
+    job.listener.started(STARTED)
+    job.now = 4.0
+    job.epoch(1, 2_500, MAX_WATERMARK, skipped=1_001)
+    job.listener.ended(JobStatus.FINISHED)
+    assert job.terminal.screen()[-2].endswith("(625 events/s), 1,001 that could not be read left out")
 
 
 @pytest.mark.parametrize("status", [JobStatus.FAILED, JobStatus.CANCELED])

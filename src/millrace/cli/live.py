@@ -97,6 +97,7 @@ class LiveListener(PlainListener):
         result = epoch.result
         with self._lock:
             self._progress.add(result.epoch, result.records, result.watermark, self._clock())
+            self._progress.skipped = epoch.skipped
 
     def restarting(self, restarting: Restarting) -> None:
         first = restarting.error.splitlines()[0]

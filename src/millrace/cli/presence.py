@@ -123,7 +123,10 @@ class Presence:
         try:
             where = binding(self._configuration)
             settings = rest_settings(self._configuration, token, where)
-            holder = ProcessHolder(self._here, self._configuration, _task_managers, self._log_file)
+            from millrace.metrics.system import SYSTEM_RESOURCE
+
+            machine = self._configuration.get(SYSTEM_RESOURCE, "").lower() == "true"
+            holder = ProcessHolder(self._here, self._configuration, _TaskManagers(machine), self._log_file)
             server = RestServer(make_app(holder, None, settings), where)
         except (NoPortError, ValueError) as error:
             if self._say is not None:
@@ -168,9 +171,20 @@ class Presence:
             logger.warning("the jobs are not archived in %s: %s", self._configuration[ARCHIVES], error)
 
 
-def _task_managers() -> Any:
-    from millrace.cluster.processes.task_managers import task_managers
-    from millrace.spark.sessions.active import spark_context
+class _TaskManagers:
+    """Those of this process's session, once there is one."""
 
-    context = spark_context()
-    return [] if context is None else task_managers(context)
+    def __init__(self, machine: bool) -> None:
+        self._machine = machine
+        self._measured: Any = None
+
+    def __call__(self) -> Any:
+        from millrace.cluster.processes.task_managers import Measured, task_managers
+        from millrace.spark.sessions.active import spark_context
+
+        context = spark_context()
+        if context is None:
+            return []
+        if self._measured is None:
+            self._measured = Measured(context, self._machine)
+        return task_managers(context, self._measured)

@@ -18,6 +18,8 @@ class Progress:
     def __init__(self, now: float) -> None:
         self._began = now
         self.records = 0
+        self.skipped = 0
+        """records that could not be read and are left out"""
         self.epoch = 0
         self.watermark = MIN_TIMESTAMP
         self._steps: deque[tuple[float, int]] = deque([(now, 0)])
@@ -56,7 +58,8 @@ class Progress:
         seconds = self.seconds(now)
         rate = self.records / seconds if seconds > 0 else 0.0
         records = "1 record" if self.records == 1 else f"{self.records:,} records"
-        return f"{records} in {seconds:.1f} s ({rate:,.0f} events/s)"
+        left_out = f", {self.skipped:,} that could not be read left out" if self.skipped else ""
+        return f"{records} in {seconds:.1f} s ({rate:,.0f} events/s){left_out}"
 
 
 def watermark_text(watermark: int) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from millrace.cluster.control import JobControl
 from millrace.cluster.documents.cluster import LogDocument, ProgramDocument, TaskManagerDocument
@@ -53,8 +53,8 @@ class JobHolder(Protocol):
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         """The log files of a task manager, or of the holder."""
 
-    def read_log(self, task_manager: str | None, name: str) -> bytes | None:
-        """What is in a log file; None: there is no such file. Names cannot lead out of the folder of logs."""
+    def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
+        """What is in a log file, piece by piece; None: there is no such file. No name leads out of their folder."""
 
     def threads(self) -> Sequence[ThreadDocument]:
         """Of the holder's own process."""
@@ -71,7 +71,8 @@ class ProgramStore(Protocol):
 
     def programs(self) -> Sequence[ProgramDocument]: ...
 
-    def upload(self, name: str, content: bytes) -> ProgramDocument: ...
+    def upload(self, name: str, content: BinaryIO) -> ProgramDocument:
+        """Keep a program, which is read from a file. Raises ``ValueError`` for what is none."""
 
     def delete(self, id: str) -> bool:
         """Whether it was there."""

@@ -13,6 +13,7 @@ from millrace.formats.csv_schema import CsvDialect, CsvSchema, _one_char, schema
 from millrace.formats.csv_text import CsvText, reader_options
 from millrace.formats.csv_values import field_parser
 from millrace.formats.types import arrow_schema, row_type_info
+from millrace.util.skipped import record_skipped
 
 __all__ = ["CsvRowDeserializationSchema", "CsvRowSerializationSchema"]
 
@@ -73,6 +74,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return self._parse(message.decode("utf-8"))
         except (ValueError, csv.Error) as error:
             if self._ignore_parse_errors:
+                record_skipped()
                 return None
             raise ValueError(f"Failed to deserialize CSV row {message!r}: {error}") from error
 

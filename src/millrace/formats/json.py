@@ -14,6 +14,7 @@ from millrace.connectors.file_system.split import FileSplit
 from millrace.formats.json_schema import type_of_json_schema
 from millrace.formats.json_values import json_decoder, json_formatter, value_parser
 from millrace.formats.types import ANY, arrow_type
+from millrace.util.skipped import record_skipped
 
 __all__ = ["JsonLinesEncoder", "JsonLinesFormat", "JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
 
@@ -40,6 +41,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self._parse(self._decode(message.decode("utf-8")))
         except (ValueError, RecursionError) as error:
             if self._ignore_parse_errors:
+                record_skipped()
                 return None
             raise ValueError(f"Failed to deserialize JSON {message!r}: {error}") from error
 

@@ -19,6 +19,7 @@ __all__ = [
     "RecoveredJob",
     "begin_job",
     "read_jobs",
+    "record_cancelling",
     "record_end",
     "record_job",
     "recoverable_job",
@@ -50,6 +51,13 @@ class JobRecord:
     recoverable: RecoveredJob | None = None
     status: str | None = None
     """how it ended; None: it has not"""
+    cancelling: bool = False
+    """whether somebody wants it to end, so that no other driver goes on with it"""
+
+    @property
+    def end(self) -> str | None:
+        """How it has ended, or ends when its driver is dead."""
+        return self.status or ("CANCELED" if self.cancelling else None)
 
 
 def use(path: str | None) -> None:
@@ -86,6 +94,11 @@ def record_end(job_id: str, status: str) -> None:
     _append({"end": job_id, "status": status})
 
 
+def record_cancelling(job_id: str) -> None:
+    """The job is being cancelled: should its driver die meanwhile, it is over."""
+    _append({"cancel": job_id})
+
+
 def recoverable_job(index: int) -> RecoveredJob | None:
     """What an earlier driver of this program has left of its ``index``-th job, if that had not ended."""
     if _path is None:
@@ -111,10 +124,13 @@ def read_jobs(path: str) -> list[JobRecord]:
             found = RecoveredJob(index, line["job_id"], line["directory"])
             before = jobs.get(index, JobRecord(index, found.job_id, {}))
             jobs[index] = replace(before, job_id=found.job_id, recoverable=found)
-        elif "end" in line:
+        elif "end" in line or "cancel" in line:
             for job in jobs.values():
-                if job.job_id == line["end"]:
+                if job.job_id == line.get("end"):
                     jobs[job.index] = replace(job, status=line["status"])
+                    break
+                if job.job_id == line.get("cancel"):
+                    jobs[job.index] = replace(job, cancelling=True)
                     break
     return [jobs[index] for index in sorted(jobs)]
 

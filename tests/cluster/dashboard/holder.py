@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -75,8 +75,8 @@ class StoryHolder:
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         return [LogDocument(name, len(text), int(self._began * 1000)) for name, text in LOGS.items()]
 
-    def read_log(self, task_manager: str | None, name: str) -> bytes | None:
-        return LOGS[name].encode() if name in LOGS else None
+    def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
+        return [LOGS[name].encode()] if name in LOGS else None
 
     def threads(self) -> Sequence[ThreadDocument]:
         return [ThreadDocument("MainThread", '"MainThread" RUNNING\n  File "server.py", line 3, in serve')]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.holding.cluster_holder import ClusterHolder
 from millrace.cluster.holding.other_controls import NotRunningError
 from millrace.cluster.places import job_folder
+from millrace.cluster.places.run_folder import CLUSTER, Entry, register, this_process
+from millrace.spark import recovery_file
 
 
 def document(id: str, state: str, started: int = 1000, ended: int = -1) -> JobDocument:
@@ -64,8 +67,41 @@ def test_a_job_whose_process_hangs_is_shown_as_it_was_last(small: Small) -> None
     id = small.submit("wait")
     os.rename(os.path.join(small.folder, "submissions", id), os.path.join(small.folder, "jobs", id))
     job_folder.write_documents(os.path.join(small.folder, "jobs", id), [document(id, "RESTARTING")])
+    register(small.folder, Entry(CLUSTER, this_process()))
+    Path(small.folder, "token").write_text("x")
     holder = ClusterHolder(small.folder, {})
     assert [(job.id, job.state) for job in holder.jobs()] == [(id, "RESTARTING")]
+
+
+def test_a_job_without_a_process_is_not_said_to_run(small: Small) -> None:
+    id = small.submit("wait")
+    os.rename(os.path.join(small.folder, "submissions", id), os.path.join(small.folder, "jobs", id))
+    job_folder.write_documents(os.path.join(small.folder, "jobs", id), [document(id, "RUNNING")])
+    holder = ClusterHolder(small.folder, {})
+    assert [job.state for job in holder.jobs()] == ["SUSPENDED"]  # nobody goes on with it
+    Path(small.folder, "token").write_text("x")
+    register(small.folder, Entry(CLUSTER, this_process()))
+    holder = ClusterHolder(small.folder, {})
+    assert [job.state for job in holder.jobs()] == ["FAILING"]  # the supervisor will see
+
+
+def test_a_job_whose_process_died_after_its_end_has_ended_so(small: Small) -> None:
+    """The end is recorded, and nobody could say so any more."""
+    small.start()
+    id = small.submit("wait")
+    pid = small.begun(id)
+    program = os.path.join(small.folder, "jobs", id)
+    wait_for(lambda: "waiting" in small.output(id), "the program waits")
+    job_folder.write_documents(program, [document(id, "RUNNING")])
+    recovery_file.use(os.path.join(program, "work", "jobs"))
+    try:
+        recovery_file.begin_job(id, {})
+        recovery_file.record_end(id, "FINISHED")
+    finally:
+        recovery_file.use(None)
+    os.kill(pid, signal.SIGKILL)
+    small.outcome(id)
+    assert [job.state for job in ClusterHolder(small.folder, {}).jobs()] == ["FINISHED"]
 
 
 def test_an_end_is_seen_at_once(small: Small) -> None:
@@ -87,7 +123,16 @@ def test_logs_are_those_of_the_folder(small: Small, tmp_path: Path) -> None:
     Path(small.folder, "logs", "server.log").write_text("hello")
     holder = ClusterHolder(small.folder, {})
     assert [(log.name, log.size) for log in holder.logs(None)] == [("server.log", 5)]
-    assert holder.read_log(None, "server.log") == b"hello"
+    assert list(holder.read_log(None, "server.log") or ()) == [b"hello"]
+    log = Path(small.folder, "logs", "server.log")
+    long = bytes(range(256)) * 1024
+    log.write_bytes(long)
+    pieces = holder.read_log(None, "server.log")
+    assert pieces is not None
+    first = next(iter(pieces))
+    with log.open("ab") as file:
+        file.write(b"more")  # it grows while it is read
+    assert first + b"".join(pieces) == long and len(first) < len(long)
     for name in ("../token", "../../secret", str(tmp_path / "secret"), "", "."):
         assert holder.read_log(None, name) is None
     assert holder.logs("driver") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -55,3 +56,31 @@ def test_lines_are_added(tmp_path: Path) -> None:
     durable.append_line(str(path), b"a")
     durable.append_line(str(path), b"b")
     assert path.read_bytes().split() == [b"a", b"b"]
+
+
+def test_what_dead_writers_have_left_is_swept_away(tmp_path: Path) -> None:
+    child = os.fork()
+    if child == 0:  # begins a file and a folder, and dies
+        Path(durable.unfinished_in(str(tmp_path))).write_bytes(b"x")
+        os.mkdir(durable.unfinished_in(str(tmp_path)))
+        os._exit(0)
+    os.waitpid(child, 0)
+    mine = Path(durable.unfinished_in(str(tmp_path)))
+    mine.write_bytes(b"at work")
+    assert len(os.listdir(tmp_path)) == 3
+    durable.sweep(str(tmp_path))
+    assert os.listdir(tmp_path) == [mine.name]
+    durable.sweep(str(tmp_path / "nowhere"))
+
+
+def test_a_copy_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    class Breaks(io.BytesIO):
+        def read(self, *_: object) -> bytes:
+            raise OSError("the connection is gone")
+
+    path = tmp_path / "copy"
+    with pytest.raises(OSError, match="gone"):
+        durable.copy_file(Breaks(), str(path))
+    assert os.listdir(tmp_path) == []
+    durable.copy_file(io.BytesIO(b"content"), str(path))
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"content", 0o600)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from millrace.cluster.processes.restarts import Restarts, Verdict
-from millrace.spark.recovery_file import begin_job, record_end, record_job, use
+from millrace.spark.recovery_file import begin_job, record_cancelling, record_end, record_job, use
 
 DEATH = "the driver was killed"
 NO_CHECKPOINT = "job a has no durable checkpoint to go on from (see execution.checkpointing.dir)"
@@ -116,3 +116,11 @@ def test_input_that_is_lost_is_not_read_on(path: str) -> None:
     text = Restarts(path, input_is_lost=True).after(DEATH, 0).text
     assert "standard input is a pipe, and what was read from it is gone" in text
     assert "/chk/a" in text
+
+
+def test_what_is_being_cancelled_is_not_started_again(path: str) -> None:
+    job("a", fixed(1, 0))
+    record_cancelling("a")
+    assert Restarts(path).after(DEATH, 0) == Verdict("the driver was killed; no job was running")
+    job("b", fixed(1, 0))
+    assert "job a of the program has already ended (CANCELED)" in Restarts(path).after(DEATH, 0).text

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, BinaryIO
 
 from millrace.cluster.control import JobControl, JobOverError
 from millrace.cluster.documents.checkpoints import (
@@ -276,8 +276,8 @@ class SampleHolder:
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         return [LogDocument(name, len(text), NOW) for name, text in self.files.items()]
 
-    def read_log(self, task_manager: str | None, name: str) -> bytes | None:
-        return self.files.get(name)
+    def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
+        return [self.files[name]] if name in self.files else None
 
     def threads(self) -> Sequence[ThreadDocument]:
         return [ThreadDocument("MainThread", '"MainThread"\n  at server.py:1')]
@@ -301,7 +301,7 @@ class SamplePrograms:
     def programs(self) -> Sequence[ProgramDocument]:
         return [*self.known.values()]
 
-    def upload(self, name: str, content: bytes) -> ProgramDocument:
+    def upload(self, name: str, content: BinaryIO) -> ProgramDocument:
         if not name.endswith((".py", ".zip")):
             raise ValueError("Only Python programs and archives are allowed.")
         program = ProgramDocument(f"0000-{name}", name, NOW, name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cluster.rest.client import sample_client
+from tests.cluster.rest.client import sample_client, sample_holder
 from tests.cluster.rest.samples import MANAGER, job_id, vertex_id
 
 from millrace.cluster.rest.answers.aggregation import aggregate, skew
@@ -42,6 +44,29 @@ def test_values_are_texts_and_unknown_names_are_left_out() -> None:
     assert get(f"{ONE}/subtasks/1/metrics?get=busyTimeMsPerSecond") == [{"id": "busyTimeMsPerSecond", "value": "700.0"}]
     assert get(f"/taskmanagers/{MANAGER}/metrics?get=Status.JVM.Memory.Heap.Max")[0]["value"] == str(2 << 30)
     assert get("/jobmanager/metrics?get=numRunningJobs") == [{"id": "numRunningJobs", "value": "3"}]
+
+
+def test_the_server_measures_itself() -> None:
+    names = {each["id"] for each in get("/jobmanager/metrics")}
+    assert {"Status.JVM.CPU.Load", "Status.JVM.CPU.Time", "Status.JVM.Threads.Count", "taskSlotsTotal"} <= names
+    assert not [name for name in names if str(name).startswith("System.")]  # only where that is wanted
+    wanted = "Status.JVM.Memory.Heap.Used,Status.JVM.FileDescriptor.Open"
+    used, files = [int(str(each["value"])) for each in get(f"/jobmanager/metrics?get={wanted}")]
+    resident = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")]
+    assert used == pytest.approx(int(resident[0].split()[1]) * 1024, rel=0.5)
+    assert 3 <= files <= 2 * len(os.listdir("/proc/self/fd"))
+
+
+def test_the_machine_is_measured_where_that_is_wanted() -> None:
+    holder = sample_holder()
+    holder.options = {"metrics.system-resource": "true"}
+    client = sample_client(holder=holder)
+    names = {each["id"] for each in client.get("/jobmanager/metrics").json()}
+    assert {"System.CPU.Usage", "System.CPU.Load1min", "System.CPU.UsageCPU0", "System.Memory.Available"} <= names
+    answer = client.get("/jobmanager/metrics?get=System.Memory.Total,System.CPU.Load5min").json()
+    total, load = [float(each["value"]) for each in answer]
+    assert total == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert load >= 0
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_hostile_names_lose_their_way(client: Client, store: Store, tmp_path: Pa
 )  # fmt: skip
 def test_other_names_are_refused(store: Store, tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=r"allowed|begins"):
-        store.upload(name, b"")
+        store.upload(name, io.BytesIO(b""))
     assert [*(tmp_path / "programs").iterdir()] == []
 
 

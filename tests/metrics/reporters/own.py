@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import ClassVar
 
 from millrace.metrics.reporters import MetricReporter, ReportedMetric, ReporterConfig
 
@@ -23,6 +24,15 @@ class Keeps(MetricReporter):
 
     def close(self) -> None:
         self.closed += 1
+
+
+class Remembers(Keeps):
+    """Keeps what all of its kind get."""
+
+    all: ClassVar[dict[str, object]] = {}
+
+    def report(self, metrics: Sequence[ReportedMetric]) -> None:
+        self.all.update({metric.identifier(): metric.value for metric in metrics})
 
 
 class Fails(Keeps):

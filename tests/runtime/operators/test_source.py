@@ -24,6 +24,7 @@ from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.operators.source_output import CHUNK
 from millrace.testing import OperatorHarness, Record, Status, Watermark
+from millrace.util.skipped import record_skipped
 
 END = [Watermark(MAX_WATERMARK), Status.FINISHED]
 
@@ -61,6 +62,8 @@ class Reader(SourceReader[Any, Split]):
             output.mark_idle()
         elif value == "pause":
             return InputStatus.NOTHING_AVAILABLE
+        elif value == "bad":
+            record_skipped()
         elif value == "fail":
             raise OSError("disk on fire")
         elif isinstance(value, tuple):
@@ -122,6 +125,17 @@ def test_epochs_carry_the_splits_on_in_fresh_operators() -> None:
     assert found == [[1], [2], [3], [4], []]
     assert harness.read().finished, "a finished source stays finished"
     assert harness.output == []
+
+
+def test_counts_records_that_are_left_out() -> None:
+    harness = reading().open()
+    harness.read([Split((1, "bad", 2, "bad", 3, "bad"))], records=2)
+    assert harness.counter("numRecordsInErrors") == 1
+    harness = harness.restored()
+    harness.read()
+    assert harness.counter("numRecordsInErrors") == 3
+    record_skipped()  # nobody reads here
+    assert harness.counter("numRecordsInErrors") == 3
 
 
 def test_waits_for_splits() -> None:

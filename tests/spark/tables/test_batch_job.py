@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.metrics.reporters import own
 from tests.spark.tables.plans import at, fn, lit, project
 from tests.spark.tables.test_connectors import ROWS, Numbers, NumbersTable, Reader, insert, scan
 
@@ -211,3 +212,26 @@ def test_nothing_shows_if_one_of_the_inserts_fails(environment: TableEnvironment
     with pytest.raises(QueryFailedError, match="ZeroDivisionError"):
         statements.execute().wait()
     assert written(tmp_path / "one") == written(tmp_path / "two") == []
+
+
+def test_reporters_of_a_batch_query_and_the_records_that_it_left_out(
+    environment: TableEnvironment, tmp_path: Path
+) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "lines.json").write_text('{"v": 1}\n{\n{"v": 2}\n]\nx\n')
+    environment.execute_sql(
+        f"CREATE TABLE bad (v INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/bad', 'format' = 'json', "
+        "'json.ignore-parse-errors' = 'true')"
+    )
+    environment.get_config().set("metrics.reporter.own.factory.class", "tests.metrics.reporters.own:Remembers")
+    own.Remembers.all.clear()
+    result = environment.execute_sql("SELECT v FROM bad")
+    assert sorted(row[0] for row in result.collect()) == [1, 2]
+    reported = own.Remembers.all
+    [left_out] = [value for name, value in reported.items() if name.endswith("numRecordsInErrors")]
+    assert left_out == 3
+    [running] = [value for name, value in reported.items() if name.endswith(".runningTimeTotal")]
+    assert isinstance(running, int) and running > 0
+    environment.get_config().set("metrics.reporter.own.factory.class", "tests.metrics.reporters.own:Missing")
+    with pytest.raises(ValueError, match="Missing"):
+        environment.execute_sql("SELECT v FROM bad")

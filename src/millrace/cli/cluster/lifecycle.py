@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 
 from millrace.cli.cluster.preparing import Wanted
 from millrace.cli.cluster.roles import BEGAN, command
-from millrace.cluster.places import job_folder, run_folder, sockets
+from millrace.cluster.places import attempts, job_folder, run_folder, sockets
 from millrace.cluster.places.descriptions import CANNOT_LISTEN, describe_engine, describe_server
 from millrace.cluster.places.job_folder import tail
 from millrace.cluster.places.log_folder import place_logs
@@ -34,6 +35,8 @@ START_SECONDS = 180.0
 SPARK_SECONDS = 120.0
 """more, if Spark's master and workers have to come first"""
 STOP_SECONDS = 120.0
+CANCEL_SECONDS = 30.0
+"""How long programs may take to cancel their jobs when nobody watches them."""
 LOOK_SECONDS = 0.1
 DEFAULT_NAME = "cluster"
 
@@ -151,13 +154,35 @@ def stop(found: Found) -> None:
 
 
 def end_orphans(folder: str) -> list[str]:
-    """End engine, server and what there is of Spark, of a cluster whose supervisor was killed; what they are."""
-    ended = []
-    for name, process in processes(folder).items():
-        if process is not None and process.is_alive:
-            os.kill(process.pid, signal.SIGTERM)
-            ended.append(name)
+    """Cancel the programs of a cluster whose supervisor was killed, and end its engine, server and Spark; what ended.
+
+    The next supervisor records what has become of the programs.
+    """
+    programs = [process for process in _programs(folder) if _terminate(process)]
+    until = time.monotonic() + CANCEL_SECONDS
+    while any(process.is_alive for process in programs) and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+    ended = [f"{len(programs)} program{'s' * (len(programs) != 1)}"] if programs else []
+    ended += [name for name, process in processes(folder).items() if process is not None and _terminate(process)]
     return ended + end_left(folder)
+
+
+def _programs(folder: str) -> list[Process]:
+    """The processes of the programs of a cluster that began last."""
+    found = []
+    if os.path.isdir(os.path.join(folder, job_folder.JOBS)):
+        for name in job_folder.names(folder, job_folder.JOBS):
+            found += attempts.attempts(os.path.join(folder, job_folder.JOBS, name))[-1:]
+    return found
+
+
+def _terminate(process: Process) -> bool:
+    """Whether it was there."""
+    if not process.is_alive:
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGTERM)
+    return True
 
 
 def processes(folder: str) -> dict[str, Process | None]:

@@ -28,6 +28,8 @@ Savepoint = tuple[tuple[str, str], ...]
 BEGIN_SECONDS = 120.0
 """How long ``-d`` waits until the program has begun a job."""
 LOOK_SECONDS = 0.05
+SUPERVISOR_SECONDS = 0.5
+"""How often an attached command looks for a supervisor where there is none."""
 SUBMITTED = "Job has been submitted with JobID"
 
 
@@ -145,49 +147,73 @@ def _detached(cluster: Found, id: str) -> int:
 
 
 def _attached(cluster: Found, id: str) -> int:
-    """Lend the program this command's streams, hand signals on to it, and wait for its end."""
+    """Lend the program this command's streams, hand signals on to it, and wait for its end.
+
+    When the supervisor has died, the program goes on; the next supervisor gets the streams again, for the process that
+    it starts should this one die, too.
+    """
     from millrace.cluster.wire.asking import NotThereError, connect
     from millrace.cluster.wire.messages import receive, send
 
     sys.stdout.flush()
-    try:
-        connection = connect(_socket(cluster), "the supervisor of the cluster")
-        send(connection, {"call": "submitted", "id": id}, [0, 1, 2])
-        connection.settimeout(None)
-        with connection, _signals_to(connection):
-            while True:
-                message, _ = receive(connection)
-                if "exit" in message:
-                    return int(message["exit"])
-                if message.get("result") is False:
-                    return _outcome(cluster, id)  # it runs without these streams
-    except (NotThereError, EOFError, OSError):
-        click.echo(f"the supervisor of the cluster has ended; program {id} goes on: see `millrace list`", err=True)
-        return _outcome(cluster, id)
+    told = False
+    while True:
+        try:
+            with connect(_socket(cluster), "the supervisor of the cluster") as connection:
+                send(connection, {"call": "submitted", "id": id}, [0, 1, 2])
+                connection.settimeout(None)
+                with _signals_to(cluster, id, connection):
+                    while True:
+                        message, _ = receive(connection)
+                        if "exit" in message:
+                            return int(message["exit"])
+                        if message.get("result") is False:
+                            return _outcome(cluster, id)  # it runs without these streams
+        except (NotThereError, EOFError, OSError):
+            if not told:
+                text = f"the supervisor of the cluster has ended; program {id} goes on: see `millrace list`"
+                click.echo(text, err=True)
+                told = True
+            with _signals_to(cluster, id, None):
+                over = _look(cluster, id)
+                time.sleep(SUPERVISOR_SECONDS if over is None else 0)
+            if over is not None:
+                return over
+
+
+def _look(cluster: Found, id: str) -> int | None:
+    """How a program has ended, by its folder; None: it has not."""
+    from millrace.cluster.places import attempts, job_folder
+
+    program = job_folder.place_of(cluster.folder, id)
+    if program is None:
+        return 1  # the folder of the cluster is gone
+    outcome = attempts.read_outcome(program)
+    return None if outcome is None else outcome.exit_code
 
 
 def _outcome(cluster: Found, id: str) -> int:
     """Wait for the end of a program by looking at its folder."""
-    from millrace.cluster.places import attempts, job_folder
-
-    while True:
-        program = job_folder.place_of(cluster.folder, id)
-        if program is None:
-            return 1  # the folder of the cluster is gone
-        outcome = attempts.read_outcome(program)
-        if outcome is not None:
-            return outcome.exit_code
+    while (found := _look(cluster, id)) is None:
         time.sleep(1)
+    return found
 
 
 @contextlib.contextmanager
-def _signals_to(connection: socket.socket) -> Iterator[None]:
-    """Ctrl-C cancels the job, a second one ends the program."""
+def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> Iterator[None]:
+    """Ctrl-C cancels the job, a second one ends the program. Without a supervisor its process itself hears of it."""
+    from millrace.cluster.places import attempts, job_folder
     from millrace.cluster.wire.messages import send
 
     def hand_on(number: int, _: FrameType | None) -> None:
-        with contextlib.suppress(OSError):
-            send(connection, {"call": "signal", "number": number})
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                send(connection, {"call": "signal", "number": number})
+                return
+        program = job_folder.place_of(cluster.folder, id)
+        for process in [] if program is None else attempts.attempts(program)[-1:]:
+            if process.is_alive:
+                os.kill(process.pid, number)
 
     before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

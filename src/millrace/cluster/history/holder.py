@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from millrace.cluster.control import JobControl
@@ -122,7 +122,7 @@ class HistoryHolder:
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         return ()
 
-    def read_log(self, task_manager: str | None, name: str) -> bytes | None:
+    def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
         return None
 
     def threads(self) -> Sequence[ThreadDocument]:

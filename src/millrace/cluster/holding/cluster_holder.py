@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -23,6 +23,8 @@ from millrace.util.secrets import mask_options
 from millrace.util.stacks import stacks
 
 ENGINE_SECONDS = 5.0
+_WITHOUT_PROCESS = ("CREATED", "RESTARTING", "SUSPENDED")
+"""States of jobs that no process drives."""
 
 
 class ClusterHolder:
@@ -52,7 +54,7 @@ class ClusterHolder:
         document, program = known.document, known.program
         if program is None or is_over(document):
             return ControlWithoutProcess(document)
-        if document.state not in ("RESTARTING", "CREATED") and attempts.is_running(program):
+        if document.state not in _WITHOUT_PROCESS and attempts.is_running(program):
             return SocketControl(document.id, sockets.socket_path(program, sockets.CONTROL))
         return ControlWithoutProcess(document, lambda: self._cancel(os.path.basename(program)))
 
@@ -74,7 +76,7 @@ class ClusterHolder:
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         return list_logs(self._log_paths(task_manager))
 
-    def read_log(self, task_manager: str | None, name: str) -> bytes | None:
+    def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
         return read_log(self._log_paths(task_manager), name)
 
     def _log_paths(self, task_manager: str | None) -> list[str]:

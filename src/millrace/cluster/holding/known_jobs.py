@@ -6,10 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places import attempts, job_folder, sockets
+from millrace.cluster.places.run_folder import read_entry
 from millrace.cluster.places.submissions import read_submission
 from millrace.cluster.remote.socket_control import read_documents
 from millrace.cluster.wire.asking import NotThereError, RefusedError
@@ -76,6 +77,14 @@ class KnownJobs:
             except OSError:
                 continue  # somebody removes the folder: the supervisor ends this process
 
+    def _as_it_is(self, document: JobDocument, program: str) -> JobDocument:
+        """What was written last of a job whose process is dead may say that it runs."""
+        if document.state in (*job_folder.OVER, "CREATED") or attempts.is_running(program):
+            return document
+        if read_entry(self._cluster) is None:
+            return replace(document, state="SUSPENDED")  # nobody goes on with it, until there is a supervisor again
+        return replace(document, state="FAILING") if document.state == "RUNNING" else document
+
     def look(self) -> None:
         """Look now."""
         running: dict[str, KnownJob] = {}
@@ -83,7 +92,7 @@ class KnownJobs:
             for name in job_folder.names(self._cluster, place):
                 program = os.path.join(self._cluster, place, name)
                 for document in documents_of(program):
-                    running[document.id] = KnownJob(document, program)
+                    running[document.id] = KnownJob(self._as_it_is(document, program), program)
         # After those that run: one that ends meanwhile is here, then.
         found: dict[str, KnownJob] = {}
         for id, path in job_folder.archived(self._cluster):

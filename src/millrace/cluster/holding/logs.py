@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 from millrace.cluster.documents.cluster import LogDocument
 from millrace.util.log_rotation import log_of
 
+PIECE_BYTES = 64 * 1024
 READ_BYTES = 16 * 1024 * 1024
 """Of a longer log only the end is read."""
 
@@ -42,15 +44,25 @@ def list_logs(paths: Iterable[str]) -> list[LogDocument]:
     return found
 
 
-def read_log(paths: Iterable[str], name: str) -> bytes | None:
-    """What is in the file of that name; None: it is none of these."""
+def read_log(paths: Iterable[str], name: str) -> Iterator[bytes] | None:
+    """What is in the file of that name now, piece by piece; None: it is none of these."""
     for path in paths:
         if os.path.basename(path) == name:
             try:
-                with open(path, "rb") as file:
-                    size = os.fstat(file.fileno()).st_size
-                    file.seek(max(0, size - READ_BYTES))
-                    return file.read()
+                file = open(path, "rb")  # noqa: SIM115  whoever reads to the end closes it
             except FileNotFoundError:
                 return None
+            return _pieces(file)
     return None
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Up to where the file ends now: it grows while it is read."""
+    with file:
+        left = os.fstat(file.fileno()).st_size
+        if left > READ_BYTES:
+            file.seek(left - READ_BYTES)
+            left = READ_BYTES
+        while left and (piece := file.read(min(left, PIECE_BYTES))):
+            left -= len(piece)
+            yield piece

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from millrace.checkpoint.savepoints.disposal import dispose
 from millrace.cluster.control import JobControl
@@ -55,7 +55,7 @@ class ProcessHolder:
     def logs(self, task_manager: str | None) -> Sequence[LogDocument]:
         return list_logs(self._log_paths())
 
-    def read_log(self, task_manager: str | None, name: str) -> bytes | None:
+    def read_log(self, task_manager: str | None, name: str) -> Iterable[bytes] | None:
         return read_log(self._log_paths(), name)
 
     def _log_paths(self) -> list[str]:

@@ -13,7 +13,6 @@ from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
 from millrace.cluster.programs.folder import ProgramFolder
 
-PROGRAMS = "programs"
 UPLOAD_DIRECTORY = "web.upload.dir"
 UPLOADS = "flink-web-upload"
 """the folder in ``web.upload.dir``, as Flink calls it"""
@@ -32,7 +31,8 @@ class ClusterPrograms(ProgramFolder):
     def __init__(
         self, cluster: str, plan_of: Callable[[Launch, str], JobDocument], directory: str | None = None
     ) -> None:
-        super().__init__(os.path.join(cluster, PROGRAMS) if directory is None else os.path.join(directory, UPLOADS))
+        own = os.path.join(cluster, job_folder.PROGRAMS)
+        super().__init__(own if directory is None else os.path.join(directory, UPLOADS))
         self._cluster = cluster
         self._plan_of = plan_of
 
@@ -45,7 +45,9 @@ class ClusterPrograms(ProgramFolder):
             id = check_id(launch.job_id) if launch.job_id else new_id()
         except ValueError as error:
             raise LaunchError(str(error)) from None
-        submit(self._cluster, submission_of(launch, id, path))
+        if job_folder.place_of(self._cluster, id) is None:
+            kept = job_folder.keep_program(self._cluster, id, path)
+            submit(self._cluster, submission_of(launch, id, kept, os.path.dirname(path)))
         return self._begun(id)
 
     def _begun(self, id: str) -> str:
@@ -72,8 +74,8 @@ class ClusterPrograms(ProgramFolder):
         return str(path)
 
 
-def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
-    """What to run for a launch: a Python file, or a module of an archive."""
+def submission_of(launch: Launch, id: str, path: str, directory: str) -> SubmittedProgram:
+    """What to run for a launch, and in which directory: a Python file, or a module of an archive."""
     from millrace.datastream.settings.restore_settings import CLAIM_MODE, IGNORE_UNCLAIMED, PATH
 
     options: dict[str, object] = {"properties": sorted(launch.configuration.items())}
@@ -91,7 +93,7 @@ def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:
     }
     return SubmittedProgram(
         id,
-        os.path.dirname(path),
+        directory,
         os.path.basename(path).partition("_")[2],
         {**options, "words": list(launch.arguments), "pyflink": True},
         tuple((key, value) for key, value in restore.items() if value is not None),

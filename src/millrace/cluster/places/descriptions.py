@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from dataclasses import dataclass
 
-from millrace.cluster.documents.codec import decode
-from millrace.cluster.places.run_folder import Process
+from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.places.durable import write_file
+from millrace.cluster.places.run_folder import Process, read_entry
 
 ENGINE_FILE, SERVER_FILE = "engine.json", "server.json"
 CANNOT_LISTEN = 78
 """Exit code of a server: the port is taken, or must not be used."""
+
+
+_held: list[int] = []
+
+
+def become(folder: str, name: str, description: EngineDescription | ServerDescription) -> bool:
+    """Say that this process is a cluster's engine or server from now on; False: it is not to be.
+
+    It is not when another one is there, or when the supervisor that has started it has died meanwhile: the next one
+    does not know of a process that has not said yet what it is, and starts its own.
+
+    :param name: of the file that says so.
+    """
+    lock = os.open(os.path.join(folder, f"{name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return False
+    supervisor = read_entry(folder)
+    if supervisor is None or supervisor.entry.process.pid != os.getppid():
+        os.close(lock)
+        return False
+    _held.append(lock)  # for life
+    write_file(os.path.join(folder, name), encode(description))
+    return True
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import uuid
 from collections.abc import Mapping
+from typing import BinaryIO
+
+from millrace.util.processes import is_alive, this_machine
 
 UNFINISHED = ".unfinished-"
 
 
 def write_file(path: str, content: bytes) -> None:
     """Write a file that only this user reads, in place of the one that is there."""
-    unfinished = f"{os.path.dirname(path)}/{UNFINISHED}{uuid.uuid4().hex}"
+    unfinished = unfinished_in(os.path.dirname(path))
     _write(unfinished, content)
     os.replace(unfinished, path)
+    _sync_folder(os.path.dirname(path))
+
+
+def copy_file(content: BinaryIO, path: str) -> None:
+    """Write a file that only this user reads, from another one, piece by piece."""
+    unfinished = unfinished_in(os.path.dirname(path))
+    try:
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            shutil.copyfileobj(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
     _sync_folder(os.path.dirname(path))
 
 
 def write_folder(path: str, files: Mapping[str, bytes]) -> bool:
     """Write a folder with files; False if there is one of that name, which stays as it is."""
     parent = os.path.dirname(path)
-    unfinished = f"{parent}/{UNFINISHED}{uuid.uuid4().hex}"
+    unfinished = unfinished_in(parent)
     os.mkdir(unfinished, 0o700)
     for name, content in files.items():
         _write(f"{unfinished}/{name}", content)
@@ -60,6 +79,27 @@ def append_line(path: str, line: bytes) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def unfinished_in(folder: str) -> str:
+    """A path for something that is not finished yet; its name says which process is at work."""
+    return f"{folder}/{UNFINISHED}{this_machine()}-{os.getpid()}-{uuid.uuid4().hex}"
+
+
+def sweep(folder: str) -> None:
+    """Remove what processes of this machine have left unfinished that are dead."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if is_unfinished(name) and _is_abandoned(name):
+                path = os.path.join(folder, name)
+                shutil.rmtree(path, ignore_errors=True)
+                with contextlib.suppress(OSError):  # it was a folder
+                    os.unlink(path)
+
+
+def _is_abandoned(name: str) -> bool:
+    machine, process, *_ = [*name.removeprefix(UNFINISHED).split("-"), "", ""]
+    return machine == this_machine() and process.isdecimal() and not is_alive(int(process))
 
 
 def is_unfinished(name: str) -> bool:

@@ -6,6 +6,8 @@
     jobs/ID                     programs that run: the same folder, moved, with what happens to it
     done/ID                     programs that have ended: the same folder, moved again
     archive/ID.json             the last document of each job
+    programs                    uploaded programs
+    running/ID                  the uploaded program of a job, which may be deleted while the job runs
     logs                        of the cluster's processes, and ID.log and ID.out of programs that nobody waits for
 
 A folder only ever moves as a whole, so a program is in one of these places, whatever dies at whatever moment.
@@ -16,18 +18,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import time
 from collections.abc import Iterator, Mapping
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.places.durable import is_unfinished, write_file
+from millrace.cluster.places.durable import copy_file, is_unfinished, sweep, write_file
 from millrace.common.jobs.job_status import JobStatus
 from millrace.util.private_folder import make_private
 
 SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS = "submissions", "jobs", "done", "archive", "logs"
+PROGRAMS, RUNNING = "programs", "running"
 CONFIGURATION, FILES = "configuration.json", "files.json"
 OVER = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
 """States of jobs that have ended."""
+UNKNOWN_SECONDS = 3600.0
+"""How long a kept program may wait for its submission."""
 TEXT_LINES = 30
 """of a log, which tell why a program has failed"""
 DOCUMENTS = "documents.json"
@@ -36,7 +43,7 @@ DOCUMENTS = "documents.json"
 
 def make_folders(folder: str) -> None:
     """Make what is missing of a cluster's folder."""
-    for name in (SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS):
+    for name in (SUBMISSIONS, JOBS, DONE, ARCHIVE, LOGS, PROGRAMS, RUNNING):
         make_private(os.path.join(folder, name))
 
 
@@ -85,6 +92,43 @@ def place_of(folder: str, name: str) -> str | None:
         if os.path.isdir(path):
             return path
     return None
+
+
+def keep_program(folder: str, job: str, path: str) -> str:
+    """Keep an uploaded program for a job, which reads it again when it is started again; the path of what is kept."""
+    parent = os.path.join(folder, RUNNING, job)
+    make_private(parent)
+    kept = os.path.join(parent, os.path.basename(path))
+    try:
+        os.link(path, kept)
+    except FileExistsError:  # the same request once more
+        pass
+    except OSError:  # `web.upload.dir` may be on another file system
+        with open(path, "rb") as content:
+            copy_file(content, kept)
+    return kept
+
+
+def forget_program(folder: str, job: str) -> None:
+    """The job is over."""
+    shutil.rmtree(os.path.join(folder, RUNNING, job), ignore_errors=True)
+
+
+def sweep_folders(folder: str) -> None:
+    """Remove what dead processes have left of things that they had begun."""
+    for place in ("", SUBMISSIONS, JOBS, ARCHIVE, PROGRAMS):
+        sweep(os.path.join(folder, place))
+    for name in names(folder, JOBS):
+        sweep(os.path.join(folder, JOBS, name))
+    for name in names(folder, RUNNING):
+        known = place_of(folder, name)
+        if known is None:
+            with contextlib.suppress(FileNotFoundError):
+                old = time.time() - os.stat(os.path.join(folder, RUNNING, name)).st_mtime > UNKNOWN_SECONDS
+                if old:
+                    forget_program(folder, name)
+        elif known == os.path.join(folder, DONE, name):
+            forget_program(folder, name)
 
 
 def write_documents(program: str, documents: list[JobDocument]) -> None:

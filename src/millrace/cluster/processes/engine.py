@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from millrace.cluster.documents.codec import encode
 from millrace.cluster.places import job_folder, sockets
-from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription
-from millrace.cluster.places.durable import write_file
+from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription, become
 from millrace.cluster.places.run_folder import this_process
-from millrace.cluster.processes.machine import Machine, wants_machine
-from millrace.cluster.processes.task_managers import task_managers
+from millrace.cluster.processes.task_managers import Measured, task_managers
 from millrace.cluster.standalone.daemon import wait_for
 from millrace.cluster.standalone.driver import driver_of
 from millrace.cluster.standalone.layout import read_layout
 from millrace.cluster.wire.serving import CallServer
 from millrace.configuration.log_limits import DIRECTORY, log_limits
+from millrace.metrics.system import SYSTEM_RESOURCE
 from millrace.util.log_rotation import keep_own_short
 
 if TYPE_CHECKING:
@@ -55,9 +53,9 @@ class _Lease:
 class Engine:
     """Gateways, and who has them."""
 
-    def __init__(self, session: Any, machine: Machine | None = None) -> None:
+    def __init__(self, session: Any, configuration: Mapping[str, str]) -> None:
         self._session = session
-        self._machine = machine
+        self._measured = Measured(session.sparkContext, configuration.get(SYSTEM_RESOURCE, "").lower() == "true")
         self._leases: dict[int, _Lease] = {}
         self._changed = threading.Condition()
 
@@ -87,7 +85,7 @@ class Engine:
             )
 
     def _executors(self, connection: int) -> Any:
-        return msgspec.to_builtins(task_managers(self._session.sparkContext, self._machine))
+        return msgspec.to_builtins(task_managers(self._session.sparkContext, self._measured))
 
     def gone(self, connection: int) -> None:
         """A process has ended."""
@@ -120,9 +118,6 @@ def run_engine(folder: str) -> int:
     session = make_session(SessionWishes(_slots(configuration), configuration))
     context = session.sparkContext
     warm_up(session)
-    engine = Engine(session, Machine() if wants_machine(configuration) else None)
-    listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
-    CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())  # before, it ends what is just being started
     description = EngineDescription(
@@ -133,7 +128,12 @@ def run_engine(folder: str) -> int:
         context.uiWebUrl,
         log_file_of(context),
     )
-    write_file(os.path.join(folder, ENGINE_FILE), encode(description))
+    if not become(folder, ENGINE_FILE, description):
+        session.stop()
+        return 0
+    engine = Engine(session, configuration)
+    listener = sockets.listen(sockets.socket_path(folder, sockets.ENGINE))
+    CallServer(listener, engine.calls(), "millrace-engine", engine.gone).start()
     try:
         while not stopped.wait(LOOK_SECONDS):
             if not jvm_answers(context):

@@ -15,6 +15,12 @@ from millrace.common.jobs.job_status import JobStatus
 from millrace.spark.recovery_file import read_jobs
 
 LOOK_SECONDS = 0.5
+_BEFORE = {
+    JobStatus.FAILED.name: JobStatus.FAILING.name,
+    JobStatus.CANCELED.name: JobStatus.CANCELLING.name,
+    JobStatus.FINISHED.name: JobStatus.RUNNING.name,
+}
+"""What an end is shown as that has not been recorded."""
 WRITE_SECONDS = 10.0
 """How old the written documents of jobs may be whose states have not changed."""
 
@@ -41,13 +47,14 @@ class Published:
                 self._write()
 
     def _shown(self, document: JobDocument) -> JobDocument:
-        """A job that has lost its driver's JVM has failed here, and goes on with the next driver: it has no end yet."""
-        if document.state != JobStatus.FAILED.name:
+        """A job that has not recorded its end may go on with the next driver, should this process die now: it has lost
+        its driver's JVM, or is just cleaning up."""
+        if document.state not in _BEFORE:
             return document
         ends = {job.job_id: job.status for job in read_jobs(self._recovery)}
         if ends.get(document.id, document.state) is not None:
             return document
-        return replace(document, state=JobStatus.FAILING.name, ended=-1)
+        return replace(document, state=_BEFORE[document.state], ended=-1)
 
     def _write(self) -> None:
         with self._lock:

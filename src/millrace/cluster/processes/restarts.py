@@ -36,7 +36,7 @@ class Restarts:
     def after(self, death: str | None, now_ms: int) -> Verdict:
         """``death`` says how the driver died; None: it has said itself that its JVM is gone."""
         jobs = read_jobs(self._path)
-        running = [job for job in jobs if job.status is None]
+        running = [job for job in jobs if job.end is None]
         if not running:
             return Verdict(f"{death}; no job was running" if death else "")
         refusal = self._refusal(jobs, running)
@@ -54,8 +54,8 @@ class Restarts:
             if job.restart is None or job.recoverable is None:
                 return f"{_name(job)} has no durable checkpoint to go on from (see execution.checkpointing.dir)"
         for job in jobs:
-            if job.status is not None:
-                return f"{_name(job)} of the program has already ended ({job.status}) and would run again"
+            if job.end is not None:
+                return f"{_name(job)} of the program has already ended ({job.end}) and would run again"
         if self._input_is_lost:
             return (
                 "standard input is a pipe, and what was read from it is gone (give the program < /dev/null if it does "

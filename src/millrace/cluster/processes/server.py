@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from millrace.cluster.documents.codec import decode, encode
+from millrace.cluster.documents.codec import decode
 from millrace.cluster.holding.cluster_holder import ClusterHolder
 from millrace.cluster.holding.keeping import Keeper
 from millrace.cluster.holding.program_store import UPLOAD_DIRECTORY, ClusterPrograms
 from millrace.cluster.places import job_folder
-from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription
-from millrace.cluster.places.durable import write_file
+from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription, become
 from millrace.cluster.places.retention import ARCHIVE_DIRECTORY
 from millrace.cluster.places.run_folder import read_token, this_process
 from millrace.cluster.rest.options import Binding, binding, rest_settings
@@ -50,11 +49,11 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
     except (NoPortError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
         return CANNOT_LISTEN
-    write_file(os.path.join(folder, SERVER_FILE), encode(ServerDescription(this_process(), server.address)))
-    directory = configuration.get(ARCHIVE_DIRECTORY)
-    if directory:
-        Keeper(folder, directory).start()
-    server.run()
+    if become(folder, SERVER_FILE, ServerDescription(this_process(), server.address)):
+        directory = configuration.get(ARCHIVE_DIRECTORY)
+        if directory:
+            Keeper(folder, directory).start()
+        server.run()
     return 0
 
 

@@ -56,7 +56,9 @@ class Service:
                 self._delay = min(max(2 * self._delay, FIRST_DELAY_SECONDS), LONGEST_DELAY_SECONDS)
         if now >= self._due:
             self._due = None
-            self._start(now)
+            self._adopted = self._find()  # one of an earlier supervisor may have become ready
+            if self._adopted is None:
+                self._start(now)
 
     def _lives(self) -> bool:
         if self._adopted is not None:

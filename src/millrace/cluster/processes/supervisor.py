@@ -72,6 +72,7 @@ class Supervisor:
             signal.signal(number, self._stop_soon)
         self._poller.register(self._listener, select.POLLIN)
         self._poller.register(self._wake[0], select.POLLIN)
+        job_folder.sweep_folders(self._cluster)
         for name in job_folder.names(self._cluster, job_folder.JOBS):
             self._take_over(os.path.join(self._cluster, job_folder.JOBS, name))
         gc.collect()
@@ -286,6 +287,8 @@ class Supervisor:
     def _submitted(self, id: str, files: list[int], connection: socket.socket) -> dict[str, Any]:
         """There is a new program. With streams the connection waits for its end."""
         program = self._programs.get(id) or self._take_up(id, files)
+        if program is not None and program.adopted and program.submission.attached and not program.streams:
+            program.streams = list(files)  # of the command, which has them from an earlier supervisor
         lent = program is not None and bool(files) and program.streams == files
         if program is not None and lent:
             self._connections[connection.fileno()] = (connection, id)

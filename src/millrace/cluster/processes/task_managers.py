@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import os
-import socket
+import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from millrace.cluster.documents.cluster import TaskManagerDocument
 from millrace.cluster.documents.numbers import MetricDocument
-from millrace.cluster.processes.machine import Machine
+from millrace.metrics.system import Machine
+
+FRESH_SECONDS = 1.0
 
 
-def task_managers(context: Any, machine: Machine | None = None) -> list[TaskManagerDocument]:
+class Measured:
+    """What a driver measures of its JVM and machine, for the task manager that lives in it.
+
+    :param context: its ``SparkContext``.
+    :param machine: whether the machine is measured (``metrics.system-resource``).
+    """
+
+    def __init__(self, context: Any, machine: bool) -> None:
+        self._context = context
+        self._machine = Machine() if machine else None
+        self._lock = threading.Lock()
+        self._figures: Mapping[str, float] = {}
+        self._until = 0.0
+
+    def figures(self) -> Mapping[str, float]:
+        """As they are now; they serve for a second."""
+        from millrace.spark.sharing.jvm_figures import jvm_figures
+
+        with self._lock:
+            if time.monotonic() > self._until:
+                machine = {} if self._machine is None else self._machine.read()
+                self._figures = {**jvm_figures(self._context), **machine}
+                self._until = time.monotonic() + FRESH_SECONDS
+            return self._figures
+
+
+def task_managers(context: Any, measured: Measured | None = None) -> list[TaskManagerDocument]:
     """Those of a Spark, by its ``SparkContext``, as they are now.
 
-    :param machine: measures this machine; executors of others tell nothing of theirs.
+    :param measured: of this driver. Executors of their own are known by what Spark keeps of them.
     """
-    from millrace.spark.sharing.executors import executors
+    from millrace.spark.sharing.executors import DRIVER, executors
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     now = time.time_ns() // 1_000_000
-    measured = () if machine is None else machine.metrics()
     return [
         TaskManagerDocument(
             each.id,
@@ -39,13 +67,11 @@ def task_managers(context: Any, machine: Machine | None = None) -> list[TaskMana
             metrics=(
                 MetricDocument("totalTasks", each.total_tasks, "counter"),
                 MetricDocument("failedTasks", each.failed_tasks, "counter"),
-                *(measured if _is_here(each.host) else ()),
+                *(
+                    MetricDocument(name, value)
+                    for name, value in (measured.figures() if measured and each.id == DRIVER else {}).items()
+                ),
             ),
         )
         for each in executors(context)
     ]
-
-
-def _is_here(host: str) -> bool:
-    """Whether an executor is on this machine."""
-    return host in ("localhost", "127.0.0.1", socket.gethostname(), socket.getfqdn())

@@ -14,9 +14,11 @@ from millrace.cluster.documents.exceptions import ExceptionDocument
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.attempts import Outcome
+from millrace.cluster.places.durable import sweep
 from millrace.cluster.places.submissions import SubmittedProgram
 from millrace.cluster.processes.restarts import Restarts
 from millrace.cluster.wire.messages import send
+from millrace.spark.recovery_file import read_jobs
 
 
 @dataclass
@@ -70,11 +72,12 @@ class Watched:
         """It has ended for good: archive what its process could not."""
         if attempts.read_outcome(self.folder) is None:
             attempts.write_outcome(self.folder, outcome)
-        state = "CANCELED" if self.cancelled else "FAILED"
-        for document in self._mark(state, outcome):
+        for document in self._mark("CANCELED" if self.cancelled else "FAILED", outcome):
             if not job_folder.is_archived(self.cluster, document.id):
                 job_folder.archive(self.cluster, document)
         shutil.rmtree(os.path.join(self.folder, "work"), ignore_errors=True)
+        sweep(self.folder)
+        job_folder.forget_program(self.cluster, self.id)
 
     def close(self, exit_code: int | None) -> None:
         """Let go of the streams, and of who waits for the end."""
@@ -94,7 +97,13 @@ class Watched:
         documents = job_folder.read_documents(self.folder)
         if not documents and over:
             documents = self._without_job(now, outcome)
-        marked = [each if each.state in job_folder.OVER else _in_state(each, state, now, outcome) for each in documents]
+        ends = {job.job_id: job.end for job in read_jobs(os.path.join(self.folder, "work", "jobs"))}
+        marked = [
+            each
+            if each.state in job_folder.OVER
+            else _in_state(each, ends.get(each.id) or state, now, outcome)
+            for each in documents
+        ]
         if marked:
             job_folder.write_documents(self.folder, marked)
         return marked

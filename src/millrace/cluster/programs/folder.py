@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import stat
@@ -10,8 +9,10 @@ import uuid
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from millrace.cluster.documents.cluster import ProgramDocument
+from millrace.cluster.places import durable
 from millrace.util.private_folder import make_private
 
 SUFFIXES = (".py", ".pyz", ".zip", ".tar.gz", ".tgz")
@@ -34,8 +35,8 @@ class ProgramFolder:
             files = [each for each in entries if _ID.match(each.name) and each.is_file(follow_symlinks=False)]
             return [self._describe(Path(each.path), each.stat(follow_symlinks=False)) for each in files]
 
-    def upload(self, name: str, content: bytes) -> ProgramDocument:
-        """Keep a program under a new id.
+    def upload(self, name: str, content: BinaryIO) -> ProgramDocument:
+        """Keep a program under a new id. It is there as a whole or not at all.
 
         :raises ValueError: it can't be a program; the text says why.
         """
@@ -44,13 +45,11 @@ class ProgramFolder:
             raise ValueError(f"Only Python programs and archives are allowed: {', '.join(SUFFIXES)}.")
         if not _NAME.match(name):
             raise ValueError("A program's name has letters, digits and ._-+() and begins with a letter or a digit.")
-        if name.endswith((".zip", ".pyz")) and not zipfile.is_zipfile(io.BytesIO(content)):
+        if name.endswith((".zip", ".pyz")) and not zipfile.is_zipfile(content):
             raise ValueError(f"{name} is not a zip archive.")
+        content.seek(0)
         path = self._path / f"{uuid.uuid4()}_{name}"
-        hidden = self._path / f".{path.name}"
-        with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-        os.replace(hidden, path)
+        durable.copy_file(content, str(path))
         return self._describe(path, path.lstat())
 
     def delete(self, id: str) -> bool:

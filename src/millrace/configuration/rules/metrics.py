@@ -10,11 +10,7 @@ RULES = (
     works("metrics.scope.*", "metrics.scope", "what the names of metrics begin with"),
     ignored("metrics.scope.jm-operator", "what coordinates an operator has no metrics of its own"),
     works("metrics.latency.interval", "common.execution_config", "how often sources send markers that measure latency"),
-    works(
-        "metrics.system-resource",
-        "cluster.processes.machine",
-        "whether memory and processors are metrics of a cluster's task managers on this machine",
-    ),
+    works("metrics.system-resource", "metrics.system", "whether memory and processors of the machines are metrics"),
     ignored("metrics.system-resource-probing-interval", "they are measured when they are reported"),
     ignored("metrics.latency.*", "latency is measured from each source to each operator"),
     ignored("metrics.*", "metrics come with the acknowledgement of an epoch: nobody asks for them"),

@@ -8,6 +8,7 @@ from millrace.common.source import ReaderOutput
 from millrace.connectors.file_system.format import FileFormat, SplitRecords
 from millrace.connectors.file_system.split import FileSplit
 from millrace.connectors.queue_reader import QueueReader
+from millrace.util.skipped import record_skipped
 
 __all__ = ["FileSourceReader"]
 
@@ -29,7 +30,9 @@ class FileSourceReader(QueueReader[T, FileSplit], Generic[T]):
             self._open = self._format.open(split)
         errors_before = self._open.parse_errors
         batch = self._open.read_batch()
-        self.parse_errors += self._open.parse_errors - errors_before
+        skipped = self._open.parse_errors - errors_before
+        self.parse_errors += skipped
+        record_skipped(skipped)
         if batch is None:
             self._close_split()
             return None

@@ -10,6 +10,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.kafka.producing import Sending
 from millrace.connectors.kafka.properties import reaching
 from millrace.connectors.kafka.record import ProducerRecord, RecordDecoder, RecordError
+from millrace.util.skipped import record_skipped
 
 T = TypeVar("T")
 
@@ -40,6 +41,7 @@ class DeadLetters(RecordDecoder[T]):
         found = self._good(messages, bad)
         if bad:
             self._send(bad)
+            record_skipped(len(bad))
         return found
 
     def _good(self, messages: Sequence[Any], bad: list[RecordError]) -> tuple[list[T], list[int] | None]:

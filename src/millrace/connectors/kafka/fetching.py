@@ -13,6 +13,7 @@ from millrace.connectors.kafka.record import RecordDecoder
 from millrace.connectors.kafka.split import KafkaSplit
 from millrace.connectors.rate import Pace
 from millrace.connectors.split_reader import SplitBatch, SplitReader
+from millrace.util.skipped import counting_skipped
 
 T = TypeVar("T")
 
@@ -117,13 +118,14 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
         last = messages[-1].offset()
         if split.stop is not None and last >= split.stop:
             messages = [each for each in messages if each.offset() < split.stop]
-        elements, times = self._decoder.decode(messages)
+        with counting_skipped() as skipped:
+            elements, times = self._decoder.decode(messages)
         size = sum(map(len, messages))
         if split.stop is not None and last + 1 >= split.stop:
             self._end(at)
-            return SplitBatch(split.split_id, elements, None, times, size)
+            return SplitBatch(split.split_id, elements, None, times, size, skipped=skipped.number)
         left = self._splits[at] = KafkaSplit(split.topic, split.partition, last + 1, split.stop)
-        return SplitBatch(split.split_id, elements, left, times, size)
+        return SplitBatch(split.split_id, elements, left, times, size, skipped=skipped.number)
 
     def _end(self, at: tuple[str, int]) -> SplitBatch[T, KafkaSplit]:
         self._consumer.incremental_unassign([self._library.TopicPartition(*at)])

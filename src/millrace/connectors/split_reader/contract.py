@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 __all__ = ["SplitBatch", "SplitReader"]
@@ -28,6 +28,8 @@ class SplitBatch(Generic[T, SplitT]):
     """ms, one for each record"""
     size: int = 0
     """about how many bytes they take, if that is known"""
+    skipped: int = field(default=0, kw_only=True)
+    """how many records among them could not be read and are left out, see ``millrace.util.skipped``"""
 
 
 class SplitReader(ABC, Generic[T, SplitT]):

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from millrace.common.source import InputStatus, ReaderOutput, SourceReader, split_id
 from millrace.connectors.split_reader.contract import SplitBatch, SplitReader
 from millrace.connectors.split_reader.fetcher import Command, Fetcher
+from millrace.util.skipped import record_skipped
 
 __all__ = ["SourceReaderBase"]
 
@@ -72,6 +73,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[T, SplitT]):
         batch = self._fetcher.take(WAIT_SECONDS)
         if batch is None:
             return InputStatus.NOTHING_AVAILABLE
+        record_skipped(batch.skipped)
         if batch.records:
             output.create_output_for_split(batch.split_id).collect_batch(batch.records, batch.timestamps)
         self.emitted(batch)

@@ -16,6 +16,7 @@ from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSource
 from millrace.util.exceptions import TableException
+from millrace.util.skipped import record_skipped
 
 LINE_FEED = 10
 
@@ -38,7 +39,9 @@ class SocketRows(SocketSource[Rows]):
             messages = [message for message in messages if message]
         if not messages:
             return []
-        decoded = self._decoding.decode(pa.array(messages, pa.binary())).rows
+        found = self._decoding.decode(pa.array(messages, pa.binary()))
+        record_skipped(found.skipped)
+        decoded = found.rows
         return [decoded.with_columns([decoded.columns[place] for place in self._places])] if len(decoded) else []
 
 

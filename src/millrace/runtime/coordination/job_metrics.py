@@ -11,13 +11,14 @@ from typing import Any
 from millrace.common.accumulators import Accumulator
 from millrace.metrics.metricbase import Measured, MetricGroup
 from millrace.metrics.report import MetricEntry, MetricsReport
-from millrace.metrics.snapshot import HistogramSnapshot
+from millrace.metrics.snapshot import CounterSnapshot, HistogramSnapshot
 from millrace.runtime.context.accumulators import Accumulators
 from millrace.runtime.context.measures import MeasureState
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from millrace.runtime.jobs.job import JobGraph, OperatorInfo
 from millrace.runtime.jobs.specs import Source
 from millrace.runtime.protocol.epoch import OperatorReport
+from millrace.util.skipped import SKIPPED_METRIC
 
 WORKERS = "spark"
 """``<tm_id>`` of metrics as long as the executor of a subtask is not known."""
@@ -70,6 +71,8 @@ class _Subtask:
         """when a source had something last (s)"""
         self._idle = False
         self._splits = 0
+        self.skipped = 0
+        """records that a source could not read and has left out"""
         if isinstance(info.spec, Source):
             self._system.gauge("watermarkLag", lambda: self._lag(clock()))
             self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
@@ -99,6 +102,8 @@ class _Subtask:
         if report.measures is not None:
             for metric in report.measures.metrics:
                 self.users.restore(metric)
+                if metric.path == (SKIPPED_METRIC,) and isinstance(metric.value, CounterSnapshot):
+                    self.skipped = metric.value.count
             self.accumulators.apply(report.measures.accumulators)
 
     def measured(self) -> Iterator[Measured]:
@@ -152,6 +157,11 @@ class JobMetrics:
                     self._check(self._job.by_id[report.operator], report, report.measures)
             self._epochs += 1
             self._last_millis = self._clock() - self._began
+
+    def skipped(self) -> int:
+        """How many records the sources could not read and have left out."""
+        with self._lock:
+            return sum(subtask.skipped for subtask in self._subtasks.values())
 
     def moved(self, tasks: int) -> None:
         """So many tasks live in another process than in the epoch before."""

@@ -75,16 +75,7 @@ class JobReporter:
             yield MetricEntry(("lastEpochPhase", phase), GaugeSnapshot(round(millis, 3)), variables)
 
     def _times(self) -> dict[str, Any]:
-        history, restarts = self._history, self._restarts()
-        found: dict[str, Any] = {"numRestarts": restarts, "fullRestarts": restarts}
-        for name in STATES:
-            status = JobStatus[name]
-            found[f"{name.lower()}Time"] = history.current(status)
-            found[f"{name.lower()}TimeTotal"] = history.total(status)
-        over = history.status.is_globally_terminal_state()
-        found["uptime"] = NONE if over else found["runningTime"]
-        found["downtime"] = NONE if over else found["restartingTime"] + found["failingTime"]
-        return found
+        return job_times(self._history, self._restarts())
 
     def _checkpoints(self) -> dict[str, Any]:
         log = self._log
@@ -130,6 +121,19 @@ class JobReporter:
                     variables["<host>"] = worker.host
                 for name, value in task_metrics(figures, now).items():
                     yield MetricEntry((name,), value, variables, subtask=index, vertex=vertex.id)
+
+
+def job_times(history: JobHistory, restarts: int) -> dict[str, Any]:
+    """How long a job has been in which state (ms), and how often it was restarted."""
+    found: dict[str, Any] = {"numRestarts": restarts, "fullRestarts": restarts}
+    for name in STATES:
+        status = JobStatus[name]
+        found[f"{name.lower()}Time"] = history.current(status)
+        found[f"{name.lower()}TimeTotal"] = history.total(status)
+    over = history.status.is_globally_terminal_state()
+    found["uptime"] = NONE if over else found["runningTime"]
+    found["downtime"] = NONE if over else found["restartingTime"] + found["failingTime"]
+    return found
 
 
 def task_metrics(figures: SubtaskFigures, now: int) -> dict[str, MetricSnapshot]:

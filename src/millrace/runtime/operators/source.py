@@ -18,6 +18,7 @@ from millrace.runtime.operators.source_output import SourceOutput
 from millrace.runtime.operators.split_times import SplitTimes
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
 from millrace.runtime.state.operator_state import OperatorStateBackend
+from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 """How long a source that must be read to its end waits when it has nothing."""
@@ -42,6 +43,7 @@ class SourceOperator(ReadingOperator):
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
         self._times = SplitTimes(self._strategy, self.emit, output)
+        self._skipped = context.runtime.get_metrics_group().counter(SKIPPED_METRIC)
 
     def process(self, chunk: Chunk, input: int) -> None:
         raise AssertionError("a source has no input")
@@ -71,7 +73,9 @@ class SourceOperator(ReadingOperator):
         if not order.paused and not order.stop:
             until = None if millis is None else self.context.clock() + millis
             while True:
-                status = live.reader.poll_next(live.output)
+                with counting_skipped() as skipped:
+                    status = live.reader.poll_next(live.output)
+                self._skipped.inc(skipped.number)
                 yield
                 if status is InputStatus.NOTHING_AVAILABLE and order.whole:
                     time.sleep(WAIT_SECONDS)

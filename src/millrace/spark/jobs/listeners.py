@@ -32,6 +32,8 @@ class EpochDone:
     result: EpochResult
     duration_ms: int
     events_per_second: float
+    skipped: int = 0
+    """records that the sources could not read and have left out, since the job's beginning"""
 
 
 @dataclass(frozen=True)

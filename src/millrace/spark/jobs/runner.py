@@ -286,6 +286,7 @@ class JobRunner:
         """Stop at once."""
         if self.status.is_globally_terminal_state():
             return
+        recovery_file.record_cancelling(self.job.job_id)
         self.status = JobStatus.CANCELLING
         self._cancelled.set()
         with contextlib.suppress(Exception):
@@ -345,7 +346,8 @@ class JobRunner:
             self._first_checkpoint()
         elapsed = time.monotonic() - began
         self._records += result.records
-        self._listener.epoch(EpochDone(result, int(elapsed * 1000), result.records / elapsed if elapsed else 0.0))
+        rate = result.records / elapsed if elapsed else 0.0
+        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, self.coordinator.metrics.skipped()))
 
     def _run_epoch(self, frame: DataFrame, keep_state: bool, savepoint: str | None) -> EpochResult:
         with self.checkpoint_requests.taken() as requests:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
+from millrace.metrics.report import MetricEntry
+from millrace.metrics.reporters.scheduling import Reporters
+from millrace.metrics.snapshot import GaugeSnapshot
 from millrace.runtime.context.context import now_millis
 from millrace.runtime.coordination.history import JobHistory
+from millrace.runtime.coordination.reporting import job_times
 from millrace.spark.jobs.client import POLL_SECONDS, JobCancelledError, LocalJobClient
 from millrace.spark.jobs.listeners import JobStarted, get_listener
 from millrace.spark.tables.settings import active
@@ -38,6 +43,7 @@ class BatchJobClient(LocalJobClient):
         self._cancelled = threading.Event()
         self._outcome: Any = None
         self._listener = get_listener()
+        self._reporters = Reporters(context.surroundings.configuration, context.job_name, self._entries)
 
     def outcome(self) -> Any:
         """What ``work`` has returned. Waits for it, and raises what it has raised."""
@@ -52,6 +58,7 @@ class BatchJobClient(LocalJobClient):
         if not self._cancelled.is_set():
             self.history.enter(JobStatus.RUNNING)
         try:
+            self._reporters.open()
             self._spark.setJobGroup(context.job_id, context.job_name, interruptOnCancel=True)
             with active(context.session):
                 self._outcome = self._work()
@@ -64,6 +71,7 @@ class BatchJobClient(LocalJobClient):
             self.history.enter(JobStatus.CANCELED)
             raise JobCancelledError(f"job {context.job_name!r} ({context.job_id}) was cancelled") from None
         finally:
+            self._reporters.close()
             self._listener.ended(self.history.status)
 
     def _status(self) -> JobStatus:
@@ -90,6 +98,14 @@ class BatchJobClient(LocalJobClient):
         """What functions have counted in tasks that have ended."""
         assert self.context.metrics is not None, "the context is that of a job"
         return self.context.metrics.report(self.context.job_id, self.context.job_name)
+
+    def _entries(self) -> Iterator[MetricEntry]:
+        """What reporters report: what functions have counted, and the times of the job."""
+        yield from self.get_metrics()
+        context = self.context
+        job = {"<host>": socket.gethostname(), "<job_id>": context.job_id, "<job_name>": context.job_name}
+        for name, value in job_times(self.history, 0).items():
+            yield MetricEntry((name,), GaugeSnapshot(value), job)
 
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None

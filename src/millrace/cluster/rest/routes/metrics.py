@@ -19,6 +19,7 @@ from millrace.cluster.rest.answers.metrics import (
 from millrace.cluster.rest.web.call import Call, at, find_vertex
 from millrace.cluster.rest.web.operation import Operation
 from millrace.cluster.rest.web.parameters import HEX, Query, choice
+from millrace.metrics.system import SYSTEM_RESOURCE, Machine, OwnProcess
 
 _GET = Query("get", many=True)
 _AGG = Query("agg", choice(*AGGREGATIONS), many=True)
@@ -93,8 +94,14 @@ def _task_managers(call: Call) -> list[AggregatedMetric]:
     return _aggregated(call, [task_manager_metrics(each) for each in managers])
 
 
+_OWN, _MACHINE = OwnProcess(), Machine()
+"""This process serves: it is the job manager."""
+
+
 def _job_manager(call: Call) -> list[Metric]:
-    return _shown(call, job_manager_metrics(call.holder.jobs(), call.holder.task_managers()))
+    counted = job_manager_metrics(call.holder.jobs(), call.holder.task_managers())
+    machine = call.holder.configuration().get(SYSTEM_RESOURCE, "").lower() == "true"
+    return _shown(call, {**counted, **_OWN.read(), **(_MACHINE.read() if machine else {})})
 
 
 def _of_coordinators(call: Call) -> list[Metric]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from millrace.cluster.control import JobControl
 from millrace.cluster.documents.job import JobDocument
@@ -33,7 +33,8 @@ class Upload:
     """A file that came with a request."""
 
     name: str
-    content: bytes
+    content: BinaryIO
+    """open as long as the request is answered"""
 
 
 @dataclass(frozen=True)
@@ -116,5 +117,5 @@ class Answer:
     status: int = 200
     media: str = "application/json; charset=UTF-8"
     encoded: bool = False
-    """whether the body is text already"""
+    """whether the body is text already, as a whole or as an iterable of pieces"""
     headers: Mapping[str, str] = field(default_factory=dict)

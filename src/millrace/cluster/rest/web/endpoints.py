@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from millrace.cluster.rest.web.call import Answer, Call, Site, Upload
 from millrace.cluster.rest.web.errors import RestError, refused
@@ -38,8 +39,9 @@ def endpoint(operation: Operation, site: Site) -> Endpoint:
         try:
             if operation.is_protected or site.settings.protect_reads:
                 require_token(request, site.settings)
-            call = await _read(operation, site, request)
-            return _response(operation, await run_in_threadpool(operation.handler, call))
+            async with AsyncExitStack() as open_files:
+                call = await _read(operation, site, request, open_files)
+                return _response(operation, await run_in_threadpool(operation.handler, call))
         except RestError as error:
             return _error(site, error)
         except Exception as error:
@@ -48,11 +50,11 @@ def endpoint(operation: Operation, site: Site) -> Endpoint:
     return answer
 
 
-async def _read(operation: Operation, site: Site, request: Request) -> Call:
+async def _read(operation: Operation, site: Site, request: Request, open_files: AsyncExitStack) -> Call:
     uploads: tuple[Upload, ...] = ()
     body: Any = None
     if operation.upload:
-        uploads = await _uploads(request)
+        uploads = await _uploads(request, open_files)
     elif operation.request is not None:
         body = _body(operation, await request.body())
     path = read_path(request.path_params)
@@ -70,19 +72,22 @@ def _body(operation: Operation, text: bytes) -> Any:
         raise refused(400, f"Request did not match expected format {name}.") from None
 
 
-async def _uploads(request: Request) -> tuple[Upload, ...]:
+async def _uploads(request: Request, open_files: AsyncExitStack) -> tuple[Upload, ...]:
+    """The files of a request; large ones are on the disk."""
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return ()
     try:
-        async with request.form(max_files=2, max_fields=100) as form:
-            files = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
-            return tuple([Upload(each.filename or "", await each.read()) for each in files])
+        form = await open_files.enter_async_context(request.form(max_files=2, max_fields=100))
+        files = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
+        return tuple([Upload(each.filename or "", each.file) for each in files])
     except HTTPException as error:
         raise refused(error.status_code, error.detail) from None
 
 
 def _response(operation: Operation, result: Any) -> Response:
     answer = result if isinstance(result, Answer) else Answer({} if result is None else result, operation.status)
+    if answer.encoded and not isinstance(answer.body, (bytes, str)):
+        return StreamingResponse(answer.body, answer.status, dict(answer.headers), answer.media)
     body = answer.body if answer.encoded else msgspec.json.encode(answer.body)
     return Response(body, answer.status, dict(answer.headers), answer.media)
 

@@ -15,6 +15,7 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.formats import DecodingFormat
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import DELETE, UPDATE_AFTER, Rows, concat, record_batch
+from millrace.util.skipped import record_skipped
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ def _one_each(format: DecodingFormat, messages: Sequence[Any], contents: pa.Arra
 
 def _decode(format: DecodingFormat, messages: Sequence[Any], contents: pa.Array) -> Any:
     try:
-        return format.decode(contents)
+        found = format.decode(contents)
+        record_skipped(found.skipped)
+        return found
     except ValueError as error:
         raise _first_wrong(format, messages, contents, error) from error
 

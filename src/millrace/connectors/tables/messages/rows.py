@@ -14,6 +14,7 @@ from millrace.connectors.tables.metadata import MetadataColumn
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import DataType
+from millrace.util.skipped import record_skipped
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class RowsDecoder(MessageDecoder[Rows]):
     def _decoded(self, messages: Sequence[Message]) -> Decoded:
         contents = pa.array([each.value for each in messages], pa.binary())
         try:
-            return self.format.decode(contents)
+            found = self.format.decode(contents)
+            record_skipped(found.skipped)
+            return found
         except ValueError as error:
             raise self._first_wrong(messages, contents, error) from error
 

@@ -19,8 +19,12 @@ from millrace.common.source import (
 )
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
+from millrace.runtime.context.context import now_millis
+from millrace.runtime.context.measures import Measures
 from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.task_metrics import Reporting
 from millrace.spark.tables.texts.types import outgoing, spark_schema
+from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 
 WAIT_SECONDS = 0.005
 
@@ -32,7 +36,8 @@ def read_source(source: Source[Rows, Any], types: Sequence[DataType], name: str,
     """
     splits = _splits(source, context.parallelism)
     width = max(len(splits), 1)
-    task = ReadTask(source.for_readers(), tuple(tuple(each) for each in splits), name)
+    reporting = None if context.metrics is None else context.metrics.node(f"Source: {name}")
+    task = ReadTask(source.for_readers(), tuple(tuple(each) for each in splits), name, reporting)
     tasks = context.session.range(0, width, 1, width)
     return tasks.mapInArrow(context.ship(task, f"the source of table {name}"), spark_schema(types))
 
@@ -112,6 +117,8 @@ class ReadTask:
     source: Source[Rows, Any]
     splits: tuple[tuple[Any, ...], ...]
     name: str
+    reporting: Reporting | None = None
+    """who hears of records that could not be read and are left out"""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -122,13 +129,16 @@ class ReadTask:
     def _read(self, subtask: int) -> Iterator[pa.RecordBatch]:
         reader = self.source.create_reader(_ReaderContext(subtask, len(self.splits)))
         output = _Output()
+        left_out = 0
         try:
             reader.start()
             reader.add_splits(list(self.splits[subtask]))
             reader.notify_no_more_splits()
             status = InputStatus.MORE_AVAILABLE
             while status is not InputStatus.END_OF_INPUT:
-                status = reader.poll_next(output)
+                with counting_skipped() as skipped:
+                    status = reader.poll_next(output)
+                left_out += skipped.number
                 if status is InputStatus.NOTHING_AVAILABLE and not output.rows:
                     time.sleep(WAIT_SECONDS)
                 for rows in output.rows:
@@ -138,3 +148,7 @@ class ReadTask:
                 output.rows = []
         finally:
             reader.close()
+        if left_out and self.reporting is not None:
+            measures = Measures(now_millis)
+            measures.metrics.counter(SKIPPED_METRIC).inc(left_out)
+            self.reporting.report(subtask, measures)
