@@ -66,7 +66,7 @@ def refusing(options: Iterable[Refused]) -> Callable[[F], F]:
             option = click.option(
                 *refused.names,
                 f"refused_{refused.names[1].lstrip('-')}",
-                is_flag=refused.is_flag,
+                is_flag=refused.is_flag or None,  # False would let it stand without a value
                 hidden=refused.is_of_old,
                 expose_value=False,
                 callback=_refuse(refused),
