@@ -6,14 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.holder import Launch, LaunchError
+from millrace.cluster.holder import Launch, LaunchError, NoEntryError
 from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
 from millrace.cluster.programs.folder import ProgramFolder
 
 PROGRAMS = "programs"
+PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
+"""what Flink's own entry of all Python programs is called"""
 START_SECONDS = 120.0
 """How long a program may take until its first job begins."""
 LOOK_SECONDS = 0.05
@@ -35,6 +38,7 @@ class ClusterPrograms(ProgramFolder):
 
     def run(self, launch: Launch) -> str:
         path = self._found(launch)
+        _check_savepoint(launch.savepoint)
         try:
             id = check_id(launch.job_id) if launch.job_id else new_id()
         except ValueError as error:
@@ -63,7 +67,21 @@ class ClusterPrograms(ProgramFolder):
         path = self.path(launch.program)
         if path is None:
             raise LaunchError(f"there is no program {launch.program!r}")
+        if path.suffix == ".py" and launch.entry is not None and launch.entry not in (path_entry(path), PYTHON_DRIVER):
+            raise NoEntryError(f"{path_entry(path)} has no entry {launch.entry}: a Python file is run as a whole")
         return str(path)
+
+
+def path_entry(path: Path) -> str:
+    """What of an uploaded Python file is run: the file itself, by its own name."""
+    return path.name.partition("_")[2]
+
+
+def _check_savepoint(path: str | None) -> None:
+    """What is on this machine and is not there is refused before anything begins."""
+    local = (path or "").removeprefix("file:")
+    if path and "://" not in local.lstrip("/") and not os.path.exists("/" + local.lstrip("/")):
+        raise LaunchError(f"Cannot find checkpoint or savepoint file/directory '{path}' on file system 'file'.")
 
 
 def submission_of(launch: Launch, id: str, path: str) -> SubmittedProgram:

@@ -47,12 +47,14 @@ def batch_document(client: BatchJobClient) -> JobDocument:
 
 
 def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
-    """Spark tells how many tasks of a stage have ended, not which: the first ones stand for them."""
+    """Spark tells how many tasks of a stage have ended, not which, nor when: the first ones stand for them, and what
+    has ended with the job did so at its end."""
     over = history.status.is_globally_terminal_state()
     rest = "CANCELED" if over else "SCHEDULED"
     working = "CANCELED" if over else "RUNNING"
     states = ["FINISHED"] * stage.done + [working] * stage.active
     states += [rest] * (stage.tasks - len(states))
+    end = ended(history)
     began = history.entered().get(JobStatus.RUNNING, history.created)
     return VertexDocument(
         id=hex_id(f"stage {stage.id}"),
@@ -62,7 +64,9 @@ def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
         slot_sharing_group=hex_id("slot sharing group default"),
         operators=(OperatorDocument(str(stage.id), stage.name, ""),),
         subtasks=tuple(
-            SubtaskDocument(index, state, 0, "", "", {"CREATED": began, state: began}, started=began)
+            SubtaskDocument(
+                index, state, 0, "", "", {"CREATED": began, state: end if over else began}, started=began, ended=end
+            )
             for index, state in enumerate(states[: stage.tasks])
         ),
     )

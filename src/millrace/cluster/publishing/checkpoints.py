@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from millrace.cluster.documents.checkpoints import (
     CheckpointConfigDocument,
@@ -26,7 +27,10 @@ def checkpoints_document(runner: JobRunner) -> CheckpointsDocument:
     """All that is known of the checkpoints of a job."""
     log = runner.coordinator.log
     counts, pending, restored = log.counts, log.pending, log.last_restored
-    history = [_document(stats, runner.job) for stats in log.history()]
+    history = [
+        replace(_document(stats, runner.job), ends_job=stats.path is not None and stats.path == runner.savepoints.last)
+        for stats in log.history()
+    ]
     if pending is not None:
         history.append(_in_progress(pending))
     return CheckpointsDocument(

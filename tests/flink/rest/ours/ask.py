@@ -1,7 +1,10 @@
-"""Asks a cluster of ours what Flink was asked, about jobs that really run: a quarter of an hour.
+"""Asks a cluster of ours what Flink was asked, about jobs that really run, and says what differs without a reason.
 
-python -m tests.flink.rest.ours.ask              # does anything differ that has no reason?
-python -m tests.flink.rest.ours.ask --keep       # write docs/rest-differences.md
+    python -m tests.flink.rest.ours.ask                  # a quarter of an hour
+    python -m tests.flink.rest.ours.ask --keep           # write docs/rest-differences.md
+    python -m tests.flink.rest.ours.ask --only command   # the command line, or: rest
+
+The cluster has two cores of this machine and ends with the program.
 """
 
 from __future__ import annotations
@@ -10,40 +13,84 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster.operating import Operated
 from tests.flink.rest.ask import HISTORY, REST, Ask
 from tests.flink.rest.asks import all_asks
+from tests.flink.rest.cli.compare import compare as compare_commands
+from tests.flink.rest.cli.steps import steps
+from tests.flink.rest.cli.values import CommandValues
 from tests.flink.rest.compare import compare
 from tests.flink.rest.differences import Difference
-from tests.flink.rest.known import explained
+from tests.flink.rest.known import by_reason, explained
+from tests.flink.rest.ours.command import OurCommand
+from tests.flink.rest.ours.history import history_server
 from tests.flink.rest.ours.jobs import OurJobs
+from tests.flink.rest.ours.reasons import REASONS
+from tests.flink.rest.page import PAGE, page
 from tests.flink.rest.world import World
 
-SETTINGS = ("security.rest.auth=none", "web.checkpoints.history=1000")
+PARTS = ("rest", "command")
+SETTINGS = {
+    "parallelism.default": "1",
+    "security.rest.auth": "none",
+    "security.rest.yarn-cancel": "true",
+    "millrace.master": "local[2]",
+}
+"""what Flink was started with, and what it does without being told"""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=[], help="parts of what is asked: 'jobs', 'savepoints', ...")
-    given = parser.parse_args()
+def asked_of_rest(folder: Path) -> list[Difference]:
+    """All differences of the REST API and of the history server."""
     begun = time.monotonic()
 
     def told(ask: Ask) -> None:
         print(f"{time.monotonic() - begun:6.1f} {ask.key[:150]}", flush=True)
 
+    with _cluster(folder) as cluster:
+        world = World(cluster.url.replace("localhost", "127.0.0.1"), OurJobs(cluster, folder / "savepoints"))
+        asks = all_asks(REST)
+        last = max(at for at, ask in enumerate(asks) if ask.path != "/cluster")
+        found = compare({REST: world.base}, world, asks[: last + 1], watch=told)
+        with history_server(cluster, folder / "archives") as base:
+            found += compare({HISTORY: base}, world, watch=told)
+        return found + compare({REST: world.base}, world, asks[last + 1 :], watch=told)
+
+
+def asked_of_command(folder: Path) -> list[Difference]:
+    """All differences of the command line."""
+    with _cluster(folder) as cluster:
+        world = World(cluster.url.replace("localhost", "127.0.0.1"), OurJobs(cluster, folder / "savepoints"))
+        return compare_commands(OurCommand(cluster), CommandValues(world))
+
+
+def _cluster(folder: Path) -> Operated:
+    folder.mkdir()
+    settings = {**SETTINGS, "execution.checkpointing.dir": (folder / "checkpoints").as_uri()}
+    return Operated(folder, *(f"{key}={value}" for key, value in settings.items()))
+
+
+def differences(parts: Sequence[str]) -> list[Difference]:
     with tempfile.TemporaryDirectory(prefix="millrace-") as temporary:
-        with Operated(Path(temporary), *SETTINGS) as cluster:
-            world = World(cluster.url.replace("localhost", "127.0.0.1"), OurJobs(cluster, Path(temporary, "savepoints")))
-            asks = [each for each in all_asks(REST)]
-            found = compare({REST: world.base}, world, asks, watch=told)
-    known, others = explained(found)
-    for reason, differences in known.items():
-        if differences:
-            print(f"{len(differences)} times: {reason.reason}")
+        found = asked_of_rest(Path(temporary, "rest")) if "rest" in parts else []
+        return found + (asked_of_command(Path(temporary, "command")) if "command" in parts else [])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="write docs/rest-differences.md")
+    parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
+    given = parser.parse_args()
+    known, others = explained(differences(given.only), REASONS)
+    for reason, found in by_reason(known).items():
+        if found:
+            print(f"{len(found)} times: {reason.reason}")
     print("\n".join(str(each) for each in others) or "nothing else differs")
+    if given.keep:
+        asked = len(all_asks(REST)) + len(all_asks(HISTORY)) + len(list(steps()))
+        PAGE.write_text(page(asked, by_reason(known)), encoding="utf-8")
     return 1 if others else 0
 
 
