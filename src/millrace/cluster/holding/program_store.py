@@ -68,7 +68,9 @@ class ClusterPrograms(ProgramFolder):
         if path is None:
             raise LaunchError(f"there is no program {launch.program!r}")
         if path.suffix == ".py" and launch.entry is not None and launch.entry not in (path_entry(path), PYTHON_DRIVER):
-            raise NoEntryError(f"{path_entry(path)} has no entry {launch.entry}: a Python file is run as a whole")
+            raise NoEntryError(
+                f"The program's entry point class '{launch.entry}' was not found: {path_entry(path)} is run as a whole."
+            )
         return str(path)
 
 

@@ -20,6 +20,10 @@ from millrace.spark.tables.stages import StageCount
 from millrace.util.secrets import mask_options
 
 
+_BEFORE = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
+"""what a task has been before it has ended; Spark doesn't tell when"""
+
+
 def batch_document(client: BatchJobClient) -> JobDocument:
     """The query at this moment; may be called from any thread."""
     history, context = client.history, client.context
@@ -65,8 +69,9 @@ def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
         operators=(OperatorDocument(str(stage.id), stage.name, ""),),
         subtasks=tuple(
             SubtaskDocument(
-                index, state, 0, "", "", {"CREATED": began, state: end if over else began}, started=began, ended=end
-            )
+                index, state, 0, "", "", {**dict.fromkeys(_BEFORE, began), state: end if over else began},
+                started=began, ended=end,
+            )  # fmt: skip
             for index, state in enumerate(states[: stage.tasks])
         ),
     )

@@ -50,9 +50,10 @@ def checkpoints_document(runner: JobRunner) -> CheckpointsDocument:
 def _config(runner: JobRunner) -> CheckpointConfigDocument:
     settings, plan = runner.settings, runner.settings.checkpoints
     backend = "HashMapStateBackend" if runner.job.state.in_memory else "EmbeddedRocksDBStateBackend"
+    described = settings.described
     if plan is None:
-        return CheckpointConfigDocument(state_backend=backend)
-    described, own = settings.described, plan.settings
+        return CheckpointConfigDocument(state_backend=backend, storage=_storage(described.get(f"{_PREFIX}dir")))
+    own = plan.settings
     return CheckpointConfigDocument(
         mode=described.get(f"{_PREFIX}mode", "EXACTLY_ONCE").lower(),
         interval=own.interval,
@@ -63,9 +64,13 @@ def _config(runner: JobRunner) -> CheckpointConfigDocument:
         retained_on_cancellation=plan.retention is _KEPT,
         externalized=plan.retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
         state_backend=backend,
-        storage="JobManagerCheckpointStorage" if plan.directory is None else "FileSystemCheckpointStorage",
+        storage=_storage(plan.directory),
         unaligned=described.get(f"{_PREFIX}unaligned.enabled", "false").lower() == "true",
     )
+
+
+def _storage(directory: object) -> str:
+    return "FileSystemCheckpointStorage" if directory else "JobManagerCheckpointStorage"
 
 
 def _in_progress(pending: Pending) -> CheckpointDocument:

@@ -37,7 +37,10 @@ class RestJobs:
         return str(self.ask("GET", f"/jobs/{job}")["state"])
 
     def cancel(self, job: str) -> None:
-        self.ask("PATCH", f"/jobs/{job}?mode=cancel")
+        try:
+            self.ask("PATCH", f"/jobs/{job}?mode=cancel")
+        except UnknownJobError:
+            raise UnknownJobError(f"{_NOT_FOUND} ({job})") from None
 
     def savepoint(self, job: str, directory: str | None, native: bool) -> str:
         return self._savepoint(job, self.begin_savepoint(job, directory, native))

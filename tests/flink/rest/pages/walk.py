@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from playwright.sync_api import Browser, Page, Response, expect
-from tests.cluster.dashboard.browser import PATIENCE
 
+PATIENCE = 60_000
+"""ms that a page may take, on a busy machine; Flink's pages are large"""
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "worker-src 'self' blob:"
@@ -46,15 +47,15 @@ class Walk:
         """Go to a place, and wait until nothing is loaded any more."""
         self.page.goto(f"{self.address}/#/{way}")
         self.page.reload()
-        expect(self.page.locator("flink-root .ant-layout").first).to_be_visible()
+        expect(self.page.locator("flink-root .ant-layout").first).to_be_visible(timeout=PATIENCE)
         self.page.wait_for_load_state("networkidle")
-        expect(self.page.locator(".ant-skeleton:visible")).to_have_count(0)
+        expect(self.page.locator(".ant-skeleton:visible")).to_have_count(0, timeout=PATIENCE)
 
     def shows(self, way: str, texts: Sequence[str]) -> None:
         """Whether a place shows all of these texts."""
         self.go(way)
         for text in texts:
-            expect(self.page.get_by_text(text).first).to_be_visible()
+            expect(self.page.get_by_text(text).first).to_be_visible(timeout=PATIENCE)
 
 
 @contextmanager
