@@ -1,4 +1,4 @@
-"""The command itself: what it can do, in the outline of Flink's command, and what it says to a word that is no action."""
+"""The command itself: what it can do, in the outline of Flink's command, and its answer to a word that is none."""
 
 from __future__ import annotations
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from millrace.cli.verbs.base import DETACHED, SAVEPOINT_FORMAT, failed, failing, job_id, verb, where_options, wrong_arguments
+from millrace.cli.verbs.base import (
+    DETACHED,
+    SAVEPOINT_FORMAT,
+    failed,
+    failing,
+    job_id,
+    verb,
+    where_options,
+    wrong_arguments,
+)
 
 
 @verb()

@@ -38,7 +38,7 @@ class ClusterPrograms(ProgramFolder):
 
     def run(self, launch: Launch) -> str:
         path = self._found(launch)
-        _check_savepoint(launch.savepoint)
+        check_savepoint(launch.savepoint)
         try:
             id = check_id(launch.job_id) if launch.job_id else new_id()
         except ValueError as error:
@@ -79,10 +79,10 @@ def path_entry(path: Path) -> str:
     return path.name.partition("_")[2]
 
 
-def _check_savepoint(path: str | None) -> None:
+def check_savepoint(path: str | None) -> None:
     """What is on this machine and is not there is refused before anything begins."""
     local = (path or "").removeprefix("file:")
-    if path and "://" not in local.lstrip("/") and not os.path.exists("/" + local.lstrip("/")):
+    if local.startswith("/") and not os.path.exists("/" + local.lstrip("/")):
         raise LaunchError(f"Cannot find checkpoint or savepoint file/directory '{path}' on file system 'file'.")
 
 

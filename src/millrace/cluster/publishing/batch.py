@@ -19,9 +19,8 @@ from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.stages import StageCount
 from millrace.util.secrets import mask_options
 
-
 _BEFORE = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
-"""what a task has been before it has ended; Spark doesn't tell when"""
+"""what a task has been before it has ended"""
 
 
 def batch_document(client: BatchJobClient) -> JobDocument:
@@ -68,10 +67,13 @@ def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
         slot_sharing_group=hex_id("slot sharing group default"),
         operators=(OperatorDocument(str(stage.id), stage.name, ""),),
         subtasks=tuple(
-            SubtaskDocument(
-                index, state, 0, "", "", {**dict.fromkeys(_BEFORE, began), state: end if over else began},
-                started=began, ended=end,
-            )  # fmt: skip
+            SubtaskDocument(index, state, 0, "", "", _entered(state, began, end), started=began, ended=end)
             for index, state in enumerate(states[: stage.tasks])
         ),
     )
+
+
+def _entered(state: str, began: int, end: int) -> dict[str, int]:
+    """When a task entered its states: with its job, since Spark doesn't tell."""
+    before = _BEFORE[: _BEFORE.index(state)] if state in _BEFORE else _BEFORE
+    return {**dict.fromkeys(before, began), state: began if end < 0 else end}

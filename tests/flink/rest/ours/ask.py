@@ -2,7 +2,8 @@
 
     python -m tests.flink.rest.ours.ask                  # a quarter of an hour
     python -m tests.flink.rest.ours.ask --keep           # write docs/rest-differences.md
-    python -m tests.flink.rest.ours.ask --only command   # the command line, or: rest
+    python -m tests.flink.rest.ours.ask --only command --save FILE
+    python -m tests.flink.rest.ours.ask --found FILE ... # look again at what was found, without asking
 
 The cluster has two cores of this machine and ends with the program.
 """
@@ -10,10 +11,12 @@ The cluster has two cores of this machine and ends with the program.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from tests.cluster.operating import Operated
@@ -82,8 +85,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="write docs/rest-differences.md")
     parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep what differs in a file")
+    parser.add_argument("--found", type=Path, nargs="*", default=[], metavar="FILE", help="files of --save")
     given = parser.parse_args()
-    known, others = explained(differences(given.only), REASONS)
+    if given.found:
+        all_found = [Difference(**each) for file in given.found for each in json.loads(file.read_text("utf-8"))]
+    else:
+        all_found = differences(given.only)
+    if given.save:
+        given.save.write_text(json.dumps([asdict(each) for each in all_found]), encoding="utf-8")
+    known, others = explained(all_found, REASONS)
     for reason, found in by_reason(known).items():
         if found:
             print(f"{len(found)} times: {reason.reason}")

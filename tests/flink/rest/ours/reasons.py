@@ -41,8 +41,10 @@ VERSION = "the versions are those of Millrace and of what it runs on"
 ABSENT = "that no cluster is there is said at once, not after many attempts"
 OVER = "a job that has ended is known: that it has, and how, is said"
 WORDS = "what stands in the way is said in other words"
-_MISTAKEN = ("no such file", "no program", "* parallelism", "parallelism below zero", "no such option", "no such target",
-             "malformed claim mode", "no such program", "an option without its value", "a setting without a value")
+_MISTAKEN = (
+    *("no such file", "no program", "* parallelism", "parallelism below zero", "no such option", "no such target"),
+    *("malformed claim mode", "no such program", "an option without its value", "a setting without a value"),
+)
 OF_COMMAND = (
     Known(VERSION, "* (version)", "out"),
     Known(VERSION, "* (no such action)", "out", "is missing"),

@@ -31,7 +31,9 @@ CLUSTER = (
     "submit",
 )
 OF_JOB = ("overview", "exceptions", "dataskew", "timeline", "checkpoints", "configuration")
-OF_VERTEX = ("detail", "subtasks", "taskmanagers", "watermarks", "accumulators", "backpressure", "metrics", "flamegraph")
+OF_VERTEX = (
+    *("detail", "subtasks", "taskmanagers", "watermarks", "accumulators", "backpressure", "metrics", "flamegraph"),
+)
 OF_WORKER = ("metrics", "logs", "stdout", "log", "thread-dump")
 
 
