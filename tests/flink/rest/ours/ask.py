@@ -1,6 +1,6 @@
 """Asks a cluster of ours what Flink was asked, about jobs that really run, and says what differs without a reason.
 
-    python -m tests.flink.rest.ours.ask                  # a quarter of an hour
+    python -m tests.flink.rest.ours.ask                  # half an hour (`make rest`)
     python -m tests.flink.rest.ours.ask --keep           # write docs/rest-differences.md
     python -m tests.flink.rest.ours.ask --only command --save FILE
     python -m tests.flink.rest.ours.ask --found FILE ... # look again at what was found, without asking
