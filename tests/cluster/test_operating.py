@@ -112,12 +112,12 @@ def test_two_jobs_on_one_spark_and_the_death_of_one(cluster: Operated) -> None:
 def test_an_attached_program(cluster: Operated) -> None:
     done = cluster("run", "--pyflink", "words.py", "a", "b")
     assert done.returncode == 0, done.stderr + cluster.logs()
-    first, *printed, finished, ended, runtime = done.stdout.splitlines()
+    first, one, other, *result = done.stdout.splitlines()
     assert first.startswith("Job has been submitted with JobID ")
-    assert sorted(printed) == ["A", "B"]
+    assert sorted((one, other)) == ["A", "B"]
     job = first[-32:]
-    assert (finished, ended) == ("Program execution finished", f"Job with JobID {job} has finished.")
-    assert re.fullmatch(r"Job Runtime: \d+ ms", runtime)
+    assert result[:2] == ["Program execution finished", f"Job with JobID {job} has finished."]
+    assert re.fullmatch(r"Job Runtime: \d+ ms", result[2])
     assert cluster.state(job) == "FINISHED"
     (cluster.place / "fails.py").write_text("raise SystemExit(7)")
     assert cluster("run", "fails.py").returncode == 7
