@@ -21,7 +21,7 @@ def programs(tmp_path: Path) -> ClusterPrograms:
 
 def test_a_python_file_has_no_entries(programs: ClusterPrograms) -> None:
     uploaded = programs.upload("job.py", b"1").id
-    with pytest.raises(NoEntryError, match="entry point class 'nothing.Here' was not found: job.py"):
+    with pytest.raises(NoEntryError, match=r"entry point class 'nothing.Here' was not found: job\.py"):
         programs.plan(Launch(uploaded, entry="nothing.Here"))
     for entry in (None, "job.py", PYTHON_DRIVER):
         assert programs.plan(Launch(uploaded, entry=entry)).name == "planned"

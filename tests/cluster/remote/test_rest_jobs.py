@@ -90,7 +90,7 @@ def test_what_there_is_not(jobs: RestJobs, control: FakeControl) -> None:
     control.state = "FINISHED"
     with pytest.raises(ElsewhereError, match="FINISHED"):
         jobs.cancel(ID)
-    with pytest.raises(ElsewhereError, match="^Connection refused\nnothing answers at http://127"):
+    with pytest.raises(ElsewhereError, match=r"^Connection refused\nnothing answers at http://127"):
         RestJobs("http://127.0.0.1:1", None).jobs()
 
 
