@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -90,11 +90,14 @@ flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the cor
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
-	$(BIN)/python -m pytest tests/flink $(ARGS)
+	FLINK_VENV='$(abspath $(FLINK_VENV))' $(BIN)/python -m pytest tests/flink $(ARGS)
 
 flink-rest: java $(FLINK_VENV)/.installed ## start a Flink and see whether its REST API and its command still answer as kept
 	$(FLINK_VENV)/bin/python -m tests.flink.rest.record
 	$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli
+
+rest: java venv $(ARCHIVE) ## ask a cluster of ours what Flink was asked, about real jobs; RECORD=1 writes docs/rest-differences.md
+	$(BIN)/python -m tests.flink.rest.ours.ask $(if $(RECORD),--keep)
 
 random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from a SEED: they give the same
 	MILLRACE_RANDOM_SEED='$(SEED)' MILLRACE_RANDOM_COUNT='$(COUNT)' $(BIN)/python -m pytest -m spark tests/random $(ARGS)

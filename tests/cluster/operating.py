@@ -23,15 +23,17 @@ JOB = re.compile(r"[0-9a-f]{32}")
 class Operated:
     """To be used in a ``with``."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *configuration: str) -> None:
         self.place = place
+        self._configuration = configuration
         self.run = place / "run"
         self.folder = str(self.run / "cluster")
         self.environment = {**environment(), "MILLRACE_RUN_DIR": str(self.run)}
         self.run.mkdir(mode=0o700)
 
     def __enter__(self) -> Operated:
-        started = self("cluster", "start", "-D", "spark.ui.enabled=false")
+        given = [word for each in ("spark.ui.enabled=false", *self._configuration) for word in ("-D", each)]
+        started = self("cluster", "start", *given)
         assert started.returncode == 0, started.stderr + self.logs()
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,10 +112,12 @@ def test_two_jobs_on_one_spark_and_the_death_of_one(cluster: Operated) -> None:
 def test_an_attached_program(cluster: Operated) -> None:
     done = cluster("run", "--pyflink", "words.py", "a", "b")
     assert done.returncode == 0, done.stderr + cluster.logs()
-    first, *rest = done.stdout.splitlines()
+    first, one, other, *result = done.stdout.splitlines()
     assert first.startswith("Job has been submitted with JobID ")
-    assert sorted(rest) == ["A", "B"]
+    assert sorted((one, other)) == ["A", "B"]
     job = first[-32:]
+    assert result[:2] == ["Program execution finished", f"Job with JobID {job} has finished."]
+    assert re.fullmatch(r"Job Runtime: \d+ ms", result[2])
     assert cluster.state(job) == "FINISHED"
     (cluster.place / "fails.py").write_text("raise SystemExit(7)")
     assert cluster("run", "fails.py").returncode == 7
@@ -146,7 +149,8 @@ def test_the_verbs(cluster: Operated, tmp_path: Path) -> None:
     assert full.stdout.splitlines()[2].startswith("Checkpoint(FULL) ")
     stopped = cluster("stop", "-p", str(tmp_path / "savepoints"), job).stdout.splitlines()
     assert stopped[0] == f'Suspending job "{job}" with a CANONICAL savepoint.'
-    path = stopped[1].removeprefix("Savepoint completed. Path: ")
+    assert stopped[1:3] == [f"Triggering stop-with-savepoint for job {job}.", "Waiting for response..."]
+    path = stopped[3].removeprefix("Savepoint completed. Path: ")
     cluster.wait_until(job, "FINISHED")
     counted = int(cluster.lines(job)[-1])
     again = endless(cluster, "verbs", "-", "-s", path)
@@ -157,7 +161,7 @@ def test_the_verbs(cluster: Operated, tmp_path: Path) -> None:
     cluster.wait_until(again, "CANCELED")
     assert cluster("cancel", again).returncode == 0
     gone = cluster("stop", "-p", str(tmp_path), job)
-    assert (gone.returncode, gone.stdout) == (1, f'Suspending job "{job}" with a CANONICAL savepoint.\n')
+    assert (gone.returncode, gone.stdout.splitlines()[0]) == (1, stopped[0])
     assert "The program finished with the following exception:" in gone.stderr
 
 
@@ -256,7 +260,8 @@ def test_a_program_in_the_foreground_is_found(cluster: Operated, tmp_path: Path)
         job = listed[2].split(" : ")[1]
         assert listed[2].endswith(" : here (RUNNING)")
         stopped = cluster("stop", "-p", str(tmp_path), job)  # found by its id, though a cluster runs beside it
-        assert stopped.stdout.startswith(f'Suspending job "{job}" with a CANONICAL savepoint.\nSavepoint completed.')
+        assert stopped.stdout.startswith(f'Suspending job "{job}" with a CANONICAL savepoint.\n')
+        assert "\nSavepoint completed. Path: " in stopped.stdout
         assert running.wait(60) == 0
         assert not list(cluster.run.glob("run-*"))
     finally:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.outline import Outlined
+
 PROGRAM_OPTIONS = {"-py", "--python", "-pym", "--pyModule"}
 """Options that name the program, so that the first other word is already an argument of it."""
 
 
-class ProgramCommand(click.Command):
+class ProgramCommand(Outlined):
     """Everything after the program belongs to the program, whatever it looks like.
 
     With ``-py program.py`` options may follow; the program's arguments begin with the first word that is none of them.

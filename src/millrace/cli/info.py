@@ -13,6 +13,7 @@ import click
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options
 from millrace.cli.program import Program, find_program
+from millrace.cli.refused import OF_INFO, refusing
 from millrace.cli.settings import RunSettings, run_settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class _PlanFoundError(BaseException):
 
 @click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
 @program_options
+@refusing(OF_INFO)
 @click.option("--document", is_flag=True, hidden=True, help="The job as the document that REST answers are made of.")
 def info(program: ProgramOptions, document: bool) -> None:
     """Print the plan (JSON, as Flink's) of the first job that a program would run.

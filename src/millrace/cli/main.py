@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.actions import Actions
 from millrace.cli.cluster.command import cluster
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
@@ -20,7 +21,7 @@ from millrace.cli.verbs.stop import stop
 from millrace.cli.versions import show_versions
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Actions, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     "-v",

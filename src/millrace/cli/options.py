@@ -58,7 +58,13 @@ _PROGRAM: tuple[Callable[[F], F], ...] = (
     click.option("-pym", "--pyModule", "module", metavar="NAME", help="A module to run as the program."),
     click.option("--pyflink", is_flag=True, help="Let `import pyflink` in the program mean Millrace."),
     # Taken without effect: the job always ends with this command, which is what it asks for.
-    click.option("-sae", "--shutdownOnAttachedExit", is_flag=True, hidden=True, expose_value=False),
+    click.option(
+        "-sae",
+        "--shutdownOnAttachedExit",
+        is_flag=True,
+        expose_value=False,
+        help="Without effect: Ctrl-C cancels the job anyway.",
+    ),
 )
 _SURROUNDINGS: tuple[Callable[[F], F], ...] = (
     click.option("-p", "--parallelism", type=click.IntRange(1), metavar="N", help="Subtasks of each operator."),

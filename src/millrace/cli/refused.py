@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,9 +19,23 @@ class Refused:
     text: str
     is_flag: bool = False
 
+    @property
+    def is_of_old(self) -> bool:
+        """Whether Flink's command does not name it any more."""
+        return self.names[0].startswith("-y") and self.names[0] != "-yid"
 
+
+_CLASS = Refused(("-c", "--class"), "Millrace runs Python programs, not jars; nearest: -pym MODULE")
+_ZOOKEEPER = Refused(
+    ("-z", "--zookeeperNamespace"), "nothing is kept in ZooKeeper; nearest: -m ADDRESS, or the name of a cluster"
+)
+OF_INFO = (_CLASS,)
+OF_VERBS = (
+    Refused(("-yid", "--yarnapplicationId"), "jobs are not found by an application of YARN; nearest: -m ADDRESS"),
+    _ZOOKEEPER,
+)
 REFUSED = (
-    Refused(("-c", "--class"), "Millrace runs Python programs, not jars; nearest: -pym MODULE"),
+    _CLASS,
     Refused(("-C", "--classpath"), "nearest: -D spark.jars=PATH, or env.add_jars() in the program"),
     Refused(
         ("-pyclientexec", "--pyClientExecutable"),
@@ -34,23 +48,35 @@ REFUSED = (
     Refused(("-ynl", "--yarnnodeLabel"), "nearest: -D spark.yarn.executor.nodeLabelExpression=LABEL"),
     Refused(("-yq", "--yarnquery"), "nearest: `yarn top`, or the web page of YARN", is_flag=True),
     Refused(("-yt", "--yarnship"), "nearest: -pyfs for Python files, -pyarch for archives, -D spark.files=PATH"),
+    _ZOOKEEPER,
     Refused(("-yz", "--yarnzookeeperNamespace"), "nothing is kept in ZooKeeper; nearest: execution.checkpointing.dir"),
 )
 
 
 def refuse_the_rest(command: F) -> F:
-    """Add the refused options, hidden from the help."""
-    for refused in REFUSED:
-        option = click.option(
-            *refused.names,
-            f"refused_{refused.names[1].lstrip('-')}",
-            is_flag=refused.is_flag,
-            hidden=True,
-            expose_value=False,
-            callback=_refuse(refused),
-        )
-        command = option(command)
-    return command
+    """Add the options that ``run`` refuses."""
+    return refusing(REFUSED)(command)
+
+
+def refusing(options: Iterable[Refused]) -> Callable[[F], F]:
+    """Adds refused options; the help shows those that Flink's help has."""
+
+    def added(command: F) -> F:
+        for refused in options:
+            option = click.option(
+                *refused.names,
+                f"refused_{refused.names[1].lstrip('-')}",
+                is_flag=refused.is_flag or None,  # False would let it stand without a value
+                hidden=refused.is_of_old,
+                expose_value=False,
+                callback=_refuse(refused),
+                metavar="VALUE",
+                help=f"Refused: {refused.text}",
+            )
+            command = option(command)
+        return command
+
+    return added
 
 
 def _refuse(refused: Refused) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -42,7 +42,13 @@ _OPTIONS: tuple[Callable[[F], F], ...] = (
     click.option("-d", "--detached", is_flag=True, help="Return when the job has begun; it runs on the cluster."),
     click.option("-m", "--jobmanager", "address", metavar="ADDRESS", help="host:port of a cluster, or its name."),
     click.option(
-        "-t", "--target", "kind", metavar="WHERE", help="local (in this process), remote (on a cluster) or yarn-..."
+        "-t",
+        "--target",
+        "-e",
+        "--executor",
+        "kind",
+        metavar="WHERE",
+        help="local (in this process), remote (on a cluster) or yarn-...",
     ),
     click.option("--isolated", is_flag=True, help="On the cluster with a Spark of its own, which ends with it."),
 )
@@ -96,13 +102,18 @@ def resolved(program: ProgramOptions, target: Target) -> Target:
         host, port = configuration.get("rest.address"), configuration.get("rest.port")
         named = f"{host or 'localhost'}:{port or 8081}" if kind == REMOTE and (host or port) else None
         return replace(target, kind=kind, address=target.address or named)
-    if kind in _YARN:
-        return replace(target, kind=LOCAL)
+    check_kind(kind)
+    return replace(target, kind=LOCAL)
+
+
+def check_kind(kind: str) -> None:
+    """Raises click's error for a target that there is not."""
     if kind in _KUBERNETES:
         raise click.UsageError(f"-t {kind}: nearest: --master k8s://HOST:PORT with -D spark.kubernetes...")
-    raise click.UsageError(
-        f"-t {kind}: there is no such target; nearest: {LOCAL}, {REMOTE}, {', '.join(_YARN)}, or --master URL"
-    )
+    if kind not in (LOCAL, REMOTE, *_YARN):
+        raise click.UsageError(
+            f"-t {kind}: there is no such target; nearest: {LOCAL}, {REMOTE}, {', '.join(_YARN)}, or --master URL"
+        )
 
 
 def on_yarn(program: ProgramOptions, target: Target, settings: bool) -> ProgramOptions:

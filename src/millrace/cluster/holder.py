@@ -33,6 +33,10 @@ class LaunchError(Exception):
     """A program could not be started; the text says why, in the program's own words where it has any."""
 
 
+class NoEntryError(LaunchError):
+    """The program has no such entry."""
+
+
 class JobHolder(Protocol):
     """Jobs, and the machines under them. All methods may be called from any thread."""
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from millrace.cli.main import main
+from millrace.cli.refused import OF_VERBS
 from millrace.cli.verbs import finding
 from millrace.cli.verbs.list import heading, line
 from millrace.cluster.places import run_folder
@@ -40,6 +41,12 @@ class Fake:
 
     def stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
         return self._say("file:/sp/1", "stop", job, directory, drain, native)
+
+    def begin_savepoint(self, job: str, directory: str | None, native: bool) -> str:
+        return self._say("ab", "begin savepoint", job, directory, native)
+
+    def begin_stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
+        return self._say("ab", "begin stop", job, directory, drain, native)
 
     def checkpoint(self, job: str, full: bool) -> int:
         return self._say(7, "checkpoint", job, full)
@@ -89,7 +96,7 @@ def test_a_line_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
         (("-r",), ("No running jobs.",)),
         (("-s",), ("No scheduled jobs.",)),
         (("-r", "-s"), ("No running jobs.", "No scheduled jobs.")),
-        (("-a",), ("No running jobs.", "No scheduled jobs.", "No terminated jobs.")),
+        (("-a",), ("No running jobs.", "No scheduled jobs.")),
     ],
 )
 def test_a_list_of_nothing(fake: Fake, flags: tuple[str, ...], texts: tuple[str, ...]) -> None:
@@ -135,12 +142,39 @@ def test_jobs_are_listed_by_their_state(fake: Fake) -> None:
         (
             ("stop", "-p", "/sp", ID),
             [("stop", ID, "/sp", False, False)],
-            [f'Suspending job "{ID}" with a CANONICAL savepoint.', "Savepoint completed. Path: file:/sp/1"],
+            [
+                f'Suspending job "{ID}" with a CANONICAL savepoint.',
+                f"Triggering stop-with-savepoint for job {ID}.",
+                "Waiting for response...",
+                "Savepoint completed. Path: file:/sp/1",
+            ],
         ),
         (
             ("stop", "--drain", "-type", "native", ID.upper()),
             [("stop", ID, None, True, True)],
-            [f'Draining job "{ID}" with a NATIVE savepoint.', "Savepoint completed. Path: file:/sp/1"],
+            [
+                f'Draining job "{ID}" with a NATIVE savepoint.',
+                f"Triggering stop-with-savepoint for job {ID}.",
+                "Waiting for response...",
+                "Savepoint completed. Path: file:/sp/1",
+            ],
+        ),
+        (
+            ("stop", "-detached", ID),
+            [("begin stop", ID, None, False, False)],
+            [
+                f'Suspending job "{ID}" with a CANONICAL savepoint.',
+                f"Triggering stop-with-savepoint in detached mode for job {ID}.",
+                "Successfully trigger stop-with-savepoint in detached mode, triggerId: ab",
+            ],
+        ),
+        (
+            ("savepoint", "-detached", "-type", "NATIVE", ID, "/sp"),
+            [("begin savepoint", ID, "/sp", True)],
+            [
+                f"Triggering savepoint in detached mode for job {ID}.",
+                "Successfully trigger manual savepoint, triggerId: ab",
+            ],
         ),
         (
             ("savepoint", ID, "/sp"),
@@ -174,13 +208,18 @@ def test_what_the_verbs_do_and_say(fake: Fake, words: tuple[str, ...], asked: li
     ("words", "text"),
     [
         (("cancel",), "Missing JobID. Specify a JobID to cancel a job."),
-        (("stop",), "Missing JobID. Specify a JobID to stop a job."),
+        (("stop",), "Missing JobId"),
         (("savepoint",), "Missing JobID. Specify a Job ID to trigger a savepoint."),
-        (("checkpoint",), "Missing JobID. Specify a Job ID to trigger a checkpoint."),
+        (("checkpoint",), "Missing JobID. Specify a Job ID to manipulate a checkpoint."),
         (
             ("savepoint", "-d", "/sp", ID),
             "--dispose deletes one savepoint and takes no job: leave out the other arguments",
         ),
+        (("savepoint", "-d"), "Missing argument for option: d"),
+        (("savepoint", "--dispose"), "Missing argument for option: d"),
+        (("list", "--nonsense"), "Unrecognized option: --nonsense"),
+        (("stop", "-t", "kubernetes-session", ID), "-t kubernetes-session: nearest: --master k8s://HOST:PORT with -D "
+         "spark.kubernetes..."),
         *(
             (
                 (verb, "xyz"),
@@ -197,10 +236,26 @@ def test_mistakes_are_told_on_standard_output(fake: Fake, words: tuple[str, ...]
     assert fake.asked == []
 
 
-def test_an_unknown_option_is_a_mistake(fake: Fake) -> None:
-    result = call("list", "--nonsense")
-    assert result.exit_code == 1
-    assert "--nonsense" in result.stdout and result.stdout.endswith(HINT)
+@pytest.mark.parametrize("name", ["-m", "--jobmanager", "-t", "-e", "-z", "-yid"])
+def test_an_option_that_is_read_before_the_action_has_no_value(fake: Fake, name: str) -> None:
+    result = call("list", name)
+    assert (result.exit_code, result.stdout) == (31, "")
+    short = "m" if name == "--jobmanager" else name.strip("-")
+    assert result.stderr == f"Missing argument for option: {'t' if short == 'e' else short}\n"
+
+
+@pytest.mark.parametrize("verb", ["list", "stop", "cancel", "savepoint", "checkpoint"])
+@pytest.mark.parametrize("name", [each for refused in OF_VERBS for each in refused.names])
+def test_options_of_flink_that_find_no_cluster_here_are_refused(fake: Fake, verb: str, name: str) -> None:
+    result = call(verb, name, "value", *([] if verb == "list" else [ID]))
+    assert result.exit_code == 1 and "nearest: -m" in result.stdout and name in result.stdout
+    assert fake.asked == []
+
+
+def test_a_format_of_savepoints_that_there_is_not(fake: Fake) -> None:
+    result = call("savepoint", "-type", "nonsense", ID)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Expected one of: [[CANONICAL, NATIVE]]" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -209,8 +264,8 @@ def test_an_unknown_option_is_a_mistake(fake: Fake) -> None:
         (("list",), "Failed to retrieve job list."),
         (("cancel", ID), f"Could not cancel job {ID}."),
         (("stop", ID), f'Could not stop with a savepoint job "{ID}".'),
-        (("savepoint", ID), f"Triggering a savepoint for the job {ID} failed."),
-        (("checkpoint", ID), f"Triggering a checkpoint for the job {ID} failed."),
+        (("savepoint", ID), f"Failed to trigger a savepoint for the job {ID}."),
+        (("checkpoint", ID), f"Failed to trigger a checkpoint for the job {ID}."),
     ],
 )
 def test_failures_are_told_on_standard_error(fake: Fake, words: tuple[str, ...], text: str) -> None:

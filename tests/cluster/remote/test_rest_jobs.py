@@ -66,6 +66,12 @@ def test_a_job_over_rest(jobs: RestJobs, control: FakeControl) -> None:
     assert control.asked == expected
 
 
+def test_what_is_begun_is_not_waited_for(jobs: RestJobs, control: FakeControl) -> None:
+    begun = [jobs.begin_savepoint(ID, "/d", True), jobs.begin_stop(ID, "/d", True, False)]
+    assert all(len(each) == 32 for each in begun) and len(set(begun)) == 2
+    assert control.asked == [("savepoint", "/d", True), ("stop", "/d", True, False)]
+
+
 def test_without_the_token_nothing_changes(control: FakeControl) -> None:
     jobs = served(control, None)
     assert jobs.state(ID) == "RUNNING"
@@ -79,10 +85,12 @@ def test_what_there_is_not(jobs: RestJobs, control: FakeControl) -> None:
         jobs.state("b" * 32)
     with pytest.raises(ElsewhereError, match="Could not find Flink job"):
         jobs.savepoint("b" * 32, "/d", False)
+    with pytest.raises(UnknownJobError, match="Could not find Flink job"):
+        jobs.cancel("b" * 32)
     control.state = "FINISHED"
     with pytest.raises(ElsewhereError, match="FINISHED"):
         jobs.cancel(ID)
-    with pytest.raises(ElsewhereError, match="nothing answers at http://127"):
+    with pytest.raises(ElsewhereError, match=r"^Connection refused\nnothing answers at http://127"):
         RestJobs("http://127.0.0.1:1", None).jobs()
 
 
@@ -100,6 +108,8 @@ def test_the_client_of_a_job(jobs: RestJobs, control: FakeControl) -> None:
     assert client.trigger_checkpoint().result(30) == 7
     assert client.get_accumulators().result(30) == {}
     assert client.query_state("op", "count", "k").result(30) == {"k": [1, [2], None, "<class 'object'>"]}
+    with pytest.raises(UnknownJobError, match="Could not find Flink job"):
+        jobs.cancel("b" * 32)
     control.state = "FINISHED"
     assert str(client.get_job_execution_result().result(30).get_job_id()) == ID
     control.state = "CANCELED"

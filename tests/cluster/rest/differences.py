@@ -1,25 +1,20 @@
-"""What the API answers otherwise than Flink, in front of samples; as a program, writes docs/rest-differences.md.
+"""What the API answers otherwise than Flink, in front of samples.
 
 The samples stand for jobs, so what differs because they are only samples is set apart here. The machinery is the one
-that compares a real server.
-
-    python -m tests.cluster.rest.differences
+that compares a real server (``tests.flink.rest.ours``).
 """
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from tests.cluster.rest.flink_jobs import FlinkJobs, FlinkPrograms
 from tests.cluster.rest.samples import OVER, SampleHolder
 from tests.flink.rest import send, world
 from tests.flink.rest.ask import HISTORY, REST
-from tests.flink.rest.asks import all_asks
 from tests.flink.rest.compare import compare
 from tests.flink.rest.differences import Difference
 from tests.flink.rest.known import Known, explained
-from tests.flink.rest.page import PAGE, page
 from tests.flink.rest.world import World
 
 from millrace.cluster.history.archives import write_archive
@@ -94,20 +89,3 @@ def _history(folder: Path, holder: SampleHolder, asked: World) -> list[Differenc
         return compare({HISTORY: server.address.replace("localhost", "127.0.0.1")}, asked)
     finally:
         server.stop()
-
-
-def by_reason(known: dict[Known, list[Difference]]) -> dict[Known, list[Difference]]:
-    """What has the same reason, under the first that names it."""
-    firsts: dict[str, Known] = {}
-    together: dict[Known, list[Difference]] = {}
-    for each, found in known.items():
-        together.setdefault(firsts.setdefault(each.reason, each), []).extend(found)
-    return together
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:  # 0700, as programs want it
-        explained_ones, others = explained(compared(Path(temporary) / "world"))
-    for other in others:
-        print(other)
-    PAGE.write_text(page(len(all_asks(REST)) + len(all_asks(HISTORY)), by_reason(explained_ones)), encoding="utf-8")

@@ -77,6 +77,10 @@ def ended(job: JobDocument, state: str) -> JobDocument:
     return replace(job, state=state, ended=NOW, vertices=tuple(vertices))
 
 
+def _path(directory: str | None) -> str:
+    return f"{directory or '/configured/savepoints'}/savepoint-012345-0123456789ab"
+
+
 class Control(SampleControl):
     """Ends jobs as Flink does."""
 
@@ -85,12 +89,12 @@ class Control(SampleControl):
         self.holder.put(ended(self.document(), "CANCELED"))
 
     def savepoint(self, directory: str | None, native: bool) -> Future[str]:
-        return self._checked("savepoint", directory) or super().savepoint(directory, native)
+        return self._checked("savepoint", directory) or self._ask("savepoint", _path(directory), directory, native)
 
     def stop(self, directory: str | None, drain: bool, native: bool) -> Future[str]:
         future = self._checked("stop", directory)
         if future is None:
-            future = super().stop(directory, drain, native)
+            future = self._ask("stop", _path(directory), directory, drain, native)
             job = ended(self.document(), "FINISHED")
             savepoint = replace(sample_checkpoint(7, savepoint=True), ends_job=True)
             known = replace(job.checkpoints, history=(savepoint, *job.checkpoints.history))

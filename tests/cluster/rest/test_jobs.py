@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import pytest
 from tests.cluster.rest.client import sample_client, sample_holder
-from tests.cluster.rest.samples import MANAGER, NOW, SampleHolder, job_id, sample_job, sample_subtask, vertex_id
+from tests.cluster.rest.samples import (
+    MANAGER,
+    NOW,
+    SampleHolder,
+    job_id,
+    sample_exception,
+    sample_job,
+    sample_subtask,
+    vertex_id,
+)
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.documents.job import JobDocument
@@ -83,6 +92,16 @@ def test_exceptions_are_filtered_and_limited() -> None:
     [system] = get(f"{JOB}/exceptions?failureLabelFilter=type:system,part:net")["exceptionHistory"]["entries"]
     assert system["failureLabels"] == {"type": "system", "part": "net"}
     assert get(f"{JOB}/exceptions?failureLabelFilter=type:system,part:x")["exceptionHistory"]["entries"] == []
+
+
+def test_what_ended_a_job_is_a_failure_of_the_job_beside_that_of_the_task() -> None:
+    task = sample_exception(at=NOW - 5)
+    job = sample_job(50, "FAILED", exceptions=(task, sample_exception(at=NOW - 9)))
+    client = sample_client(holder=SampleHolder([job]))
+    whole, before = client.get(f"/jobs/{job.id}/exceptions").json()["exceptionHistory"]["entries"]
+    assert {"taskName", "endpoint", "taskManagerId"}.isdisjoint(whole)
+    assert [each["taskName"] for each in whole["concurrentExceptions"]] == [task.task]
+    assert (before["taskName"], before["concurrentExceptions"]) == (task.task, [])
 
 
 def test_results_of_jobs() -> None:

@@ -128,6 +128,8 @@ def test_on_loopback_a_token_can_be_done_without() -> None:
     settings = rest_settings({}, "token", Binding())
     assert settings.token == "token" and not settings.protect_reads and not settings.beyond_loopback
     assert rest_settings({"security.rest.protect-reads": "true"}, "token", Binding()).protect_reads
+    assert not settings.yarn_cancel
+    assert rest_settings({"security.rest.yarn-cancel": "true"}, "token", Binding()).yarn_cancel
 
 
 def test_options_are_settings() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.flink.rest.differences import Difference
@@ -68,6 +68,15 @@ KNOWN: tuple[Known, ...] = (
     Known("the plan of a batch job knows neither keys nor blocking exchanges", "* batch job*", "body*/ship_strategy"),
 )
 """The first that fits counts."""
+
+
+def by_reason(known: Mapping[Known, Sequence[Difference]]) -> dict[Known, list[Difference]]:
+    """What has the same reason, under the first that names it."""
+    firsts: dict[str, Known] = {}
+    together: dict[Known, list[Difference]] = {}
+    for each, found in known.items():
+        together.setdefault(firsts.setdefault(each.reason, each), []).extend(found)
+    return together
 
 
 def explained(

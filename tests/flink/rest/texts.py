@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 LONGEST = 160
+CUT = ".."
+"""stands at the end of what is longer"""
 _PLACES: tuple[tuple[str, str], ...] = (
     (r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>"),
     (r"\b[0-9a-f]{32}(_[0-9a-f]{32})?\b", "<id>"),
@@ -24,7 +26,7 @@ def constant(text: str) -> str:
     """A text with placeholders, not longer than it may be."""
     for pattern, name in _PLACES:
         text = re.sub(pattern, name, text)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}.."
+    return text if len(text) <= LONGEST else text[:LONGEST] + CUT
 
 
 def names_ids(text: str) -> str:

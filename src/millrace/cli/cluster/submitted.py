@@ -57,7 +57,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         manner = Manner(
             pyflink=options.pyflink,
             announce=run.announce,
-            started=_started,
+            started=_started_attached if submission.attached else _started,
         )
         with stopper.listening():
             run_program(program, run_settings(options, program, run.work), stopper, manner)
@@ -95,6 +95,12 @@ def _run_job(job: JobGraph, settings: JobSettings, run: ProgramRun) -> int:
 
 def _started(client: LocalJobClient) -> None:
     click.echo(f"{SUBMITTED} {client.get_job_id()}")
+
+
+def _started_attached(client: LocalJobClient) -> None:
+    """As Flink's command, which also says how a job has ended that the program waits for."""
+    _started(client)
+    client.when_waited = click.echo
 
 
 def program_options_of(options: Mapping[str, Any], defaults: Pairs, savepoint: Pairs) -> ProgramOptions:

@@ -9,22 +9,42 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from millrace.cli.outline import Outlined
+from millrace.cli.refused import OF_VERBS, refusing
+from millrace.cli.targets import check_kind
+
 F = TypeVar("F", bound=Callable[..., Any])
 """Type of a command's function."""
 HELP_HINT = "Use the help option (-h or --help) to get help on the command."
 _LINE = "-" * 60
 _EXAMPLE = "fd72014d4c864993a2e5a9287b4a9c5d"
-FORMATS = click.Choice(("canonical", "native"), case_sensitive=False)
+_EARLY = frozenset({"-m", "-t", "-e", "-z", "-yid"})
+"""options that Flink's command reads before it looks at its action"""
+FATAL = 31
+"""Exit code of Flink's command when it has not come to its action."""
 
 
-class Verb(click.Command):
+class Verb(Outlined):
     """A command whose mistakes are told as Flink tells them: on standard output, with exit code 1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            wrong_arguments(f"Unrecognized option: {error.option_name}")
+        except click.BadOptionUsage as error:
+            self._missing(error.option_name)
         except click.UsageError as error:
             wrong_arguments(error.format_message())
+
+    def _missing(self, given: str) -> NoReturn:
+        """An option has no value."""
+        name = next((each.opts[0] for each in self.params if given in each.opts), given)
+        text = f"Missing argument for option: {name.lstrip('-')}"
+        if name in _EARLY:
+            click.echo(text, err=True)
+            sys.exit(FATAL)
+        wrong_arguments(text)
 
 
 def verb(name: str | None = None) -> Callable[[Callable[..., Any]], Verb]:
@@ -39,18 +59,57 @@ JOBMANAGER = click.option(
     metavar="ADDRESS",
     help="host:port of the cluster, or the name that `millrace cluster status` shows.",
 )
-IGNORED = (
-    # Where the jobs are is known without it: -t remote, -D rest.port=... of Flink's scripts.
-    click.option("-t", "--target", hidden=True, expose_value=False),
-    click.option("-D", "properties", multiple=True, hidden=True, metavar="KEY=VALUE"),
+def _check_target(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        check_kind(value)
+
+
+_WHERE = (
+    click.option("-D", "properties", multiple=True, metavar="KEY=VALUE", help="rest.address and rest.port say where."),
+    click.option(
+        "-t",
+        "--target",
+        "-e",
+        "--executor",
+        "target",
+        expose_value=False,
+        callback=_check_target,
+        metavar="WHERE",
+        help="As for `run`; without effect: where the jobs are is known without it.",
+    ),
+)
+
+
+def _format(_: click.Context, __: click.Parameter, value: str) -> str:
+    if value.upper() not in FORMATS:
+        expected = f"Expected one of: [[{', '.join(FORMATS)}]]"
+        failed(
+            "Could not parse value for enum class org.apache.flink.core.execution.SavepointFormatType. " + expected,
+            f"-type {value}",
+        )
+    return value.lower()
+
+
+FORMATS = ("CANONICAL", "NATIVE")
+SAVEPOINT_FORMAT = click.option(
+    "-type",
+    "--type",
+    "kind",
+    default="canonical",
+    callback=_format,
+    metavar="FORMAT",
+    help="Format of the savepoint: canonical or native.",
+)
+DETACHED = click.option(
+    "-detached", "detached", is_flag=True, help="Return when it has begun, and print the id to ask the REST API with."
 )
 
 
 def where_options(command: F) -> F:
     """Add the options that say which cluster is meant: ``address`` and ``properties``."""
-    for option in (*IGNORED, JOBMANAGER):
+    for option in (*_WHERE, JOBMANAGER):
         command = option(command)
-    return command
+    return refusing(OF_VERBS)(command)
 
 
 def wrong_arguments(text: str) -> NoReturn:

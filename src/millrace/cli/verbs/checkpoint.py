@@ -16,11 +16,11 @@ def checkpoint(words: tuple[str, ...], full: bool, address: str | None, properti
     from millrace.cli.verbs.finding import jobs_at
 
     if not words:
-        wrong_arguments("Missing JobID. Specify a Job ID to trigger a checkpoint.")
+        wrong_arguments("Missing JobID. Specify a Job ID to manipulate a checkpoint.")
     job = job_id(words[0])
     click.echo(f"Triggering checkpoint for job {job}.")
     click.echo("Waiting for response...")
-    with failing(f"Triggering a checkpoint for the job {job} failed."):
+    with failing(f"Failed to trigger a checkpoint for the job {job}."):
         number = jobs_at(address, properties, job).checkpoint(job, full)
-    click.echo(f"Checkpoint({'FULL' if full else 'CONFIGURED'}) {number} for job {job} completed.")
+    click.echo(f"Checkpoint{'(FULL)' if full else ''} {number} for job {job} completed.")
     click.echo("You can resume your program from this checkpoint with the run command.")

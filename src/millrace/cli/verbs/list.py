@@ -18,6 +18,7 @@ _OVER = frozenset(("FINISHED", "CANCELED", "FAILED"))
 
 
 @verb("list")
+@click.argument("words", metavar="", nargs=-1, expose_value=False)  # Flink's command ignores them
 @click.option("-r", "--running", is_flag=True, help="Only jobs that run or restart.")
 @click.option("-s", "--scheduled", is_flag=True, help="Only jobs that wait for their beginning.")
 @click.option("-a", "--all", "all_", is_flag=True, help="Also jobs that have ended.")
@@ -40,8 +41,8 @@ def list_jobs(
         _show("Running/Restarting Jobs", "No running jobs.", others)
     if scheduled or all_:
         _show("Scheduled Jobs", "No scheduled jobs.", waiting)
-    if all_:
-        _show("Terminated Jobs", "No terminated jobs.", over)
+    if all_ and over:
+        _show("Terminated Jobs", "", over)
 
 
 def _show(title: str, none: str, jobs: Iterable[JobLine]) -> None:

@@ -6,9 +6,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from millrace.cluster.documents.job import JobDocument
-from millrace.cluster.holder import Launch, LaunchError
+from millrace.cluster.holder import Launch, LaunchError, NoEntryError
 from millrace.cluster.places import attempts, job_folder
 from millrace.cluster.places.submissions import SubmittedProgram, check_id, new_id, submit
 from millrace.cluster.programs.folder import ProgramFolder
@@ -16,6 +17,8 @@ from millrace.cluster.programs.folder import ProgramFolder
 UPLOAD_DIRECTORY = "web.upload.dir"
 UPLOADS = "flink-web-upload"
 """the folder in ``web.upload.dir``, as Flink calls it"""
+PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
+"""what Flink's own entry of all Python programs is called"""
 START_SECONDS = 120.0
 """How long a program may take until its first job begins."""
 LOOK_SECONDS = 0.05
@@ -41,6 +44,7 @@ class ClusterPrograms(ProgramFolder):
 
     def run(self, launch: Launch) -> str:
         path = self._found(launch)
+        check_savepoint(launch.savepoint)
         try:
             id = check_id(launch.job_id) if launch.job_id else new_id()
         except ValueError as error:
@@ -71,7 +75,23 @@ class ClusterPrograms(ProgramFolder):
         path = self.path(launch.program)
         if path is None:
             raise LaunchError(f"there is no program {launch.program!r}")
+        if path.suffix == ".py" and launch.entry is not None and launch.entry not in (path_entry(path), PYTHON_DRIVER):
+            raise NoEntryError(
+                f"The program's entry point class '{launch.entry}' was not found: {path_entry(path)} is run as a whole."
+            )
         return str(path)
+
+
+def path_entry(path: Path) -> str:
+    """What of an uploaded Python file is run: the file itself, by its own name."""
+    return path.name.partition("_")[2]
+
+
+def check_savepoint(path: str | None) -> None:
+    """What is on this machine and is not there is refused before anything begins."""
+    local = (path or "").removeprefix("file:")
+    if local.startswith("/") and not os.path.exists("/" + local.lstrip("/")):
+        raise LaunchError(f"Cannot find checkpoint or savepoint file/directory '{path}' on file system 'file'.")
 
 
 def submission_of(launch: Launch, id: str, path: str, directory: str) -> SubmittedProgram:

@@ -19,6 +19,9 @@ from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.stages import StageCount
 from millrace.util.secrets import mask_options
 
+_BEFORE = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
+"""what a task has been before it has ended"""
+
 
 def batch_document(client: BatchJobClient) -> JobDocument:
     """The query at this moment; may be called from any thread."""
@@ -47,12 +50,14 @@ def batch_document(client: BatchJobClient) -> JobDocument:
 
 
 def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
-    """Spark tells how many tasks of a stage have ended, not which: the first ones stand for them."""
+    """Spark tells how many tasks of a stage have ended, not which, nor when: the first ones stand for them, and what
+    has ended with the job did so at its end."""
     over = history.status.is_globally_terminal_state()
     rest = "CANCELED" if over else "SCHEDULED"
     working = "CANCELED" if over else "RUNNING"
     states = ["FINISHED"] * stage.done + [working] * stage.active
     states += [rest] * (stage.tasks - len(states))
+    end = ended(history)
     began = history.entered().get(JobStatus.RUNNING, history.created)
     return VertexDocument(
         id=hex_id(f"stage {stage.id}"),
@@ -62,7 +67,13 @@ def _vertex(stage: StageCount, history: JobHistory) -> VertexDocument:
         slot_sharing_group=hex_id("slot sharing group default"),
         operators=(OperatorDocument(str(stage.id), stage.name, ""),),
         subtasks=tuple(
-            SubtaskDocument(index, state, 0, "", "", {"CREATED": began, state: began}, started=began)
+            SubtaskDocument(index, state, 0, "", "", _entered(state, began, end), started=began, ended=end)
             for index, state in enumerate(states[: stage.tasks])
         ),
     )
+
+
+def _entered(state: str, began: int, end: int) -> dict[str, int]:
+    """When a task entered its states: with its job, since Spark doesn't tell."""
+    before = _BEFORE[: _BEFORE.index(state)] if state in _BEFORE else _BEFORE
+    return {**dict.fromkeys(before, began), state: began if end < 0 else end}

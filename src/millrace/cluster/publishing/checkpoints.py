@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from millrace.cluster.documents.checkpoints import (
     CheckpointConfigDocument,
@@ -26,7 +27,10 @@ def checkpoints_document(runner: JobRunner) -> CheckpointsDocument:
     """All that is known of the checkpoints of a job."""
     log = runner.coordinator.log
     counts, pending, restored = log.counts, log.pending, log.last_restored
-    history = [_document(stats, runner.job) for stats in log.history()]
+    history = [
+        replace(_document(stats, runner.job), ends_job=stats.path is not None and stats.path == runner.savepoints.last)
+        for stats in log.history()
+    ]
     if pending is not None:
         history.append(_in_progress(pending))
     return CheckpointsDocument(
@@ -46,9 +50,10 @@ def checkpoints_document(runner: JobRunner) -> CheckpointsDocument:
 def _config(runner: JobRunner) -> CheckpointConfigDocument:
     settings, plan = runner.settings, runner.settings.checkpoints
     backend = "HashMapStateBackend" if runner.job.state.in_memory else "EmbeddedRocksDBStateBackend"
+    described = settings.described
     if plan is None:
-        return CheckpointConfigDocument(state_backend=backend)
-    described, own = settings.described, plan.settings
+        return CheckpointConfigDocument(state_backend=backend, storage=_storage(described.get(f"{_PREFIX}dir")))
+    own = plan.settings
     return CheckpointConfigDocument(
         mode=described.get(f"{_PREFIX}mode", "EXACTLY_ONCE").lower(),
         interval=own.interval,
@@ -59,9 +64,13 @@ def _config(runner: JobRunner) -> CheckpointConfigDocument:
         retained_on_cancellation=plan.retention is _KEPT,
         externalized=plan.retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
         state_backend=backend,
-        storage="JobManagerCheckpointStorage" if plan.directory is None else "FileSystemCheckpointStorage",
+        storage=_storage(plan.directory),
         unaligned=described.get(f"{_PREFIX}unaligned.enabled", "false").lower() == "true",
     )
+
+
+def _storage(directory: object) -> str:
+    return "FileSystemCheckpointStorage" if directory else "JobManagerCheckpointStorage"
 
 
 def _in_progress(pending: Pending) -> CheckpointDocument:

@@ -21,7 +21,7 @@ def planned_document(job: JobGraph, settings: JobSettings) -> JobDocument:
         state=JobStatus.CREATED.name,
         batch=settings.batch,
         parallelism=settings.parallelism,
-        max_parallelism=max((info.max_parallelism for info in job.operators), default=-1),
+        max_parallelism=int(settings.described.get("pipeline.max-parallelism", -1)),  # as set: -1 where it is not
         started=now,
         ended=-1,
         written=now,

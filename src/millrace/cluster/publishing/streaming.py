@@ -32,7 +32,7 @@ def job_document(runner: JobRunner) -> JobDocument:
         state=history.status.name,
         batch=settings.batch,
         parallelism=settings.parallelism,
-        max_parallelism=max((info.max_parallelism for info in job.operators), default=-1),
+        max_parallelism=int(settings.described.get("pipeline.max-parallelism", -1)),  # as set: -1 where it is not
         started=history.created,
         ended=ended(history),
         written=now_millis(),

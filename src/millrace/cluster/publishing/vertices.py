@@ -41,6 +41,7 @@ EXECUTION_STATES = {
 """State of a job -> that of its subtasks: all live and end with it, but for those whose input has ended before."""
 
 
+_AFTER_A_FAILURE = (JobStatus.FAILED, JobStatus.RESTARTING)
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 
 
@@ -151,7 +152,7 @@ class _Known:
         status = self._history.status
         if status is JobStatus.RUNNING and figures.finished:
             return "FINISHED"
-        if status is JobStatus.FAILED:
+        if status in _AFTER_A_FAILURE:
             return "FAILED" if (vertex.id, index) in self._failed else "CANCELED"
         return EXECUTION_STATES[status]
 
@@ -170,9 +171,9 @@ class _Known:
 
 
 def _failed_tasks(runner: JobRunner) -> set[tuple[str, int]]:
-    """The subtasks that the job has failed because of."""
+    """The subtasks that the job has failed, or is restarted, because of."""
     failures = runner.history.failures()
-    if runner.history.status is not JobStatus.FAILED or not failures:
+    if runner.history.status not in _AFTER_A_FAILURE or not failures:
         return set()
     places = (task_of(runner.job, record) for record in (failures[0], *failures[0].concurrent))
     return {(place.vertex.id, place.subtask) for place in places if place is not None}

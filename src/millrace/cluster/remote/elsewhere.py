@@ -44,6 +44,12 @@ class JobsElsewhere(Protocol):
     def stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
         """The path of the savepoint that it ended with."""
 
+    def begin_savepoint(self, job: str, directory: str | None, native: bool) -> str:
+        """The id under which it can be asked for."""
+
+    def begin_stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
+        """The id under which the savepoint can be asked for."""
+
     def checkpoint(self, job: str, full: bool) -> int:
         """Its number."""
 

@@ -37,18 +37,26 @@ class RestJobs:
         return str(self.ask("GET", f"/jobs/{job}")["state"])
 
     def cancel(self, job: str) -> None:
-        self.ask("PATCH", f"/jobs/{job}?mode=cancel")
+        try:
+            self.ask("PATCH", f"/jobs/{job}?mode=cancel")
+        except UnknownJobError:
+            raise UnknownJobError(f"{_NOT_FOUND} ({job})") from None
 
     def savepoint(self, job: str, directory: str | None, native: bool) -> str:
-        body = {"target-directory": directory, "formatType": _format(native), "cancel-job": False}
-        return self._savepoint(job, f"/jobs/{job}/savepoints", body)
+        return self._savepoint(job, self.begin_savepoint(job, directory, native))
 
     def stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
-        body = {"targetDirectory": directory, "drain": drain, "formatType": _format(native)}
-        return self._savepoint(job, f"/jobs/{job}/stop", body)
+        return self._savepoint(job, self.begin_stop(job, directory, drain, native))
 
-    def _savepoint(self, job: str, path: str, body: dict[str, Any]) -> str:
-        begun = self.ask("POST", path, json=body)["request-id"]
+    def begin_savepoint(self, job: str, directory: str | None, native: bool) -> str:
+        body = {"target-directory": directory, "formatType": _format(native), "cancel-job": False}
+        return str(self.ask("POST", f"/jobs/{job}/savepoints", json=body)["request-id"])
+
+    def begin_stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
+        body = {"targetDirectory": directory, "drain": drain, "formatType": _format(native)}
+        return str(self.ask("POST", f"/jobs/{job}/stop", json=body)["request-id"])
+
+    def _savepoint(self, job: str, begun: str) -> str:
         return str(self.wait(f"/jobs/{job}/savepoints/{begun}", "failure-cause", "the savepoint")["location"])
 
     def checkpoint(self, job: str, full: bool) -> int:
@@ -89,7 +97,8 @@ class RestJobs:
         except httpx.TimeoutException:
             raise ElsewhereError(f"{self.url} has not answered for {REQUEST_SECONDS:g} s") from None
         except httpx.HTTPError as error:
-            raise ElsewhereError(f"nothing answers at {self.url}: {error}") from None
+            refused = "Connection refused\n" if "refused" in str(error) else ""
+            raise ElsewhereError(f"{refused}nothing answers at {self.url}: {error}") from None
         if response.is_success:
             return response.json() if response.content else {}
         raise _error(response)

@@ -12,6 +12,10 @@ from millrace.cluster.remote.socket_control import JobFailedToAnswerError, Socke
 from millrace.cluster.wire.asking import NotThereError, RefusedError
 
 T = TypeVar("T")
+_UNASKED = (
+    "-detached: a program in the foreground has no REST API that could be asked for the result; nearest: the command "
+    "in the background, with `&`"
+)
 
 
 class SocketJobs:
@@ -48,6 +52,12 @@ class SocketJobs:
 
     def stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
         return _wait(self._control(job).stop(directory, drain, native), "the savepoint")
+
+    def begin_savepoint(self, job: str, directory: str | None, native: bool) -> str:
+        raise ElsewhereError(_UNASKED)
+
+    def begin_stop(self, job: str, directory: str | None, drain: bool, native: bool) -> str:
+        raise ElsewhereError(_UNASKED)
 
     def checkpoint(self, job: str, full: bool) -> int:
         return _wait(self._control(job).checkpoint(full), "the checkpoint")

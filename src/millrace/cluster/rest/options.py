@@ -19,6 +19,7 @@ ALLOWED_HOSTS = "rest.allowed-hosts"
 CERTIFICATE = "security.rest.certificate"
 KEY = "security.rest.private-key"
 PROTECT_READS = "security.rest.protect-reads"
+YARN_CANCEL = "security.rest.yarn-cancel"
 
 
 class UnsafeServerError(ValueError):
@@ -100,6 +101,7 @@ def rest_settings(
         protect_reads=token is not None and _truth(options, PROTECT_READS, beyond),
         history=history,
         cancel=_truth(options, "web.cancel.enable", True),
+        yarn_cancel=_truth(options, YARN_CANCEL, False),
         refresh_interval=_millis(options, "web.refresh-interval", 10_000 if history else 3000),
         operation_seconds=_millis(options, "rest.async.store-duration", 300_000) / 1000,
         max_upload=_number(options, "rest.server.max-content-length", RestSettings.max_upload),

@@ -20,6 +20,7 @@ RULES = (
     works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
     works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
     works("millrace.log.max-file-size", "configuration.log_limits", "from which size on a log begins again"),
+    works("security.rest.yarn-cancel", _REST, "whether a GET of /jobs/ID/yarn-cancel cancels a job, as old scripts do"),
     works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
 )
 FACTS = (
@@ -27,6 +28,7 @@ FACTS = (
     Fact("security.rest.certificate", "string"),
     Fact("security.rest.private-key", "string"),
     Fact("security.rest.protect-reads", "boolean"),
+    Fact("security.rest.yarn-cancel", "boolean", "false"),
     Fact("millrace.master", "string"),
     Fact("millrace.epoch.interval-ms", "int", "100"),
     Fact("millrace.epoch.max-records", "int", "1000000"),

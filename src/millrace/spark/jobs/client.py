@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -30,6 +31,8 @@ class LocalJobClient(JobClient):
         self._id = JobID(job_id)
         self._started = time.monotonic()
         self._result: Future[JobExecutionResult] = Future()
+        self.when_waited: Callable[[JobExecutionResult], None] = lambda _: None
+        """told the result when somebody has waited for it"""
         self._thread = InheritableThread(target=self._run, name=f"millrace-{job_id[:8]}", daemon=True)
 
     def start(self) -> None:
@@ -91,7 +94,9 @@ class LocalJobClient(JobClient):
             self._stop()
             self._thread.join()
             raise
-        return self._result.result()
+        result = self._result.result()
+        self.when_waited(result)
+        return result
 
     def discard(self) -> None:
         """The rest is not wanted: cancel if the job still runs, and wait for its end."""

@@ -44,6 +44,8 @@ class Savepoints:
         self._lock = threading.Lock()
         self._waiting: deque[SavepointRequest] = deque()
         self._closed: str | None = None
+        self.last: str | None = None
+        """path of the one that ends the job, once its epoch has begun"""
 
     def request(self, directory: str | None, stop: bool = False, drain: bool = False) -> Future[str]:
         """The path of the savepoint, when it is there. The future raises ``SavepointError`` if it fails.
@@ -68,7 +70,10 @@ class Savepoints:
     def next(self) -> SavepointRequest | None:
         """The request that the next epoch shall answer."""
         with self._lock:
-            return self._waiting.popleft() if self._waiting else None
+            request = self._waiting.popleft() if self._waiting else None
+        if request is not None and request.stop:
+            self.last = request.uri
+        return request
 
     def close(self, reason: str) -> None:
         """No epoch follows."""

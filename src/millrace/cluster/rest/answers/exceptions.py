@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypedDict
 
 from millrace.cluster.documents.exceptions import ExceptionDocument
@@ -68,13 +69,21 @@ class ApplicationExceptionsInfoWithHistory(TypedDict):
 def exceptions(job: JobDocument, most: int, labels: Sequence[tuple[str, str]]) -> JobExceptionsInfoWithHistory:
     """The newest exceptions, those with all these labels."""
     fitting = [each for each in job.exceptions if all(each.labels.get(key) == value for key, value in labels)]
-    shown = [_root(each) for each in fitting[:most]]
+    shown = [_of_job(each) if job.state == "FAILED" and each is job.exceptions[0] else _root(each) for each in fitting]
+    shown = shown[:most]
     truncated = job.exceptions_truncated or len(fitting) > most
     return {"exceptionHistory": {"entries": shown, "truncated": truncated}}
 
 
 def _root(known: ExceptionDocument) -> RootExceptionInfo:
     return {**_info(known), "concurrentExceptions": [_info(each) for each in known.concurrent]}
+
+
+def _of_job(known: ExceptionDocument) -> RootExceptionInfo:
+    """What ended the job is a failure of the whole job; the task's, if it is one's, stands beside it."""
+    whole = _info(replace(known, task=None, host=None, task_manager=None))
+    beside = known.concurrent if known.task is None else (known, *known.concurrent)
+    return {**whole, "concurrentExceptions": [_info(each) for each in beside]}
 
 
 def _info(known: ExceptionDocument) -> ExceptionInfo:

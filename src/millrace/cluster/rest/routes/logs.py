@@ -87,7 +87,11 @@ def _log(call: Call) -> Answer:
 
 
 def _stdout(call: Call) -> Answer:
-    return _first(call, ".out")
+    """Nothing, where nothing was printed to a file: pages ask for it, whether there is one or not."""
+    manager = _known_manager(call)
+    if any(each.name.endswith(".out") for each in call.holder.logs(manager)):
+        return _first(call, ".out")
+    return Answer(b"", media=TEXT, encoded=True)
 
 
 def _of_job_manager(call: Call) -> LogUrlResponse:

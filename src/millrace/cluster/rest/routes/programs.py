@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.cluster.holder import Launch, LaunchError, ProgramStore
+from millrace.cluster.holder import Launch, LaunchError, NoEntryError, ProgramStore
 from millrace.cluster.rest.answers.plans import JobPlanInfo, plan
 from millrace.cluster.rest.answers.programs import (
     JarListInfo,
@@ -126,6 +126,8 @@ def _run_application(call: Call) -> JarRunApplicationResponseBody:
 def _begin(call: Call, settings: Mapping[str, Any]) -> str:
     try:
         return _store(call).run(_launch(call, settings))
+    except NoEntryError as error:
+        raise broken("java.util.concurrent.CompletionException", f"{_INVOCATION}: {mask_text(str(error))}") from None
     except ValueError as error:
         raise refused(400, f"Could not execute application.\nCaused by: {_ARGUMENT}: {error}") from None
     except LaunchError as error:

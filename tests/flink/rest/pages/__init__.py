@@ -1,0 +1,1 @@
+"""Flink's own web pages in front of our REST API."""
