@@ -54,6 +54,7 @@ from millrace.runtime.state.working import InMemory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from millrace.spark.jobs.portable import PortableJob
     from millrace.spark.jobs.submit import JobSettings, SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
@@ -440,7 +441,8 @@ class StreamExecutionEnvironment:
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
         start = partial(_start, prepare)
         elsewhere = self._configuration.get_string("execution.target", "") == "remote"
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, elsewhere))
+        portable = None if collecting else partial(_portable, prepare)
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, portable, elsewhere))
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
         """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
@@ -522,3 +524,9 @@ def _start(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> SparkJobClien
     from millrace.spark.jobs.submit import submit
 
     return submit(*prepare())
+
+
+def _portable(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> PortableJob:
+    from millrace.spark.jobs.portable import PortableJob
+
+    return PortableJob.of(*prepare())

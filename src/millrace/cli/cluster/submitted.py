@@ -20,10 +20,9 @@ from millrace.cli.signals import StoppedError, Stopper
 from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.remote.handing_over import handed_over
-from millrace.runtime.jobs.job import JobGraph
+from millrace.datastream.settings.defaults import Portable
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
-from millrace.spark.jobs.submit import JobSettings, submit
 
 Pairs = Sequence[tuple[str, str]]
 _OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
@@ -49,7 +48,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         given = handed_over(run.program)
         if given is not None:
             with stopper.listening():
-                return _run_job(*given, run)
+                return _run_job(given, run)
         program = find_program(options)
         manner = Manner(
             pyflink=options.pyflink,
@@ -67,12 +66,12 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
     return 0
 
 
-def _run_job(job: JobGraph, settings: JobSettings, run: ProgramRun) -> int:
+def _run_job(job: Portable, run: ProgramRun) -> int:
     """A job without its program, which runs elsewhere."""
     watch = JobWatch(None, run.announce)
     try:
         with hooks(RunSettings({}, ()), lambda submission: submission.start(), watch.listener):
-            submit(job, settings).wait()
+            job.start().wait()
     except Exception as error:
         explained = report(error, watch.log_file)
         click.echo(explained.text, err=True)
