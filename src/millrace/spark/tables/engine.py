@@ -51,10 +51,9 @@ class BatchEngine:
         if sinks:
             client = _submit_inserts(sinks, name, session)
             return sink_result(sinks, client, lambda: _counts(client, len(sinks)))
-        context = _context(session, name)
-        context = replace(context, job_id=next_id(context.job_id))
-        client: Any = get_submitter()(_submission(lambda: execute.start_query(plans[0], context), True))
-        return query_result(plans[0], _batches(client), session, job_client=client, close=client.discard)
+        start = partial(_start, partial(execute.start_query, plans[0]), name, session)
+        query: Any = get_submitter()(_submission(start, True))
+        return query_result(plans[0], _batches(query), session, job_client=query, close=query.discard)
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         """Asks Spark for its plan, and starts it for that."""
@@ -122,19 +121,15 @@ def _rows(plan: Rel, session: Session) -> list[Rows]:
 
 
 def _submit_inserts(sinks: Sequence[Sink], name: str, session: Session) -> Any:
-    if is_portable(sinks):
-        elsewhere = session.config.to_map().get(TARGET) == "remote"
-        here = partial(_start_inserts, sinks, name, session)
-        portable = partial(PortableInserts.of, sinks, name, session)
-        return get_submitter()(_submission(here, False, portable=portable, elsewhere=elsewhere))
-    context = _context(session, name)
-    context = replace(context, job_id=next_id(context.job_id))
-    return get_submitter()(_submission(lambda: execute.start_inserts(sinks, context), False))
+    start = partial(_start, partial(execute.start_inserts, sinks), name, session)
+    elsewhere = session.config.to_map().get(TARGET) == "remote"
+    portable = partial(PortableInserts.of, sinks, name, session) if is_portable(sinks) else None
+    return get_submitter()(_submission(start, False, portable=portable, elsewhere=elsewhere))
 
 
-def _start_inserts(sinks: Sequence[Sink], name: str, session: Session) -> BatchJobClient:
+def _start(begin: Callable[[Context], BatchJobClient], name: str, session: Session) -> BatchJobClient:
     context = _context(session, name)
-    return execute.start_inserts(sinks, replace(context, job_id=next_id(context.job_id)))
+    return begin(replace(context, job_id=next_id(context.job_id)))
 
 
 def _submission(start: Callable[[], BatchJobClient], collecting: bool, **more: Any) -> Submission:
