@@ -25,7 +25,7 @@ from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
 
 Pairs = Sequence[tuple[str, str]]
-_OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
+OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
 """Beginnings of keys that say how the cluster itself runs."""
 
 
@@ -39,7 +39,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
             err=True,
         )
         return 2
-    defaults = [(key, value) for key, value in run.configuration.items() if not key.startswith(_OF_THE_CLUSTER)]
+    defaults = [(key, value) for key, value in run.configuration.items() if not key.startswith(OF_THE_CLUSTER)]
     options = program_options_of(submission.options, defaults, submission.savepoint)
     recovery_file.use(run.recovery)
     job_ids.choose(submission.id)

@@ -42,6 +42,8 @@ class Gateway:
         self._defaults = dict(defaults)
         self._home = home or Home()
         self._retired = False
+        self._used = time.monotonic()
+        """when there was a session last, or a request for one"""
         self._idle = idle
         self._most = most
         self._sessions: dict[str, GatewaySession] = {}
@@ -55,6 +57,7 @@ class Gateway:
         with self._lock:
             if self._retired:
                 raise RetiredError("This gateway is about to end.")
+            self._used = time.monotonic()
             if len(self._sessions) >= self._most:
                 count = f"the count of active sessions exceeds the max count: {self._most}"
                 raise GatewayError(f"Failed to create session, {count}")
@@ -86,6 +89,13 @@ class Gateway:
         with self._lock:
             self._sessions.pop(handle, None)
         session.close()
+
+    def is_idle(self, seconds: float) -> bool:
+        """Whether there has been no session for so long."""
+        with self._lock:
+            if self._sessions:
+                self._used = time.monotonic()
+            return time.monotonic() - self._used > seconds
 
     def retire(self) -> bool:
         """Open no more sessions, if there are none. Whether it is so."""

@@ -9,7 +9,7 @@ from typing import Any
 from millrace.cluster.gateway import bodies
 from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.gateway.operations import Operation as Submitted
-from millrace.cluster.gateway.problems import GatewayError
+from millrace.cluster.gateway.problems import GatewayError, RetiredError
 from millrace.cluster.gateway.session import GatewaySession
 from millrace.cluster.rest.answers.overview import FLINK
 from millrace.cluster.rest.web.call import Call
@@ -49,6 +49,8 @@ def _answering(handler: Handler) -> Handler:
     def answer(call: Call) -> Any:
         try:
             return handler(call)
+        except RetiredError as error:
+            raise refused(503, str(error)) from None
         except GatewayError as error:
             cause = error.__cause__
             why = "" if cause is None else f"\nCaused by: {type(cause).__name__}: {mask_text(str(cause))}"

@@ -58,6 +58,9 @@ class Service:
             self._due = None
             self._start(now)
 
+    def want(self) -> None:
+        """Somebody needs it. It is started for others even so."""
+
     def _lives(self) -> bool:
         if self._adopted is not None:
             if self._adopted.is_alive:
@@ -99,3 +102,19 @@ class Service:
 
     def _say(self, text: str) -> None:
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} the {self.name} {text}", file=sys.stderr, flush=True)
+
+
+class ServiceOnDemand(Service):
+    """Started when somebody wants it, and let go when it ends."""
+
+    def __init__(self, name: str, command: Sequence[str], log: str, find: Callable[[], Process | None]) -> None:
+        super().__init__(name, command, log, find)
+        self._wanted = False
+
+    def want(self) -> None:
+        self._wanted = True
+
+    def look(self, now: float) -> None:
+        wanted, self._wanted = self._wanted, False
+        if not self._lives() and wanted:
+            self._start(now)

@@ -40,7 +40,7 @@ CANCEL_SECONDS = 30.0
 class Supervisor:
     """Watches the programs of one cluster.
 
-    :param services: engine and server.
+    :param services: engine, server, and the SQL gateway.
     """
 
     def __init__(self, cluster: str, services: Sequence[Service], entry: Entry) -> None:
@@ -264,6 +264,8 @@ class Supervisor:
             return None
         if call == "cancel":
             return {"result": self._cancel(message["id"])}
+        if call == "want":
+            return {"result": self._want(message["name"])}
         if call == "status":
             return {"result": {service.name: service.pid for service in self._services} | {"supervisor": os.getpid()}}
         if call == "stop":
@@ -290,6 +292,13 @@ class Supervisor:
             return False
         program.signal(signal.SIGTERM)
         return True
+
+    def _want(self, name: str) -> bool:
+        """Whether there is a service of this name; it is started at the next look."""
+        wanted = [service for service in self._services if service.name == name]
+        for service in wanted:
+            service.want()
+        return bool(wanted)
 
     # -- the end --------------------------------------------------------------------------------------------------
 
