@@ -17,6 +17,7 @@ from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.common.jobs.job_client import JobClient
 from millrace.spark.jobs.listeners import JobListener
+from millrace.table.sessions.results import settled
 from millrace.table.sql import statements as s
 from millrace.table.sql.parser import parse_statement
 from millrace.table.statement_runners.statements import run
@@ -143,8 +144,8 @@ class GatewaySession:
         session = self._sql.environment._session
         if isinstance(statement, s.Explain) and not session.streaming:
             self._home.share(self._sql.settings())  # it asks Spark for its plan
-        result = run(statement, session)
-        return result, isinstance(statement, s.Query)
+        result, is_query = run(statement, session), isinstance(statement, s.Query)
+        return result if is_query else settled(result, session), is_query
 
     def _zone(self) -> str:
         return self._sql.environment.get_config().get_local_timezone()
