@@ -47,7 +47,7 @@ class SqlForwarding:
         self._settings = settings
         self._client: httpx.AsyncClient | None = None
 
-    async def __call__(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         path = request.path_params["path"]
         try:
             if path.rpartition("/")[2] not in _OPEN or self._settings.protect_reads:
@@ -59,9 +59,9 @@ class SqlForwarding:
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
         query = request.url.query
-        return await self._answer(request.method, f"/{path}?{query}" if query else f"/{path}", body)
+        return await self._handed_on(request.method, f"/{path}?{query}" if query else f"/{path}", body)
 
-    async def _answer(self, method: str, target: str, body: bytes) -> Response:
+    async def _handed_on(self, method: str, target: str, body: bytes) -> Response:
         until = time.monotonic() + START_SECONDS
         asked = False
         while time.monotonic() < until:

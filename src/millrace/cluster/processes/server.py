@@ -43,7 +43,7 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
         if configuration.get(SUBMIT, "true").lower() != "false":
             programs = ClusterPrograms(folder, plan_of)
             settings = replace(settings, sql=SQL)
-            sql = SqlForwarding(folder, settings)
+            sql = SqlForwarding(folder, settings).answer
         server = RestServer(make_app(ClusterHolder(folder, configuration), programs, settings, sql), where)
     except (NoPortError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
