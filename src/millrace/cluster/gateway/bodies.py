@@ -128,7 +128,7 @@ def page_body(operation: Operation, page: Page | None, row_format: str, next_uri
 
 def _columns(result: Result) -> list[dict[str, Any]]:
     return [
-        {"name": name, "logicalType": described(kind), "comment": None}
+        {"name": str(name), "logicalType": described(kind), "comment": None}
         for name, kind in zip(result.names, result.types)
     ]
 
