@@ -20,7 +20,7 @@ from millrace.cluster.rest.options import Binding
 from millrace.cluster.rest.serving import RestServer
 from millrace.cluster.rest.web.settings import RestSettings
 
-SECONDS = 6
+SECONDS = 30
 
 
 def compared() -> list[Difference]:

@@ -16,8 +16,12 @@ from millrace.cluster.sql.completion import Completions
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.common.jobs.job_client import JobClient
+from millrace.common.types import Row
+from millrace.relational.nodes import Field
+from millrace.relational.types import string
 from millrace.spark.jobs.listeners import JobListener
 from millrace.table.sessions.results import settled
+from millrace.table.settings.table_config import DML_SYNC
 from millrace.table.sql import statements as s
 from millrace.table.sql.parser import parse_statement
 from millrace.table.statement_runners.statements import run
@@ -145,7 +149,12 @@ class GatewaySession:
         if isinstance(statement, s.Explain) and not session.streaming:
             self._home.share(self._sql.settings())  # it asks Spark for its plan
         result, is_query = run(statement, session), isinstance(statement, s.Query)
-        return result if is_query else settled(result, session), is_query
+        client = result.get_job_client()
+        if is_query or client is None:
+            return result, is_query
+        if session.config.get(DML_SYNC, "false").lower() != "true":
+            return _submitted(client), False
+        return settled(result, session), False
 
     def _zone(self) -> str:
         return self._sql.environment.get_config().get_local_timezone()
@@ -184,3 +193,9 @@ class GatewaySession:
         for each in operations:
             each.close()
         self._queue.put(None)
+
+
+def _submitted(client: JobClient) -> TableResult:
+    """What an INSERT gives that is not waited for."""
+    id = str(client.get_job_id())
+    return TableResult((Field("job id", string()),), [Row(id)], job_client=client)

@@ -41,14 +41,19 @@ def make_app(
     return application([*served, _description(served)], site, below)
 
 
-def application(served: list[Operation], site: Site, more: Sequence[Route] = ()) -> Starlette:
-    """Operations of any kind, protected, and more routes that see to it themselves."""
+def application(
+    served: list[Operation], site: Site, more: Sequence[Route] = (), pages: bool = True
+) -> Starlette:
+    """Operations of any kind, protected, and more routes that see to it themselves.
+
+    :param pages: whether there are pages beside them.
+    """
     settings = site.settings
     routes = [*more, *(route for each in sorted(served, key=_specific) for route in _routes(each, site))]
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, settings=settings)],
-        exception_handlers={HTTPException: _elsewhere(Pages(settings))},
+        exception_handlers={HTTPException: _elsewhere(Pages(settings) if pages else None)},
     )
 
 
@@ -81,14 +86,14 @@ def _as_sent(request: Request) -> str:
     return raw.decode("ascii", "replace") if raw else request.url.path
 
 
-def _elsewhere(pages: Pages) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _elsewhere(pages: Pages | None) -> Callable[[Request, Exception], Awaitable[Response]]:
     """What is answered where no route fits: a page, or Flink's words for that."""
 
     async def answer(request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 500)
         if status not in (404, 405):
             return error_response(status, str(getattr(error, "detail", "")))
-        if request.method not in ("GET", "HEAD"):
+        if pages is None or request.method not in ("GET", "HEAD"):
             return error_response(404, f"Not found: {_as_sent(request)}")
         return await pages.answer(request)
 
