@@ -11,10 +11,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from tests.cluster.gateway import differences as gateway
 from tests.cluster.rest.flink_jobs import FlinkJobs, FlinkPrograms
 from tests.cluster.rest.samples import OVER, SampleHolder
 from tests.flink.rest import send, world
-from tests.flink.rest.ask import HISTORY, REST
+from tests.flink.rest.ask import GATEWAY, HISTORY, REST
 from tests.flink.rest.asks import all_asks
 from tests.flink.rest.compare import compare
 from tests.flink.rest.differences import Difference
@@ -107,7 +108,10 @@ def by_reason(known: dict[Known, list[Difference]]) -> dict[Known, list[Differen
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:  # 0700, as programs want it
-        explained_ones, others = explained(compared(Path(temporary) / "world"))
+        # The gateway's jobs have to be waited for, the samples of the others have not.
+        found = [*gateway.compared(), *compared(Path(temporary) / "world")]
+    explained_ones, others = explained(found)
     for other in others:
         print(other)
-    PAGE.write_text(page(len(all_asks(REST)) + len(all_asks(HISTORY)), by_reason(explained_ones)), encoding="utf-8")
+    asked = sum(len(all_asks(surface)) for surface in (REST, HISTORY, GATEWAY))
+    PAGE.write_text(page(asked, by_reason(explained_ones)), encoding="utf-8")

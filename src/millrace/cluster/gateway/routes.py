@@ -64,7 +64,7 @@ _RUNNING = {
 
 
 def _answering(operation: Operation) -> Handler:
-    """What the gateway refuses, in Flink's form: with what has failed as the first text, and the reason as its cause."""
+    """What the gateway refuses, in Flink's form: what has failed, and the reason as its cause."""
     asking = _ASKING.get((operation.method, operation.path))
     running = _RUNNING.get(operation.path)
 
@@ -181,9 +181,9 @@ class Handlers:
 
     def complete(self, call: Call) -> bodies.CandidatesAnswer:
         body: bodies.CompleteBody = call.body
-        text = _statement(body.statement)
         if body.statement is None and body.position is None:
             raise refused(400, "Bad request received. Request did not conform to expected format.")
+        text = _statement(body.statement)
         position = len(text) if body.position is None else max(0, min(body.position, len(text)))
         return bodies.CandidatesAnswer(tuple(self._session(call).complete(text, position)))
 

@@ -107,6 +107,8 @@ class GatewaySession:
         operation.wait(limit + 1)
         try:
             operation.result  # noqa: B018  # raises what the statement has raised
+        except GatewayError as error:
+            raise GatewayError("Failed to configure session.") from (error.__cause__ or error)
         finally:
             self.close_operation(operation.handle)
 
