@@ -68,8 +68,8 @@ KNOWN: tuple[Known, ...] = (
     Known("the plan of a batch job knows neither keys nor blocking exchanges", "* batch job*", "body*/ship_strategy"),
     Known("rows of a query may be there with the first page, which then may be had again", "gateway *, the last page*"),
     Known("the beginning of a job in SHOW JOBS is a text", "gateway *_job*", "body/results/columns/[3]/*"),
-    Known("the gateway knows the jobs of the test, not those of a whole cluster", "gateway *show_jobs*", "body/results/data"),
-    Known("keywords are completed, too, and names as short as they can be", "gateway *complete-statement*", "body/candidates"),
+    Known("the gateway knows the jobs of the test, not those of a whole cluster", "*show_jobs*", "*/data"),
+    Known("keywords are completed, too, and names as short as they can be", "*complete-statement*", "*/candidates"),
     Known("a position beyond the end of a statement is its end", "gateway *complete-statement SE at 99*", "status"),
     Known("numbers keep the zeros of their scale", "gateway *decimals_json*", "body/results/data/*"),
     Known("intervals have the type that was written", "gateway *intervals_*", "*/resolution"),
@@ -82,8 +82,8 @@ KNOWN: tuple[Known, ...] = (
     Known("what is no statement is refused at once", "gateway POST */statements *", "status", "500"),
     Known("what is no statement is refused at once", "gateway POST */statements *", "status", "400"),
     Known("a timeout of a statement ends it", "gateway POST */statements a timeout*", "status"),
-    Known("scripts are run by `millrace sql -f`; there are no materialized tables to refresh", "gateway POST */scripts*"),
-    Known("scripts are run by `millrace sql -f`; there are no materialized tables to refresh", "gateway POST */refresh*"),
+    Known("nearest to scripts: `millrace sql -f`; there are no materialized tables", "gateway POST */scripts*"),
+    Known("nearest to scripts: `millrace sql -f`; there are no materialized tables", "gateway POST */refresh*"),
 )
 """The first that fits counts."""
 
