@@ -213,6 +213,9 @@ def test_what_an_insert_gives(session: GatewaySession, engine: FakeEngine) -> No
     assert (operation.result.names, all_rows(operation)) == (("job id",), [[engine.jobs[0].id]])
     engine.waits = True
     operation = session.submit(insert, {"table.dml-sync": "true"})
-    until(lambda: len(engine.jobs) == 2)
+    deadline = time.monotonic() + DEADLINE
+    while len(engine.jobs) < 2:
+        assert time.monotonic() < deadline, "the second INSERT has not begun"
+        time.sleep(0.01)
     engine.jobs[1].end(JobStatus.FINISHED)
     assert (done(operation).result.names, all_rows(operation)) == (("sink",), [[-1]])

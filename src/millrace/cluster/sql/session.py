@@ -76,7 +76,7 @@ class SqlSession:
 
 
 def _import_from(files: str) -> None:
-    """Let CREATE FUNCTION find what is in Python files. What is imported once is so for all sessions of this process."""
+    """Let CREATE FUNCTION find what is in Python files. All sessions of this process share modules."""
     for each in filter(None, (part.strip() for part in files.split(","))):
         path = import_path(os.path.abspath(each.removeprefix("file://")))
         if path not in sys.path:
