@@ -59,7 +59,7 @@ class Service:
             self._start(now)
 
     def want(self) -> None:
-        """Somebody needs it. It is started for others even so."""
+        """Start it soon, if nothing else does."""
 
     def _lives(self) -> bool:
         if self._adopted is not None:
@@ -105,7 +105,7 @@ class Service:
 
 
 class ServiceOnDemand(Service):
-    """Started when somebody wants it, and let go when it ends."""
+    """A service that is started when it is wanted, and let go when it ends."""
 
     def __init__(self, name: str, command: Sequence[str], log: str, find: Callable[[], Process | None]) -> None:
         super().__init__(name, command, log, find)

@@ -137,7 +137,7 @@ def _submission(start: Callable[[], BatchJobClient], collecting: bool, **more: A
 
 
 def _counts(client: Any, count: int) -> list[int]:
-    """Rows written into each table. Of jobs elsewhere nobody tells."""
+    """Rows written into each table; -1 where that is not known, as of jobs elsewhere."""
     if not isinstance(client, BatchJobClient):
         return [-1] * count
     return [-1 if written is None else written for written in client.outcome()]
