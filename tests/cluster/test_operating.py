@@ -11,12 +11,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.cluster.operating import Operated
 from tests.cluster.processes.running import wait_for
 
+from millrace import dbapi
 from millrace.cluster.client import RemoteJobFailedError, RestJobClient
-from millrace.cluster.places.descriptions import describe_engine
+from millrace.cluster.places.descriptions import describe_engine, describe_gateway
+from millrace.cluster.places.run_folder import read_token
 from millrace.common.jobs.job_status import JobStatus
 
 pytestmark = pytest.mark.spark
@@ -216,6 +219,61 @@ def test_a_client_over_rest(cluster: Operated, tmp_path: Path, monkeypatch: pyte
     client.cancel().result()
     with pytest.raises(RemoteJobFailedError, match="CANCELED"):
         client.get_job_execution_result().result()
+
+SQL = """\
+CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '50',
+  'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '1000000');
+CREATE TEMPORARY FUNCTION twice AS 'twices.twice' LANGUAGE PYTHON;
+CREATE TEMPORARY VIEW doubled AS SELECT twice(n) AS n FROM numbers;
+CREATE TABLE printed (n BIGINT) WITH ('connector' = 'print');
+SET 'pipeline.name' = 'through the gateway';
+INSERT INTO printed SELECT n FROM doubled;
+SHOW JOBS;
+"""
+TWICE = """\
+from pyflink.table.udf import udf
+
+@udf(result_type="BIGINT")
+def twice(n):
+    return 2 * n
+"""
+
+
+def test_a_job_outlives_the_gateway(cluster: Operated, tmp_path: Path) -> None:
+    (tmp_path / "twices.py").write_text(TWICE.replace("pyflink", "millrace"))
+    port = "sql-gateway.endpoint.rest.port=0"
+    begun = cluster("sql-gateway", "start", "-D", port, "-pyfs", str(tmp_path / "twices.py"))
+    assert begun.returncode == 0, begun.stderr
+    address, pid = re.search(r"listens at (\S+), process (\d+)", begun.stdout).groups()  # type: ignore[union-attr]
+    said = cluster("sql", "gateway", "-e", address, "--execute", SQL)
+    assert said.returncode == 0, said.stdout + said.stderr
+    job = re.search(r"Job ID: ([0-9a-f]{32})", said.stdout + said.stderr)
+    assert job is not None and f"{job[1]} | through the gateway" in said.stdout, said.stdout
+    cluster.wait_until(job[1], "RUNNING")
+    os.kill(int(pid), signal.SIGKILL)
+    grows(cluster, job[1])
+    assert f"{job[1]} : through the gateway (RUNNING)" in cluster("list").stdout
+    assert cluster("sql-gateway", "stop").stdout.startswith("No sql-gateway daemon to stop")
+    assert cluster("cancel", job[1]).returncode == 0
+    numbers = [int(line.partition("[")[2].rstrip("]")) for line in cluster.lines(job[1])[:10]]
+    assert numbers and all(number % 2 == 0 for number in numbers)
+
+
+def test_the_gateway_of_the_cluster(cluster: Operated) -> None:
+    """It is not there until somebody asks; its queries run on the cluster's Spark; the server survives its death."""
+    assert describe_gateway(cluster.folder) is None
+    token = read_token(cluster.folder)
+    assert httpx.post(f"{cluster.url}/sql/v2/sessions", json={}, trust_env=False).status_code == 401
+    with dbapi.connect(f"{cluster.url}/sql", token, properties={"execution.runtime-mode": "batch"}) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SELECT SUM(n) FROM (VALUES (1), (2), (4)) AS t (n)")
+        assert cursor.fetchall() == [(7,)]
+        gateway = describe_gateway(cluster.folder)
+        assert gateway is not None
+        os.kill(gateway.process.pid, signal.SIGKILL)
+        assert cluster.ask("/overview")["flink-version"]
+        with pytest.raises(dbapi.Error, match="does not exist"):
+            wait_for(lambda: cursor.execute("SHOW TABLES"), "an answer")
 
 
 def test_jobs_do_not_notice_the_death_of_the_server(cluster: Operated) -> None:

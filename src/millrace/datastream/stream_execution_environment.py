@@ -54,6 +54,7 @@ from millrace.runtime.state.working import InMemory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from millrace.spark.jobs.portable import PortableJob
     from millrace.spark.jobs.submit import JobSettings, SparkJobClient
 
 __all__ = ["StreamExecutionEnvironment"]
@@ -439,7 +440,9 @@ class StreamExecutionEnvironment:
         prepare = partial(self._prepare, job_name)
         collecting = any(isinstance(node.spec, specs.Collect) for node in self._program.graph(Settings(1)).nodes)
         start = partial(_start, prepare)
-        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, self._is_elsewhere()))
+        portable = None if collecting else partial(_portable, prepare)
+        elsewhere = self._is_elsewhere()
+        return get_submitter()(Submission(self.get_execution_plan, start, collecting, prepare, portable, elsewhere))
 
     def _cadence_of_checkpoints(self, job: JobGraph) -> int | None:
         """The interval of checkpoints (ms) for a job whose sinks show nothing before them: it has nothing to gain from
@@ -529,3 +532,9 @@ def _start(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> SparkJobClien
     from millrace.spark.jobs.submit import submit
 
     return submit(*prepare())
+
+
+def _portable(prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> PortableJob:
+    from millrace.spark.jobs.portable import PortableJob
+
+    return PortableJob.of(*prepare())

@@ -21,6 +21,7 @@ from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.cluster.sql_client.session import RemoteSession
+from millrace.common.jobs.job_status import JobStatus
 from millrace.common.types import Row, RowKind
 
 __all__ = ["engine", "gateway", "session", "transport"]
@@ -81,6 +82,18 @@ def test_jobs_are_the_gateways(remote: Client, engine: FakeEngine, capsys: pytes
     assert remote.run(f"STOP JOB '{engine.jobs[0].id}'")
     assert f"Job {engine.jobs[0].id} has been cancelled." in capsys.readouterr().out
     assert engine.jobs[0].status.name == "CANCELED"
+
+
+def test_a_job_that_fails_later_is_told_once(
+    remote: Client, engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert remote.run(f"{BEGIN} INSERT INTO sink SELECT * FROM t")
+    assert not remote.tell_failed_jobs()
+    engine.jobs[0].end(JobStatus.FAILED, RuntimeError("no space"))
+    capsys.readouterr()
+    assert remote.tell_failed_jobs()
+    assert f"job {engine.jobs[0].id} (insert 1): " in capsys.readouterr().out
+    assert not remote.tell_failed_jobs()
 
 
 def test_waiting_for_an_insert(remote: Client, engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ class FakeEngine:
         job = FakeJob(f"{next(self._ids):032x}")
         self.jobs.append(job)
         is_query = not isinstance(plans[0], Sink)
-        submission: Any = SimpleNamespace(start=lambda: job, collecting=is_query)
+        submission: Any = SimpleNamespace(start=lambda: job, collecting=is_query, portable=None)
         assert self.gateway is not None
         self.gateway.submit(submission)
         self.gateway.listener().started(JobStarted(job.id, f"insert {job.id[-1]}", None, None))

@@ -22,9 +22,9 @@ def test_a_page_may_be_fetched_again_and_no_other() -> None:
     assert first == Page((Row(1),), False)
     assert pages.fetch(0) is first
     assert pages.fetch(1) is LAST
-    assert pages.fetch(1) is LAST
-    with pytest.raises(GatewayError, match="Expecting token to be 2 or 1, but found 0"):
-        pages.fetch(0)
+    assert pages.fetch(0) is first
+    with pytest.raises(GatewayError, match="Expecting token to be 1 or 0, but found 2"):
+        pages.fetch(2)
 
 
 def test_rows_wait_for_whoever_fetches_them() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.cluster.gateway.conftest import FakeEngine
@@ -189,3 +191,31 @@ def test_results_that_nobody_closes_are_bounded(session: GatewaySession) -> None
     with pytest.raises(NoSuchOperationError):
         session.operation(first.handle)
     assert first.status is OperationStatus.CLOSED
+
+
+def test_modules_of_python_files_are_found(
+    session: GatewaySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "functions_of_a_session.py").write_text(
+        "from millrace.table.udf import udf\n\n@udf(result_type='BIGINT')\ndef twice(n):\n    return 2 * n\n"
+    )
+    create = "CREATE TEMPORARY FUNCTION twice AS 'functions_of_a_session.twice' LANGUAGE PYTHON"
+    session.configure(f"SET 'python.files' = '{tmp_path}/functions_of_a_session.py'")
+    session.configure(create)
+    operation = done(session.submit("EXPLAIN SELECT twice(n) FROM t"))
+    assert operation.status is OperationStatus.FINISHED and "twice" in str(operation.fetch(0).rows)
+
+
+def test_what_an_insert_gives(session: GatewaySession, engine: FakeEngine) -> None:
+    insert = "INSERT INTO sink SELECT * FROM t"
+    operation = done(session.submit(insert))
+    assert (operation.result.names, all_rows(operation)) == (("job id",), [[engine.jobs[0].id]])
+    engine.waits = True
+    operation = session.submit(insert, {"table.dml-sync": "true"})
+    deadline = time.monotonic() + DEADLINE
+    while len(engine.jobs) < 2:
+        assert time.monotonic() < deadline, "the second INSERT has not begun"
+        time.sleep(0.01)
+    engine.jobs[1].end(JobStatus.FINISHED)
+    assert (done(operation).result.names, all_rows(operation)) == (("sink",), [[-1]])

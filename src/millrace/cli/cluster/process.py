@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from millrace.cli.cluster.roles import BEGAN, command
 from millrace.cluster.places import job_folder
-from millrace.cluster.places.descriptions import describe_engine, describe_server
+from millrace.cluster.places.descriptions import describe_engine, describe_gateway, describe_server
 from millrace.cluster.places.run_folder import CLUSTER, Entry, Process, register, this_process, withdraw
-from millrace.cluster.processes import sparks_own
+from millrace.cluster.processes import forwarding, sparks_own
 from millrace.cluster.processes.engine import run_engine
-from millrace.cluster.processes.service import Service
+from millrace.cluster.processes.service import Service, ServiceOnDemand
 
 PREPARED = (
     "pandas",
@@ -40,6 +40,7 @@ def _supervise(folder: str) -> int:
         *sparks_own.services(folder, configuration),
         _service("engine", folder, describe_engine),
         _service("server", folder, describe_server),
+        _service(forwarding.GATEWAY, folder, describe_gateway, ServiceOnDemand),
     ]
     for service in services:
         service.look(0.0)  # they start while this process imports
@@ -53,12 +54,14 @@ def _supervise(folder: str) -> int:
     return 0
 
 
-def _service(role: str, folder: str, describe: Callable[[str], object]) -> Service:
+def _service(
+    role: str, folder: str, describe: Callable[[str], object], kind: type[Service] = Service
+) -> Service:
     def find() -> Process | None:
         return getattr(describe(folder), "process", None)
 
     log = os.path.join(folder, job_folder.LOGS, f"{role}.log")
-    return Service(role, command(role, folder), log, find)
+    return kind(role, command(role, folder), log, find)
 
 
 def _serve(folder: str) -> int:
@@ -68,7 +71,18 @@ def _serve(folder: str) -> int:
     return run_server(folder, plan_of)
 
 
-ROLES: dict[str, Callable[[str], int]] = {"supervisor": _supervise, "engine": run_engine, "server": _serve}
+def _gateway(folder: str) -> int:
+    from millrace.cli.gateway.beside import run_gateway
+
+    return run_gateway(folder)
+
+
+ROLES: dict[str, Callable[[str], int]] = {
+    "supervisor": _supervise,
+    "engine": run_engine,
+    "server": _serve,
+    forwarding.GATEWAY: _gateway,
+}
 
 
 if __name__ == "__main__":

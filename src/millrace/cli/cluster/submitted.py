@@ -22,13 +22,12 @@ from millrace.cluster.remote.control_service import JobsHere
 from millrace.cluster.remote.handing_over import handed_over
 from millrace.configuration.files import file_settings
 from millrace.configuration.log_limits import DIRECTORY
-from millrace.runtime.jobs.job import JobGraph
+from millrace.datastream.settings.defaults import Portable
 from millrace.spark import job_ids, recovery_file
 from millrace.spark.jobs.client import LocalJobClient
-from millrace.spark.jobs.submit import JobSettings, submit
 
 Pairs = Sequence[tuple[str, str]]
-_OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
+OF_THE_CLUSTER = ("spark.", "rest.", "web.", "security.", "millrace.cluster.")
 """Beginnings of keys that say how the cluster itself runs."""
 _PLACES = (DIRECTORY, "execution.target", "execution.attached")
 """Keys that say where it is, and its logs: a program of it is there already."""
@@ -52,7 +51,7 @@ def run_submitted(run: ProgramRun, here: JobsHere) -> int:
         given = handed_over(run.program)
         if given is not None:
             with stopper.listening():
-                return _run_job(*given, run)
+                return _run_job(given, run)
         program = find_program(options)
         manner = Manner(
             pyflink=options.pyflink,
@@ -76,16 +75,16 @@ def _defaults(run: ProgramRun) -> Pairs:
     return [
         (key, value)
         for key, value in run.configuration.items()
-        if not key.startswith(_OF_THE_CLUSTER) and key not in _PLACES and not (key in run.files and key in own)
+        if not key.startswith(OF_THE_CLUSTER) and key not in _PLACES and not (key in run.files and key in own)
     ]
 
 
-def _run_job(job: JobGraph, settings: JobSettings, run: ProgramRun) -> int:
+def _run_job(job: Portable, run: ProgramRun) -> int:
     """A job without its program, which runs elsewhere."""
     watch = JobWatch(None, run.announce)
     try:
         with hooks(RunSettings({}, ()), lambda submission: submission.start(), watch.listener):
-            submit(job, settings).wait()
+            job.start().wait()
     except Exception as error:
         explained = report(error, watch.log_file)
         click.echo(explained.text, err=True)

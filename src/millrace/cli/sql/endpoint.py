@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
@@ -43,7 +44,7 @@ def open_session(endpoint: str, program: ProgramOptions, configuration: Mapping[
         from millrace.cluster.sql_client.session import RemoteSession
     except ImportError as error:
         raise click.ClickException(str(error)) from None
-    token = configuration.get(TOKEN) or os.environ.get(TOKEN_VARIABLE)
+    token = configuration.get(TOKEN) or os.environ.get(TOKEN_VARIABLE) or _token_here(endpoint)
     properties = {key: value for key, value in configuration.items() if not key.startswith(_OWN)}
     try:
         session = RemoteSession(endpoint, token, properties, "millrace sql")
@@ -56,3 +57,13 @@ def open_session(endpoint: str, program: ProgramOptions, configuration: Mapping[
         yield remote
     finally:
         session.close()
+
+
+def _token_here(endpoint: str) -> str | None:
+    """The token of a gateway or a cluster that this user has started on this machine."""
+    try:
+        from millrace.cluster.remote.rest_client import known_token
+    except ImportError:
+        return None  # then neither is installed here
+    parts = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
+    return known_token(f"{parts.scheme}://{parts.netloc}")

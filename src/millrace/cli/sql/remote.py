@@ -15,6 +15,7 @@ from millrace.cluster.sql_client.errors import GatewayClientError, RefusedError
 from millrace.cluster.sql_client.session import RemoteSession
 from millrace.cluster.sql_client.statement import Header
 from millrace.common.configuration import Configuration
+from millrace.common.jobs.job_status import JobStatus
 from millrace.table import TableConfig, TableResult
 from millrace.table.result_kind import ResultKind
 from millrace.table.settings.environment_settings import MODE
@@ -34,6 +35,10 @@ class RemoteJob:
         return self.id
 
 
+class JobFailedThereError(Exception):
+    """A job of an INSERT has failed after its statement had returned."""
+
+
 class Remote:
     """An ``Executor`` whose jobs are the gateway's: they go on when the client has left."""
 
@@ -41,6 +46,8 @@ class Remote:
         self._session = session
         self._settings = session.properties()
         self._changed = False
+        self._inserted: set[str] = set()
+        """jobs of INSERTs that had not ended when they were looked at last"""
 
     @property
     def zone(self) -> str:
@@ -81,6 +88,8 @@ class Remote:
             submitted.close()
             raise
         submitted.close()
+        if header.job_id is not None:
+            self._inserted.add(header.job_id)
         return _result(header, rows)
 
     def wait(self, result: TableResult) -> None:
@@ -90,12 +99,26 @@ class Remote:
         return RemoteWords(self._session)
 
     def reason(self, error: BaseException, verbose: bool) -> str:
+        if isinstance(error, JobFailedThereError):
+            return str(error)
         if not isinstance(error, GatewayClientError):
             return reason(error, verbose)
         return "\n".join(error.texts) if verbose and isinstance(error, RefusedError) else str(error)
 
     def failures(self) -> Iterable[tuple[str, BaseException]]:
-        return ()
+        """Asks the gateway, if there is something to ask."""
+        if not self._inserted:
+            return
+        try:
+            jobs = list(self._session.submit("SHOW JOBS").rows())
+        except GatewayClientError:
+            return  # the next statement says what is wrong
+        for id, name, status, *_ in jobs:
+            if id in self._inserted and JobStatus[status].is_globally_terminal_state():
+                self._inserted.discard(id)
+                if status == JobStatus.FAILED.name:
+                    why = "it has failed; the log and the dashboard of what runs it say why"
+                    yield f"job {id} ({name})", JobFailedThereError(why)
 
     def running(self) -> list[str]:
         return []

@@ -20,6 +20,7 @@ from millrace.cli.sql.environment import EnvironmentFileError, environment_scrip
 from millrace.cli.sql.executor import Executor
 from millrace.cli.sql.script import FAILED, Script, run_scripts
 from millrace.cli.sql.settings import ClientSettings
+from millrace.cluster.sql.clusters import asked_for
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.table.sql.text.errors import SqlError
@@ -63,7 +64,9 @@ def start(wishes: Start) -> int:
 def _embedded(wishes: Start, settings: RunSettings, console: Console) -> int:
     # Functions that CREATE FUNCTION names are found where the client was started, and with -pyfs.
     sys.path[:0] = [os.getcwd(), *settings.paths]
-    jobs = SqlJobs(console.say if wishes.interactive else lambda _: None)
+    jobs = SqlJobs(
+        console.say if wishes.interactive else lambda _: None, lambda: asked_for(executor.session.settings())
+    )
     with hooks(settings, jobs.submit, jobs.listener):
         try:
             executor = Embedded(SqlSession(settings.configuration), jobs)

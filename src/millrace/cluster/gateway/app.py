@@ -18,4 +18,4 @@ from millrace.cluster.rest.web.triggers import Triggers
 def make_gateway_app(gateway: Gateway, settings: RestSettings) -> Starlette:
     """REST in front of a gateway."""
     no_jobs = cast(JobHolder, None)  # none of its routes asks for any
-    return application([*routes(gateway)], Site(no_jobs, None, settings, Triggers(1, 1.0)))
+    return application([*routes(gateway)], Site(no_jobs, None, settings, Triggers(1, 1.0)), pages=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,11 +129,17 @@ def page_body(operation: Operation, page: Page | None, row_format: str, next_uri
 
 def _columns(result: Result) -> list[dict[str, Any]]:
     return [
-        {"name": name, "logicalType": described(kind), "comment": None}
+        {"name": str(name), "logicalType": described(kind), "comment": None}
         for name, kind in zip(result.names, result.types)
     ]
 
 
 def _rows(result: Result, page: Page, row_format: str) -> list[dict[str, Any]]:
-    fields = row_texts(result.types, result.zone) if row_format == PLAIN_TEXT else row_values(result.types)
+    fields = _plain(result) if row_format == PLAIN_TEXT else row_values(result.types)
     return [{"kind": KINDS[row.get_row_kind()], "fields": fields(list(row))} for row in page.rows]
+
+
+def _plain(result: Result) -> Callable[[Sequence[Any]], list[Any]]:
+    """Texts; what is NULL is null, not a text for it."""
+    texts = row_texts(result.types, result.zone)
+    return lambda row: [None if value is None else text for value, text in zip(row, texts(row))]

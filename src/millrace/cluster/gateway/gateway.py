@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError
+from millrace.cluster.gateway.home import Home
+from millrace.cluster.gateway.problems import GatewayError, NoSuchSessionError, RetiredError
 from millrace.cluster.gateway.session import GatewaySession
 from millrace.datastream.settings.defaults import Submission
 from millrace.spark.jobs.listeners import JobListener, PlainListener
@@ -27,6 +28,7 @@ class Gateway:
 
     :param idle: sessions that nobody has used for so long (seconds) are closed; 0: never.
     :param most: ``sql-gateway.session.max-num``.
+    :param home: where jobs run; None: in this process.
     """
 
     def __init__(
@@ -35,8 +37,13 @@ class Gateway:
         idle: float = IDLE_SECONDS,
         most: int = MOST_SESSIONS,
         look: float = LOOK_SECONDS,
+        home: Home | None = None,
     ) -> None:
         self._defaults = dict(defaults)
+        self._home = home or Home()
+        self._retired = False
+        self._used = time.monotonic()
+        """when there was a session last, or a request for one"""
         self._idle = idle
         self._most = most
         self._sessions: dict[str, GatewaySession] = {}
@@ -48,15 +55,23 @@ class Gateway:
     def open(self, properties: Mapping[str, str], name: str | None = None) -> GatewaySession:
         """:raises GatewayError: too many sessions, or a property that can't have its value."""
         with self._lock:
+            if self._retired:
+                raise RetiredError("This gateway is about to end.")
+            self._used = time.monotonic()
             if len(self._sessions) >= self._most:
                 count = f"the count of active sessions exceeds the max count: {self._most}"
                 raise GatewayError(f"Failed to create session, {count}")
         try:
-            session = GatewaySession({**self._defaults, **_current(properties)}, name)
+            session = GatewaySession({**self._defaults, **_current(properties)}, name, self._home)
         except Exception as error:
             raise GatewayError("Failed to openSession.") from error
         with self._lock:
-            self._sessions[session.handle] = session
+            retired = self._retired  # while the session was being made
+            if not retired:
+                self._sessions[session.handle] = session
+        if retired:
+            session.close()
+            raise RetiredError("This gateway is about to end.")
         return session
 
     def session(self, handle: str) -> GatewaySession:
@@ -74,6 +89,19 @@ class Gateway:
         with self._lock:
             self._sessions.pop(handle, None)
         session.close()
+
+    def is_idle(self, seconds: float) -> bool:
+        """Whether there has been no session for so long."""
+        with self._lock:
+            if self._sessions:
+                self._used = time.monotonic()
+            return time.monotonic() - self._used > seconds
+
+    def retire(self) -> bool:
+        """Open no more sessions, if there are none. Whether it is so."""
+        with self._lock:
+            self._retired = self._retired or not self._sessions
+            return self._retired
 
     def stop(self) -> None:
         """Close all sessions."""
@@ -100,13 +128,15 @@ class Gateway:
         session = self._here()
         if session is None:
             return submission.start()
+        if submission.portable is None:
+            self._home.share(session.properties)
         client = session.jobs.submit(submission)
         session.started(client)
         return client
 
     def listener(self) -> JobListener:
         session = self._here()
-        return PlainListener() if session is None else session.jobs.listener()
+        return PlainListener() if session is None else session.listener()
 
     def _here(self) -> GatewaySession | None:
         thread = threading.current_thread()

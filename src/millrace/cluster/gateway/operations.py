@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import threading
 import uuid
@@ -180,4 +181,5 @@ class Operation:
         if self._pages is not None:
             self._pages.close()
         if self._table is not None and self._result is not None and self._result.is_query:
-            self._table.collect().close()
+            with contextlib.suppress(Exception):  # why it has failed is told to who fetches its rows
+                self._table.collect().close()

@@ -75,14 +75,12 @@ class Pages:
             if not self._waiting and self._ended:
                 if self._error is not None:
                     raise self._error
-                page = LAST
-            else:
-                rows = tuple(self._waiting.popleft() for _ in range(min(MOST_ROWS, len(self._waiting))))
-                self._changed.notify_all()
-                page = Page(rows, False)
-            self._last_given = page
+                return LAST  # under the same token from now on, and the page before stays the one before
+            rows = tuple(self._waiting.popleft() for _ in range(min(MOST_ROWS, len(self._waiting))))
+            self._changed.notify_all()
+            self._last_given = Page(rows, False)
             self._token += 1
-            return page
+            return self._last_given
 
     def close(self) -> None:
         """Nothing more is fetched."""

@@ -7,6 +7,10 @@ class GatewayError(Exception):
     """A request that can't be served; the text says why."""
 
 
+class RetiredError(GatewayError):
+    """The gateway is about to end, and there may be another one soon."""
+
+
 class NoSuchSessionError(GatewayError):
     """No session has this handle, or none has it any more."""
 

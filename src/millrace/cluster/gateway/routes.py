@@ -9,11 +9,11 @@ from typing import Any
 from millrace.cluster.gateway import bodies
 from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.gateway.operations import Operation as Submitted
-from millrace.cluster.gateway.problems import GatewayError
+from millrace.cluster.gateway.problems import GatewayError, RetiredError
 from millrace.cluster.gateway.session import GatewaySession
 from millrace.cluster.rest.answers.overview import FLINK
 from millrace.cluster.rest.web.call import Call
-from millrace.cluster.rest.web.errors import broken, refused
+from millrace.cluster.rest.web.errors import broken, refused, unreadable
 from millrace.cluster.rest.web.operation import Operation
 from millrace.cluster.rest.web.parameters import Query
 from millrace.util.secrets import mask_options, mask_text
@@ -27,41 +27,79 @@ FETCH_SECONDS = 0.1
 
 _SESSION = "/sessions/{session_handle}"
 _OPERATION = f"{_SESSION}/operations/{{operation_handle}}"
+_RESULT = f"{_OPERATION}/result/{{token}}"
 
 
 def routes(gateway: Gateway) -> Iterator[Operation]:
     """All operations, under each version that has them."""
     newest = f"/v{VERSIONS[-1]}"
     versions = Handlers(gateway, newest).versions
-    yield Operation("GET", "/api_versions", versions, "Versions of this API.", bodies.VersionsAnswer, versioned=False)
+    for path in ("/api_versions", *(f"/v{version}/api_versions" for version in VERSIONS)):
+        yield Operation("GET", path, versions, "Versions of this API.", bodies.VersionsAnswer, versioned=False)
     for _, operation in _table(Handlers(gateway, newest)):
-        yield replace(operation, handler=_answering(operation.handler), versioned=False)
+        yield replace(operation, handler=_answering(operation), versioned=False)
     for version in VERSIONS:
         for since, operation in _table(Handlers(gateway, f"/v{version}")):
             if since <= version:
-                path, handler = f"/v{version}{operation.path}", _answering(operation.handler)
+                path, handler = f"/v{version}{operation.path}", _answering(operation)
                 yield replace(operation, path=path, handler=handler, versioned=False)
 
 
-def _answering(handler: Handler) -> Handler:
-    """What the gateway refuses, in Flink's form: an internal error, whatever it is."""
+_ASKING = {
+    ("GET", _SESSION): "getSessionConfig",
+    ("POST", f"{_SESSION}/heartbeat"): "getSessionConfig",
+    ("DELETE", _SESSION): "closeSession",
+    ("GET", f"{_OPERATION}/status"): "getOperationInfo",
+    ("POST", f"{_OPERATION}/cancel"): "cancelOperation",
+    ("DELETE", f"{_OPERATION}/close"): "closeOperation",
+}
+"""Operations whose refusals are one text: what has failed"""
+_RUNNING = {
+    f"{_SESSION}/statements": "execute statement",
+    f"{_SESSION}/configure-session": "configure session",
+    f"{_SESSION}/complete-statement": "get statement completion candidates",
+    _RESULT: "fetchResults",
+}
+"""Operations whose refusals are internal errors: what has failed"""
+
+
+def _answering(operation: Operation) -> Handler:
+    """What the gateway refuses, in Flink's form: what has failed, and the reason as its cause."""
+    asking = _ASKING.get((operation.method, operation.path))
+    running = _RUNNING.get(operation.path)
 
     def answer(call: Call) -> Any:
         try:
-            return handler(call)
+            return operation.handler(call)
+        except RetiredError as error:
+            raise refused(503, str(error)) from None
         except GatewayError as error:
+            if asking is not None:
+                raise refused(500, f"Failed to {asking}.{_causes(error)}") from None
+            if running is not None and not str(error).startswith("Failed to"):
+                raise broken(GATEWAY_ERROR, f"Failed to {running}.{_causes(error)}") from None
             cause = error.__cause__
-            why = "" if cause is None else f"\nCaused by: {type(cause).__name__}: {mask_text(str(cause))}"
-            raise broken(GATEWAY_ERROR, f"{mask_text(str(error))}{why}") from None
+            raise broken(GATEWAY_ERROR, f"{mask_text(str(error))}{'' if cause is None else _causes(cause)}") from None
 
     return answer
+
+
+def _causes(error: BaseException | None) -> str:
+    """An error and those that it comes from, a line for each."""
+    told = ""
+    while error is not None:
+        kind = GATEWAY_ERROR if isinstance(error, GatewayError) else type(error).__name__
+        told += f"\nCaused by: {kind}: {mask_text(str(error))}"
+        error = error.__cause__ if isinstance(error, GatewayError) else None
+    return told
 
 
 def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
     """(version since which it is there, operation)."""
     yield 1, Operation("GET", "/info", h.info, "What this is.", bodies.InfoAnswer)
     yield 1, Operation(
-        "POST", "/sessions", h.open, "Open a session.", bodies.SessionHandleAnswer, request=bodies.OpenSessionBody
+        "POST", "/sessions", h.open, "Open a session.", bodies.SessionHandleAnswer, request=bodies.OpenSessionBody,
+        request_name="OpenSessionRequestBody",
     )
     yield 1, Operation(
         "GET", _SESSION, h.properties, "Settings of a session.", bodies.PropertiesAnswer, changes=True
@@ -91,6 +129,7 @@ def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
         "Run a statement.",
         bodies.OperationHandleAnswer,
         request=bodies.StatementBody,
+        request_name="ExecuteStatementRequestBody",
     )
     yield 1, Operation(
         "GET", f"{_OPERATION}/status", h.status, "How far a statement is.", bodies.StatusAnswer, changes=True
@@ -100,7 +139,7 @@ def _table(h: Handlers) -> Iterator[tuple[int, Operation]]:
     yield 1, Operation("DELETE", f"{_OPERATION}/close", h.close_operation, let_go, bodies.StatusAnswer)
     yield 1, Operation(
         "GET",
-        f"{_OPERATION}/result/{{token}}",
+        _RESULT,
         h.fetch,
         "Rows of a result.",
         dict[str, Any],
@@ -142,6 +181,8 @@ class Handlers:
 
     def complete(self, call: Call) -> bodies.CandidatesAnswer:
         body: bodies.CompleteBody = call.body
+        if body.statement is None and body.position is None:
+            raise refused(400, "Bad request received. Request did not conform to expected format.")
         text = _statement(body.statement)
         position = len(text) if body.position is None else max(0, min(body.position, len(text)))
         return bodies.CandidatesAnswer(tuple(self._session(call).complete(text, position)))
@@ -167,11 +208,13 @@ class Handlers:
         session, operation, token = self._session(call), self._operation(call), call.path["token"]
         row_format = (call.one("rowFormat") or bodies.JSON).upper()
         if row_format not in (bodies.JSON, bodies.PLAIN_TEXT):
-            raise refused(400, f"No such row format: {row_format}. There are {bodies.JSON}, {bodies.PLAIN_TEXT}.")
+            raise unreadable("query", "rowFormat", call.one("rowFormat") or "")
         page = operation.fetch(token) if operation.wait(FETCH_SECONDS) else None
         following = token if page is None else token + 1
         path = f"{self._version}/sessions/{session.handle}/operations/{operation.handle}/result/{following}"
-        return bodies.page_body(operation, page, row_format, f"{path}?rowFormat={row_format}")
+        # The first version knows of one format only.
+        query = "" if self._version == f"/v{VERSIONS[0]}" else f"?rowFormat={row_format}"
+        return bodies.page_body(operation, page, row_format, f"{path}{query}")
 
     def _session(self, call: Call) -> GatewaySession:
         return self._gateway.session(call.path["session_handle"])

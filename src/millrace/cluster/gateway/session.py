@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping
 from queue import SimpleQueue
 
+from millrace.cluster.gateway.home import Home
 from millrace.cluster.gateway.operations import Operation
 from millrace.cluster.gateway.problems import GatewayError, NoSuchOperationError
 from millrace.cluster.sql.commands import answer
@@ -15,6 +16,12 @@ from millrace.cluster.sql.completion import Completions
 from millrace.cluster.sql.jobs import SqlJobs
 from millrace.cluster.sql.session import SqlSession
 from millrace.common.jobs.job_client import JobClient
+from millrace.common.types import Row
+from millrace.relational.nodes import Field
+from millrace.relational.types import string
+from millrace.spark.jobs.listeners import JobListener
+from millrace.table.sessions.results import settled
+from millrace.table.settings.table_config import DML_SYNC
 from millrace.table.sql import statements as s
 from millrace.table.sql.parser import parse_statement
 from millrace.table.statement_runners.statements import run
@@ -34,13 +41,14 @@ CONFIGURING = (
 class GatewaySession:
     """Statements run one after the other, on a thread of the session: Spark knows its session by the thread."""
 
-    def __init__(self, properties: Mapping[str, str], name: str | None = None) -> None:
+    def __init__(self, properties: Mapping[str, str], name: str | None = None, home: Home | None = None) -> None:
         self.handle = str(uuid.uuid4())
         self.name = name
         self.used = time.monotonic()
         """when somebody asked for something last, in seconds of the monotonic clock"""
         self._sql = SqlSession(properties)
-        self._jobs = SqlJobs(lambda _: None)
+        self._home = home or Home()
+        self._jobs = SqlJobs(lambda _: None, lambda: self._home.cluster(self._sql.settings()))
         self._operations: dict[str, Operation] = {}
         self._lock = threading.Lock()
         self._queue: SimpleQueue[Operation | None] = SimpleQueue()
@@ -59,6 +67,10 @@ class GatewaySession:
     def runs_here(self, thread: threading.Thread) -> bool:
         """Whether statements of this session run on a thread."""
         return thread is self._thread
+
+    def listener(self) -> JobListener:
+        """Of the next job."""
+        return self._jobs.listener(self._home.announce)
 
     def started(self, client: JobClient) -> None:
         """The statement at hand has started a job."""
@@ -95,6 +107,8 @@ class GatewaySession:
         operation.wait(limit + 1)
         try:
             operation.result  # noqa: B018  # raises what the statement has raised
+        except GatewayError as error:
+            raise GatewayError("Failed to configure session.") from (error.__cause__ or error)
         finally:
             self.close_operation(operation.handle)
 
@@ -133,8 +147,16 @@ class GatewaySession:
         found = answer(statement, self._sql, self._jobs, {})
         if found is not None:
             return found, False
-        result = run(statement, self._sql.environment._session)
-        return result, isinstance(statement, s.Query)
+        session = self._sql.environment._session
+        if isinstance(statement, s.Explain) and not session.streaming:
+            self._home.share(self._sql.settings())  # it asks Spark for its plan
+        result, is_query = run(statement, session), isinstance(statement, s.Query)
+        client = result.get_job_client()
+        if is_query or client is None:
+            return result, is_query
+        if session.config.get(DML_SYNC, "false").lower() != "true":
+            return _submitted(client), False
+        return settled(result, session), False
 
     def _zone(self) -> str:
         return self._sql.environment.get_config().get_local_timezone()
@@ -173,3 +195,9 @@ class GatewaySession:
         for each in operations:
             each.close()
         self._queue.put(None)
+
+
+def _submitted(client: JobClient) -> TableResult:
+    """What an INSERT gives that is not waited for."""
+    id = str(client.get_job_id())
+    return TableResult((Field("job id", string()),), [Row(id)], job_client=client)

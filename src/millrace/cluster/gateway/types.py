@@ -50,7 +50,8 @@ def _length(kind: Any) -> dict[str, Any]:
 
 
 def _times(kind: Any) -> dict[str, Any]:
-    return {"precision": kind.precision, "kind": "REGULAR"}
+    """Flink names the kind of a moment only where it is that of a watermark, which results never are."""
+    return {"precision": kind.precision}
 
 
 def _decimal(kind: t.DecimalType) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def _row(kind: t.RowType) -> dict[str, Any]:
     return {
         "fields": [
             {
-                "name": field.name,
+                "name": str(field.name),
                 "fieldType": described(field.data_type),
                 **({} if field.description is None else {"description": field.description}),
             }
@@ -80,8 +81,7 @@ def _row(kind: t.RowType) -> dict[str, Any]:
 
 _PARAMETERS: Mapping[type[DataType], Callable[[Any], dict[str, Any]]] = {
     **dict.fromkeys((t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType), _length),
-    **dict.fromkeys((t.TimestampType, t.LocalZonedTimestampType, t.ZonedTimestampType), _times),
-    t.TimeType: lambda kind: {"precision": kind.precision},
+    **dict.fromkeys((t.TimeType, t.TimestampType, t.LocalZonedTimestampType, t.ZonedTimestampType), _times),
     t.DecimalType: _decimal,
     t.ArrayType: _element,
     t.MultisetType: _element,

@@ -68,7 +68,7 @@ def _name(value: Any) -> str:
 
 def _row(data_type: Any) -> Value:
     fields = row_values(parts_of(data_type))
-    names = data_type.names
+    names = [str(name) for name in data_type.names]
 
     def row(value: Any) -> dict[str, Any]:
         items = list(value.values()) if isinstance(value, dict) else list(value)

@@ -10,7 +10,7 @@ from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.places.durable import write_file
 from millrace.cluster.places.run_folder import Process, read_entry
 
-ENGINE_FILE, SERVER_FILE = "engine.json", "server.json"
+ENGINE_FILE, SERVER_FILE, GATEWAY_FILE = "engine.json", "server.json", "gateway.json"
 CANNOT_LISTEN = 78
 """Exit code of a server: the port is taken, or must not be used."""
 
@@ -63,6 +63,13 @@ class ServerDescription:
     url: str
 
 
+@dataclass(frozen=True)
+class GatewayDescription:
+    """What others know about the SQL gateway of a cluster that is ready."""
+
+    process: Process
+
+
 def describe_engine(folder: str) -> EngineDescription | None:
     """What is known about the engine of a cluster; None: it is not ready, or dead."""
     try:
@@ -78,6 +85,16 @@ def describe_server(folder: str) -> ServerDescription | None:
     try:
         with open(os.path.join(folder, SERVER_FILE), "rb") as file:
             found = decode(file.read(), ServerDescription)
+    except (OSError, ValueError):
+        return None
+    return found if found.process.is_alive else None
+
+
+def describe_gateway(folder: str) -> GatewayDescription | None:
+    """What is known about the SQL gateway of a cluster; None: it is not ready, or not needed."""
+    try:
+        with open(os.path.join(folder, GATEWAY_FILE), "rb") as file:
+            found = decode(file.read(), GatewayDescription)
     except (OSError, ValueError):
         return None
     return found if found.process.is_alive else None

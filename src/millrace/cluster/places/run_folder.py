@@ -18,7 +18,7 @@ from millrace.util.processes import is_alive, started_at, this_machine
 
 RUN_DIRECTORY = "MILLRACE_RUN_DIR"
 """Environment variable that names another run folder."""
-CLUSTER, FOREGROUND = "cluster", "foreground"
+CLUSTER, FOREGROUND, GATEWAY = "cluster", "foreground", "sql-gateway"
 _ENTRY = "entry.json"
 _TOKEN = "token"
 
@@ -53,15 +53,17 @@ class Entry:
     """Something that holds jobs."""
 
     kind: str
-    """``cluster`` or ``foreground``"""
+    """``cluster``, ``foreground`` or ``sql-gateway``"""
     process: Process
-    """the supervisor of a cluster, the driver of a program"""
+    """the supervisor of a cluster, the driver of a program, a gateway"""
     address: str | None = None
     """of the REST API: ``http://127.0.0.1:8081``; None: there is none (yet)"""
     program: str | None = None
     """of a program in the foreground"""
     began: int = 0
     """ms since the epoch"""
+    background: bool = False
+    """of a gateway: whether no terminal holds it"""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ def new_folder(name: str) -> str:
     return path
 
 
+def keep_token(folder: str, token: str) -> None:
+    """The token is one that the user has chosen."""
+    write_file(os.path.join(folder, _TOKEN), token.encode())
+
+
 def read_token(folder: str) -> str:
     """What changes something through the REST API has to show this."""
     with open(os.path.join(folder, _TOKEN), encoding="ascii") as file:
@@ -132,7 +139,7 @@ def read_entry(folder: str) -> Found | None:
 
 
 def find(kind: str | None = None) -> list[Found]:
-    """All that lives, the oldest first; what programs in the foreground left behind that were killed is removed."""
+    """All that lives, the oldest first; what programs and gateways left behind that were killed is removed."""
     base = run_folder()
     found = []
     for name in sorted(os.listdir(base)):
@@ -154,5 +161,5 @@ def _remove_dead_run(folder: str) -> None:
             entry = decode(file.read(), Entry)
     except (OSError, ValueError):
         return  # it is just being made
-    if entry.kind == FOREGROUND and entry.process.machine == this_machine() and not entry.process.is_alive:
+    if entry.kind != CLUSTER and entry.process.machine == this_machine() and not entry.process.is_alive:
         shutil.rmtree(folder, ignore_errors=True)

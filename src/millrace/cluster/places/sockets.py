@@ -10,8 +10,8 @@ import socket
 from millrace.spark.owners import place
 from millrace.util.private_folder import make_private
 
-ENGINE, SUPERVISOR, CONTROL = "engine.sock", "supervisor.sock", "control.sock"
-"""Names of the sockets of engine, supervisor, and of the process of a program."""
+ENGINE, SUPERVISOR, CONTROL, GATEWAY = "engine.sock", "supervisor.sock", "control.sock", "gateway.sock"
+"""Names of the sockets of engine, supervisor, of the process of a program, and of the SQL gateway of a cluster."""
 
 
 def socket_path(folder: str, name: str) -> str:

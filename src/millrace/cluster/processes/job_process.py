@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -16,18 +15,14 @@ from dataclasses import dataclass
 from typing import NoReturn, TextIO
 
 from millrace.cluster.places import attempts, job_folder, sockets
-from millrace.cluster.places.descriptions import describe_engine
 from millrace.cluster.places.submissions import SubmittedProgram, read_submission
-from millrace.cluster.processes.engine import CLOSE_SECONDS
+from millrace.cluster.processes.attaching import attach_to_engine
 from millrace.cluster.processes.published import Published
 from millrace.cluster.remote.control_service import JobsHere
-from millrace.cluster.wire.asking import NotThereError, connect, converse
 from millrace.cluster.wire.serving import CallServer
 from millrace.configuration.log_limits import log_limits
 from millrace.util.log_rotation import keep_own_short
 
-ENGINE_SECONDS = 180.0
-"""How long a program waits for the engine of its cluster, which may just be starting."""
 DRIVER_LOST = 70
 """Exit code of a driver whose JVM is gone: it has to begin again."""
 NOT_THE_ONE = 79
@@ -89,7 +84,7 @@ def _run(cluster: str, program: str, entry: Entry) -> int:
     os.chdir(submission.directory)
     known = set(sys.path)
     sys.path.extend(path for path in submission.paths if path not in known)
-    announce = _nothing if submission.isolated else _attach(cluster, submission.id)
+    announce = _nothing if submission.isolated else attach_to_engine(cluster, submission.id)
     configuration = job_folder.read_configuration(cluster)
     logs = [os.path.join(cluster, job_folder.LOGS, f"{submission.id}{end}") for end in (".out", ".log")]
     keep_own_short(logs, log_limits(configuration))
@@ -126,43 +121,6 @@ def _ends(entry: Callable[[], int]) -> int:
             thread.join()
     atexit._run_exitfuncs()
     return code
-
-
-def _attach(cluster: str, holder: str) -> Callable[[str], None]:
-    """Use the engine of the cluster for life; what is to be told of each job is returned.
-
-    :raises NotThereError: it is not there, and does not come.
-    """
-    from millrace.spark.sharing.gateways import Gateway, attach, run_in_pool
-
-    lease = _engine(cluster)
-    # What ran for an earlier driver of the program must have ended.
-    converse(lease, "the engine", {"call": "released", "holder": holder}, CLOSE_SECONDS + 10)
-    found = converse(lease, "the engine", {"call": "attach", "holder": holder}, ENGINE_SECONDS)
-    session = attach(Gateway(found["port"], found["secret"], found["log_file"]))
-    context = session.sparkContext
-    lock = threading.Lock()
-
-    def announce(job: str) -> None:
-        run_in_pool(context, job)
-        with lock:
-            converse(lease, "the engine", {"call": "job", "job": job}, ENGINE_SECONDS)
-
-    return announce
-
-
-def _engine(cluster: str) -> socket.socket:
-    path = sockets.socket_path(cluster, sockets.ENGINE)
-    until = time.monotonic() + ENGINE_SECONDS
-    while True:
-        try:
-            if describe_engine(cluster) is not None:
-                return connect(path, "the engine")
-        except NotThereError:
-            pass
-        if time.monotonic() > until:
-            raise NotThereError(f"the engine of the cluster has not been ready for {ENGINE_SECONDS:g} s: see its log")
-        time.sleep(0.1)
 
 
 def _nothing(job: str) -> None:

@@ -17,6 +17,7 @@ from millrace.cluster.places import job_folder
 from millrace.cluster.places.descriptions import CANNOT_LISTEN, SERVER_FILE, ServerDescription, become
 from millrace.cluster.places.retention import ARCHIVE_DIRECTORY
 from millrace.cluster.places.run_folder import read_token, this_process
+from millrace.cluster.processes.forwarding import SQL, SqlForwarding
 from millrace.cluster.rest.options import Binding, binding, rest_settings
 from millrace.cluster.rest.serving import NoPortError, RestServer
 from millrace.configuration.log_limits import log_limits
@@ -42,10 +43,12 @@ def run_server(folder: str, plan_of: PlanOf) -> int:
         keep_own_short([os.path.join(folder, job_folder.LOGS, "server.log")], log_limits(configuration))
         where = _where_it_was(folder, binding(configuration))
         settings = rest_settings(configuration, read_token(folder), where)
-        programs = None
+        programs, sql = None, None
         if configuration.get(SUBMIT, "true").lower() != "false":
             programs = ClusterPrograms(folder, plan_of, configuration.get(UPLOAD_DIRECTORY))
-        server = RestServer(make_app(ClusterHolder(folder, configuration), programs, settings), where)
+            settings = replace(settings, sql=SQL)
+            sql = SqlForwarding(folder, settings).answer
+        server = RestServer(make_app(ClusterHolder(folder, configuration), programs, settings, sql), where)
     except (NoPortError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
         return CANNOT_LISTEN

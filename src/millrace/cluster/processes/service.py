@@ -60,6 +60,9 @@ class Service:
             if self._adopted is None:
                 self._start(now)
 
+    def want(self) -> None:
+        """Start it soon, if nothing else does."""
+
     def _lives(self) -> bool:
         if self._adopted is not None:
             if self._adopted.is_alive:
@@ -101,3 +104,19 @@ class Service:
 
     def _say(self, text: str) -> None:
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} the {self.name} {text}", file=sys.stderr, flush=True)
+
+
+class ServiceOnDemand(Service):
+    """A service that is started when it is wanted, and let go when it ends."""
+
+    def __init__(self, name: str, command: Sequence[str], log: str, find: Callable[[], Process | None]) -> None:
+        super().__init__(name, command, log, find)
+        self._wanted = False
+
+    def want(self) -> None:
+        self._wanted = True
+
+    def look(self, now: float) -> None:
+        wanted, self._wanted = self._wanted, False
+        if not self._lives() and wanted:
+            self._start(now)

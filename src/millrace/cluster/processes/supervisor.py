@@ -43,7 +43,7 @@ CANCEL_SECONDS = 30.0
 class Supervisor:
     """Watches the programs of one cluster.
 
-    :param services: Spark's master and workers if they are the cluster's own, engine and server.
+    :param services: Spark's master and workers if they are the cluster's own, engine, server, and the SQL gateway.
     """
 
     def __init__(self, cluster: str, services: Sequence[Service | RemoteService], entry: Entry) -> None:
@@ -277,6 +277,8 @@ class Supervisor:
             return None
         if call == "cancel":
             return {"result": self._cancel(message["id"])}
+        if call == "want":
+            return {"result": self._want(message["name"])}
         if call == "status":
             return {"result": {service.name: service.pid for service in self._services} | {"supervisor": os.getpid()}}
         if call == "stop":
@@ -305,6 +307,13 @@ class Supervisor:
             return False
         program.signal(signal.SIGTERM)
         return True
+
+    def _want(self, name: str) -> bool:
+        """Whether there is a service of this name; it is started at the next look."""
+        wanted = [service for service in self._services if isinstance(service, Service) and service.name == name]
+        for service in wanted:
+            service.want()
+        return bool(wanted)
 
     # -- the end --------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ import pickle
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import cloudpickle
 
@@ -17,8 +16,7 @@ from millrace.cluster.places.descriptions import describe_server
 from millrace.cluster.remote.addresses import same_address
 from millrace.cluster.remote.rest_client import RestJobClient
 from millrace.cluster.wire.asking import NotThereError, ask
-from millrace.runtime.jobs.job import JobGraph
-from millrace.spark.jobs.submit import JobSettings
+from millrace.datastream.settings.defaults import Portable
 
 JOB = "job.pickle"
 """File with the job in the folder of a submission."""
@@ -28,13 +26,18 @@ class NoClusterError(Exception):
     """There is no cluster to hand a job over to; the text says where one was looked for."""
 
 
-def hand_over(job: JobGraph, settings: JobSettings) -> RestJobClient:
-    """Submit a job to the cluster of this user that the configuration names, or the only one that runs.
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of this user on this machine."""
 
-    :raises NoClusterError: there is none, or it is on another machine.
-    """
-    folder, url, token = _cluster(settings.configuration)
-    payload = cloudpickle.dumps((job, replace(settings, spark=None)))
+    folder: str
+    url: str
+    token: str = field(repr=False)
+
+
+def hand_over(job: Portable, cluster: Cluster) -> RestJobClient:
+    """Submit a job to a cluster: from here on it is the cluster's, whatever becomes of this process."""
+    payload = cloudpickle.dumps(job)
     program = submissions.SubmittedProgram(
         job.job_id,
         os.getcwd(),
@@ -44,33 +47,39 @@ def hand_over(job: JobGraph, settings: JobSettings) -> RestJobClient:
         python=sys.prefix,
         submitted=time.time_ns() // 1_000_000,
     )
-    submissions.submit(folder, program, {JOB: payload})
+    submissions.submit(cluster.folder, program, {JOB: payload})
     try:
-        path = sockets.socket_path(folder, sockets.SUPERVISOR)
+        path = sockets.socket_path(cluster.folder, sockets.SUPERVISOR)
         ask(path, "the supervisor of the cluster", "submitted", id=job.job_id)
     except NotThereError:
         pass  # it finds the submission when it is there again
-    return RestJobClient(job.job_id, url, token)
+    return RestJobClient(job.job_id, cluster.url, cluster.token)
 
 
-def handed_over(program: str) -> tuple[JobGraph, JobSettings] | None:
+def handed_over(program: str) -> Portable | None:
     """The job in the folder of a program, which only this user can write to; None: it is a program of its own."""
     try:
         with open(os.path.join(program, JOB), "rb") as file:
-            found: tuple[JobGraph, JobSettings] = pickle.load(file)
+            found: Portable = pickle.load(file)
     except FileNotFoundError:
         return None
     return found
 
 
-def _cluster(configuration: Mapping[str, str]) -> tuple[str, str, str]:
+def clusters() -> list[Cluster]:
+    """Those that run and whose server does."""
+    found = ((each, describe_server(each.folder)) for each in run_folder.find(run_folder.CLUSTER))
+    return [Cluster(each.folder, server.url, each.token) for each, server in found if server is not None]
+
+
+def cluster_named(configuration: Mapping[str, str]) -> Cluster:
+    """The cluster that a configuration names, or the only one that runs.
+
+    :raises NoClusterError: there is none, or it is on another machine.
+    """
     host, port = configuration.get("rest.address"), configuration.get("rest.port")
     named = f"{host or 'localhost'}:{port or 8081}" if host or port else None
-    found: list[tuple[str, str, str]] = []
-    for each in run_folder.find(run_folder.CLUSTER):
-        server: Any = describe_server(each.folder)
-        if server is not None and (named is None or same_address(named, server.url)):
-            found.append((each.folder, server.url, each.token))
+    found = [each for each in clusters() if named is None or same_address(named, each.url)]
     if len(found) == 1:
         return found[0]
     if found:

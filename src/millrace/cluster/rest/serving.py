@@ -6,6 +6,7 @@ import errno
 import socket
 import time
 from threading import Thread
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -47,6 +48,23 @@ def listen(binding: Binding) -> socket.socket:
     raise NoPortError(f"Can't listen on {binding.address}: {shown} taken. Choose another one with rest.port.")
 
 
+def make_server(app: ASGIApp, **more: Any) -> uvicorn.Server:
+    """A server of an application, not yet behind any socket."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,  # the link with the token would be in it
+            server_header=False,
+            proxy_headers=False,  # who calls decides on nothing, so nobody else is to be believed
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=5,
+            **more,
+        )
+    )
+
+
 class RestServer:
     """An application behind a port. The port is taken at once, requests are answered once it is started."""
 
@@ -57,20 +75,7 @@ class RestServer:
         self._secure = binding.certificate is not None
         self._name = binding.address
         self._thread: Thread | None = None
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,  # the link with the token would be in it
-                server_header=False,
-                proxy_headers=False,  # who calls decides on nothing, so nobody else is to be believed
-                lifespan="off",
-                ws="none",
-                timeout_graceful_shutdown=5,
-                ssl_certfile=binding.certificate,
-                ssl_keyfile=binding.key,
-            )
-        )
+        self._server = make_server(app, ssl_certfile=binding.certificate, ssl_keyfile=binding.key)
 
     @property
     def address(self) -> str:

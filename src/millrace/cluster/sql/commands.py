@@ -29,7 +29,8 @@ def answer(
         case s.Set(key=None):
             return table(("key", "value"), sorted(mask_options({**defaults, **session.settings()}).items()))
         case s.Set(key=str() as key, value=value):
-            session.set(key, value or "")
+            # Texts of statements know where they stand, which nobody needs to know of settings.
+            session.set(str(key), str(value or ""))
             return done()
         case s.Reset(key=key):
             session.reset(key)

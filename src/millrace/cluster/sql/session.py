@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from millrace.common.configuration import Configuration
 from millrace.configuration.telling import ConfigurationError, tell_about
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.datastream.settings.dependencies import FILES, import_path
 from millrace.table import EnvironmentSettings, TableEnvironment
 from millrace.table.settings.environment_settings import MODE
 from millrace.table.sql.text.errors import SqlError
@@ -69,3 +72,12 @@ class SqlSession:
         session = self.environment._session
         session.streams = StreamExecutionEnvironment(Configuration.from_dict(settings))
         session.streaming = mode == _MODES[0]
+        _import_from(settings.get(FILES, ""))
+
+
+def _import_from(files: str) -> None:
+    """Let CREATE FUNCTION find what is in Python files. All sessions of this process share modules."""
+    for each in filter(None, (part.strip() for part in files.split(","))):
+        path = import_path(os.path.abspath(each.removeprefix("file://")))
+        if path not in sys.path:
+            sys.path.append(path)

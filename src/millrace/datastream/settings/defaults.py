@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.common.configuration import Configuration
 from millrace.configuration.files import file_settings
 
 if TYPE_CHECKING:
     from millrace.runtime.jobs.job import JobGraph
+    from millrace.spark.jobs.client import LocalJobClient
     from millrace.spark.jobs.submit import JobSettings, SparkJobClient
+
+
+class Portable(Protocol):
+    """A job with all that another process needs to run it. It is pickled on its way there."""
+
+    @property
+    def job_id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def configuration(self) -> Mapping[str, str]: ...
+
+    def start(self) -> LocalJobClient:
+        """Run it in this process."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +43,8 @@ class Submission:
     """whether the program reads the job's results, so that the job may have to wait for it"""
     prepare: Callable[[], tuple[JobGraph, JobSettings]] | None = None
     """gives what would be submitted; None: it is a query of batch mode"""
+    portable: Callable[[], Portable] | None = None
+    """gives it for another process; None: this one has to run it, since it reads its rows or holds what it reads"""
     elsewhere: bool = False
     """whether the configuration says that it runs on a cluster: ``execution.target: remote``"""
 
@@ -51,21 +70,20 @@ def get_defaults() -> Configuration:
 
 def _start(submission: Submission) -> SparkJobClient:
     """Commands, which set submitters of their own, have decided already where a program runs."""
-    if submission.elsewhere and submission.prepare is not None:
-        return _hand_over(submission.prepare, submission.collecting)
-    return submission.start()
+    if not submission.elsewhere:
+        return submission.start()
+    if submission.portable is not None:
+        from millrace.cluster.remote.handing_over import cluster_named, hand_over
 
-
-def _hand_over(prepare: Callable[[], tuple[JobGraph, JobSettings]], collecting: bool) -> SparkJobClient:
-    if collecting:
+        portable = submission.portable()
+        client: Any = hand_over(portable, cluster_named(portable.configuration))
+        return client  # type: ignore[no-any-return]
+    if submission.prepare is not None:
         raise ValueError(
             "execution.target is remote, and this program reads the results of its job itself: run all of it on the "
             "cluster, with `millrace run`"
         )
-    from millrace.cluster.remote.handing_over import hand_over
-
-    client: Any = hand_over(*prepare())
-    return client  # type: ignore[no-any-return]
+    return submission.start()
 
 
 _submitter: Submitter = _start

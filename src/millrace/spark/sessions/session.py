@@ -86,11 +86,11 @@ def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     return Workplace(session, local, _log_files.get(context.applicationId))
 
 
-def use_shared(session: SparkSession, log_file: str | None) -> None:
+def use_shared(session: SparkSession | None, log_file: str | None) -> None:
     """Let jobs that bring no session of their own run on this one, whose Spark belongs to another process."""
     global _shared
     _shared = session
-    if log_file is not None:
+    if session is not None and log_file is not None:
         _log_files[session.sparkContext.applicationId] = log_file
 
 

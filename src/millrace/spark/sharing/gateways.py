@@ -109,6 +109,13 @@ def attach(gateway: Gateway) -> SparkSession:
     return session
 
 
+def detach() -> None:
+    """Forget a shared Spark that is gone: this process may attach to another one."""
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    sessions.use_shared(None, None)
+
+
 def warm_up(session: SparkSession) -> None:
     """Let the executors start what the first job would wait for: Python with all that tasks need."""
     width = max(session.sparkContext.defaultParallelism, 1)

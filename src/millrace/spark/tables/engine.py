@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.configuration.telling import tell_about
@@ -19,6 +20,7 @@ from millrace.spark.sessions.session import SessionWishes, workplace
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
 from millrace.spark.tables.conversions import frame_of_table, scan_of_frame
+from millrace.spark.tables.portable import PortableInserts, is_portable
 from millrace.spark.tables.steps.context import Context
 from millrace.table.planner import run
 from millrace.table.planner.computed_table import computed, row_by_row
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from millrace.table.sessions.session import Session
     from millrace.table.sessions.table_result import TableResult
 
+TARGET = "execution.target"
 _NO_CHANGES = "in batch mode every operator gives insertions only"
 _NO_JSON = "batch mode is no graph of operators: the plan that Spark runs is above"
 _NO_ADVICE = "none in batch mode: there is no state that lasts"
@@ -43,14 +46,14 @@ class BatchEngine:
     """``Engine`` of batch mode."""
 
     def execute(self, plans: Sequence[Rel], session: Session, job_name: str | None = None) -> TableResult:
-        context = _context(session, name_of_job(plans, session, job_name))
-        context = replace(context, job_id=next_id(context.job_id))
+        name = name_of_job(plans, session, job_name)
         sinks = [plan for plan in plans if isinstance(plan, Sink)]
         if sinks:
-            client = _submit(lambda: execute.start_inserts(sinks, context), False)
-            return sink_result(sinks, client, lambda: [-1 if count is None else count for count in client.outcome()])
-        client = _submit(lambda: execute.start_query(plans[0], context), True)
-        return query_result(plans[0], _batches(client), session, job_client=client, close=client.discard)
+            client = _submit_inserts(sinks, name, session)
+            return sink_result(sinks, client, lambda: _counts(client, len(sinks)))
+        start = partial(_start, partial(execute.start_query, plans[0]), name, session)
+        query: Any = get_submitter()(_submission(start, True))
+        return query_result(plans[0], _batches(query), session, job_client=query, close=query.discard)
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         """Asks Spark for its plan, and starts it for that."""
@@ -117,8 +120,27 @@ def _rows(plan: Rel, session: Session) -> list[Rows]:
     return list(map(Rows, execute.collect(plan, _context(session)).to_batches()))
 
 
-def _submit(start: Callable[[], BatchJobClient], collecting: bool) -> Any:
-    return get_submitter()(Submission(_no_plan, start, collecting))  # type: ignore[arg-type]
+def _submit_inserts(sinks: Sequence[Sink], name: str, session: Session) -> Any:
+    start = partial(_start, partial(execute.start_inserts, sinks), name, session)
+    elsewhere = session.config.to_map().get(TARGET) == "remote"
+    portable = partial(PortableInserts.of, sinks, name, session) if is_portable(sinks) else None
+    return get_submitter()(_submission(start, False, portable=portable, elsewhere=elsewhere))
+
+
+def _start(begin: Callable[[Context], BatchJobClient], name: str, session: Session) -> BatchJobClient:
+    context = _context(session, name)
+    return begin(replace(context, job_id=next_id(context.job_id)))
+
+
+def _submission(start: Callable[[], BatchJobClient], collecting: bool, **more: Any) -> Submission:
+    return Submission(_no_plan, start, collecting, **more)  # type: ignore[arg-type]
+
+
+def _counts(client: Any, count: int) -> list[int]:
+    """Rows written into each table; -1 where that is not known, as of jobs elsewhere."""
+    if not isinstance(client, BatchJobClient):
+        return [-1] * count
+    return [-1 if written is None else written for written in client.outcome()]
 
 
 def _no_plan() -> str:

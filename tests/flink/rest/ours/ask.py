@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.cluster.gateway import differences as gateway
 from tests.cluster.operating import Operated
-from tests.flink.rest.ask import HISTORY, REST, Ask
+from tests.flink.rest.ask import GATEWAY, HISTORY, REST, Ask
 from tests.flink.rest.asks import all_asks
 from tests.flink.rest.cli.compare import compare as compare_commands
 from tests.flink.rest.cli.steps import steps
@@ -35,7 +36,7 @@ from tests.flink.rest.ours.reasons import REASONS
 from tests.flink.rest.page import PAGE, page
 from tests.flink.rest.world import World
 
-PARTS = ("rest", "command")
+PARTS = ("rest", "gateway", "command")
 SETTINGS = {
     "parallelism.default": "1",
     "security.rest.auth": "none",
@@ -78,6 +79,7 @@ def _cluster(folder: Path) -> Operated:
 def differences(parts: Sequence[str]) -> list[Difference]:
     with tempfile.TemporaryDirectory(prefix="millrace-") as temporary:
         found = asked_of_rest(Path(temporary, "rest")) if "rest" in parts else []
+        found += gateway.compared() if "gateway" in parts else []
         return found + (asked_of_command(Path(temporary, "command")) if "command" in parts else [])
 
 
@@ -100,7 +102,7 @@ def main() -> int:
             print(f"{len(found)} times: {reason.reason}")
     print("\n".join(str(each) for each in others) or "nothing else differs")
     if given.keep:
-        asked = len(all_asks(REST)) + len(all_asks(HISTORY)) + len(list(steps()))
+        asked = sum(len(all_asks(surface)) for surface in (REST, HISTORY, GATEWAY)) + len(list(steps()))
         PAGE.write_text(page(asked, by_reason(known)), encoding="utf-8")
     return 1 if others else 0
 
