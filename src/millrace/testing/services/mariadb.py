@@ -17,7 +17,7 @@ SETTINGS: Mapping[str, str] = {
     "binlog-row-image": "FULL",
     "binlog-row-metadata": "FULL",
     "character-set-server": "utf8mb4",
-    "innodb-flush-log-at-trx-commit": "0",
+    "innodb-flush-log-at-trx-commit": "2",  # to the operating system: a killed server has what it committed
     "local-infile": "1",
     "log-bin": "binlog",
     "server-id": "7",
