@@ -1,4 +1,4 @@
-"""``JdbcSink`` of rows in columns: written when there are enough of them, or after a while, and at the end of each epoch."""
+"""Writing a table: when there are enough elements, or after a while, and at the end of each epoch."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from typing_extensions import override
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
+from millrace.connectors.dbapi.changes import Change
 from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.target import Target
 from millrace.relational.rows import Rows, concat
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -46,35 +49,44 @@ class Database:
         return self.dialect.connect(self.target)
 
 
-class JdbcRowsSink(Sink[Rows]):
-    """**At least once**: what was written in an epoch that failed is written again. In a table with a key that changes
-    nothing in the end."""
+class BufferedSink(Sink[T], Generic[T]):
+    """**At least once**: what was written in an epoch that failed is written again. Where each element replaces the row
+    of its key that changes nothing in the end.
 
-    def __init__(self, database: Database, changes: RowChanges, buffering: Buffering) -> None:
+    :param size: how many rows an element is.
+    """
+
+    def __init__(
+        self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]
+    ) -> None:
         self._database = database
-        self._changes = changes
+        self._change = change
         self._buffering = buffering
+        self._size = size
 
     @override
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[Rows]:
-        return _Writer(self._database, self._changes, self._buffering)
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
+        return _Writer(self._database, self._change, self._buffering, self._size)
 
 
-class _Writer(SinkWriter[Rows]):
-    def __init__(self, database: Database, changes: RowChanges, buffering: Buffering) -> None:
+class _Writer(SinkWriter[T]):
+    def __init__(
+        self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]
+    ) -> None:
         self._retrying = Retrying(database, buffering)
-        self._changes = changes
+        self._change = change
         self._buffering = buffering
-        self._waiting: list[Rows] = []
+        self._size = size
+        self._waiting: list[T] = []
         self._count = 0
         self._since = 0.0
 
     @override
-    def write(self, element: Rows, context: SinkWriterContext) -> None:
+    def write(self, element: T, context: SinkWriterContext) -> None:
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting.append(element)
-        self._count += len(element)
+        self._count += self._size(element)
         settings = self._buffering
         if (settings.max_rows and self._count >= settings.max_rows) or (
             settings.interval and time.monotonic() - self._since >= settings.interval
@@ -88,7 +100,7 @@ class _Writer(SinkWriter[Rows]):
 
     def _apply(self) -> None:
         waiting, self._waiting, self._count = self._waiting, [], 0
-        self._retrying.run(lambda connection: self._changes.apply(connection, waiting))
+        self._retrying.run(lambda connection: self._change.apply(connection, waiting))
 
     @override
     def close(self) -> None:

@@ -27,6 +27,8 @@ class Dialect(ABC):
     """the kinds of values that its columns can have; arrays are asked about their elements, too"""
     kept: frozenset[str] = frozenset()
     """properties of URLs for Java's drivers that make no difference here"""
+    style = "format"
+    """how the driver marks parameters: one of PEP 249's"""
     text_is_exact = True
     """whether ``=`` on texts tells small letters from capitals: then ``<>`` does as well"""
 
@@ -78,6 +80,10 @@ class Dialect(ABC):
     @abstractmethod
     def literal(self, value: Any, kind: DataType) -> str | None:
         """A constant as the database compares its columns with; None: leave it to us."""
+
+    def parameter(self, value: Any) -> Any:
+        """A value as the driver takes it for a parameter."""
+        return value
 
     # -- reading ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import datetime as dt
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ _MOST = 30_000
 
 class SqliteDialect(Dialect):
     title = "SQLite"
+    style = "qmark"
     families = frozenset(
         {
             Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL, Family.TEXT, Family.BYTES, Family.DATE,
@@ -52,6 +54,14 @@ class SqliteDialect(Dialect):
         if family_of(kind) not in (Family.INTEGER, Family.TEXT):
             return None
         return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'")
+
+    @override
+    def parameter(self, value: Any) -> Any:
+        if isinstance(value, Decimal):
+            return format(value, "f")
+        if isinstance(value, dt.datetime):
+            return value.isoformat(sep=" ")
+        return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
 
     @override
     def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:

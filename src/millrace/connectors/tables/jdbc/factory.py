@@ -14,7 +14,7 @@ from millrace.connectors.jdbc.dialects.target import TableShape
 from millrace.connectors.jdbc.lookup import JdbcLookup
 from millrace.connectors.jdbc.pushed import conditions
 from millrace.connectors.jdbc.scan import JdbcRowsSource, Query
-from millrace.connectors.jdbc.sink import JdbcExactlyOnceSink, JdbcRowsSink
+from millrace.connectors.jdbc.sink import BufferedSink, JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.tables.jdbc.options import COMMON, LOOKUP, SCAN, SINK, JdbcOptions
 from millrace.relational.rex import Rex
@@ -99,7 +99,7 @@ class JdbcTableSink(TableSink):
             return JdbcExactlyOnceSink(options.database, self._changes, options.log_directory, options.commit_table)
         if self._way == "two-phase":
             return two_phase_sink(options.database, self._changes, options.commit_table)
-        return JdbcRowsSink(options.database, self._changes, self._buffering)
+        return BufferedSink(options.database, self._changes, self._buffering, len)
 
 
 def _no_metadata(table: TableContext) -> None:
