@@ -18,7 +18,9 @@ from millrace.testing.services import MariaDB, PostgreSQL
 class Place:
     """A database. Tables have names of their own."""
 
-    def __init__(self, url: str, connect: Callable[[], Any], user: str | None = None, password: str | None = None) -> None:
+    def __init__(
+        self, url: str, connect: Callable[[], Any], user: str | None = None, password: str | None = None
+    ) -> None:
         self.url, self.user, self.password = url, user, password
         self._connect = connect
 

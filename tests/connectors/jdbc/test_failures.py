@@ -19,7 +19,9 @@ from millrace.testing.services.ports import free_ports
 COLUMNS = "id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED"
 SECRET = "Pass-Word-1234"
 
-servers = pytest.mark.parametrize("kind", [pytest.param(each, marks=pytest.mark.services) for each in ("postgres", "mariadb")])
+servers = pytest.mark.parametrize(
+    "kind", [pytest.param(each, marks=pytest.mark.services) for each in ("postgres", "mariadb")]
+)
 
 
 @pytest.fixture

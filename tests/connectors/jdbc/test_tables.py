@@ -37,8 +37,7 @@ def test_changes_leave_what_a_dictionary_would_have(tables: JdbcTables, place: P
     values = ", ".join(f"({key}, {value})" for key, value in rows)
     # A count that goes through updates, and rows that are taken back.
     tables.insert(
-        f"INSERT INTO {name} SELECT k, COUNT(*), SUM(v) FROM (VALUES {values}) AS t(k, v) GROUP BY k "
-        f"HAVING SUM(v) >= 0"
+        f"INSERT INTO {name} SELECT k, COUNT(*), SUM(v) FROM (VALUES {values}) AS t(k, v) GROUP BY k HAVING SUM(v) >= 0"
     )
     wanted: dict[int, list[int]] = {}
     for key, value in rows:

@@ -38,7 +38,7 @@ def test_addresses_of_version_6_and_files() -> None:
     ],
 )
 def test_what_is_wrong(url: str, said: str) -> None:
-    with pytest.raises(ValueError, match="is|are|no") as caught:
+    with pytest.raises(ValueError, match=r"is|are|no") as caught:
         parse(url)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)

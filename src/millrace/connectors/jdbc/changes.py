@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from typing_extensions import override
 
 from millrace.connectors.dbapi.changes import Change
 from millrace.connectors.jdbc.dialects.base import Dialect
@@ -27,7 +26,6 @@ class RowChanges(Change[Rows]):
     kinds: tuple[DataType, ...]
     """the types of the columns"""
 
-    @override
     def apply(self, connection: Any, elements: Sequence[Rows]) -> None:
         """:raises RuntimeError: the database refuses; with the table's name."""
         rows = self.reduced(concat(elements))

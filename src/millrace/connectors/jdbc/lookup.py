@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from typing_extensions import override
-
 from millrace.connectors.jdbc.sink import Buffering, Database, Retrying
 from millrace.relational.fields import Schema
 from millrace.relational.sources import LookupTableSource
@@ -41,11 +39,9 @@ class JdbcLookup(LookupTableSource):
         self._retries = retries
         self._retrying: Retrying | None = None
 
-    @override
     def open(self) -> None:
         self._retrying = Retrying(self._database, Buffering(retries=self._retries))
 
-    @override
     def lookup(self, keys: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[tuple[Any, ...]]]:
         found: list[Sequence[tuple[Any, ...]]] = []
         for begin in range(0, len(keys), MOST):
@@ -81,7 +77,6 @@ class JdbcLookup(LookupTableSource):
                 found += [(place, row) for _, row in dialect.find(connection, select, named, alone) or ()]
         return found
 
-    @override
     def close(self) -> None:
         if self._retrying is not None:
             self._retrying.close()

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from contextlib import closing
 from typing import Any
 
-from typing_extensions import override
-
 from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.mysql import MySqlDialect, pymysql
 from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect, psycopg
@@ -42,25 +40,21 @@ class Preparing(ABC):
 
 
 class PostgreSqlPreparing(Preparing):
-    @override
     def check(self, connection: Any) -> None:
         connection.autocommit = True
         (most,) = connection.execute("SELECT current_setting('max_prepared_transactions')::int").fetchone()
         if not most:
             raise RuntimeError(
-                "max_prepared_transactions = 0: PostgreSQL prepares no transactions. Set it to the number of subtasks or "
-                "more and restart the server, or use 'sink.exactly-once' = 'marks'"
+                "max_prepared_transactions = 0: PostgreSQL prepares no transactions. Set it to twice the number of "
+                "subtasks or more and restart the server, or use 'sink.exactly-once' = 'marks'"
             )
 
-    @override
     def begin(self, connection: Any, name: str) -> None:
         connection.execute("BEGIN")
 
-    @override
     def prepare(self, connection: Any, name: str) -> None:
         connection.execute(f"PREPARE TRANSACTION '{name}'")
 
-    @override
     def end(self, connection: Any, name: str, how: str) -> bool:
         try:
             connection.execute(f"{how} PREPARED '{name}'")
@@ -68,27 +62,22 @@ class PostgreSqlPreparing(Preparing):
             return False
         return True
 
-    @override
     def names(self, connection: Any, prefix: str) -> list[str]:
         query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
         return [name for (name,) in connection.execute(query, [prefix])]
 
 
 class XaPreparing(Preparing):
-    @override
     def check(self, connection: Any) -> None:
         connection.autocommit(True)
 
-    @override
     def begin(self, connection: Any, name: str) -> None:
         _execute(connection, f"XA START '{name}'")
 
-    @override
     def prepare(self, connection: Any, name: str) -> None:
         _execute(connection, f"XA END '{name}'")
         _execute(connection, f"XA PREPARE '{name}'")
 
-    @override
     def end(self, connection: Any, name: str, how: str) -> bool:
         until = time.monotonic() + RELEASE_SECONDS
         while True:
@@ -105,7 +94,6 @@ class XaPreparing(Preparing):
                     raise
             time.sleep(0.02)
 
-    @override
     def names(self, connection: Any, prefix: str) -> list[str]:
         found = [row[3] for row in _execute(connection, "XA RECOVER")]
         return [name for name in (_text(each) for each in found) if name.startswith(prefix)]

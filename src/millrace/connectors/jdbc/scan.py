@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from typing_extensions import override
-
 from millrace.common.source import Boundedness, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.queue_enumerator import QueueEnumerator
@@ -55,7 +53,9 @@ class Query:
         """:raises RuntimeError: the database refuses, or has what the declared types cannot hold."""
         kinds = [column.type for column in self.columns]
         try:
-            for batch in database.dialect.batches(database.target, self.text(database), kinds or [IntType()], self.fetch):
+            for batch in database.dialect.batches(
+                database.target, self.text(database), kinds or [IntType()], self.fetch
+            ):
                 yield Rows(record_batch(batch.columns if kinds else [], len(batch)))
         except (ImportError, GeneratorExit):
             raise
@@ -82,11 +82,9 @@ class JdbcRowsSource(Source[Rows, JdbcSplit]):
         self._query = query
         self._partitions = partitions
 
-    @override
     def get_boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED
 
-    @override
     def create_enumerator(
         self, context: SplitEnumeratorContext[JdbcSplit], checkpoint: Sequence[JdbcSplit] | None = None
     ) -> QueueEnumerator[JdbcSplit]:
@@ -98,7 +96,6 @@ class JdbcRowsSource(Source[Rows, JdbcSplit]):
         conditions = self._partitions.conditions(self._database.dialect.name(self._partitions.column))
         return [JdbcSplit(str(number), condition) for number, condition in enumerate(conditions)]
 
-    @override
     def create_reader(self, context: SourceReaderContext) -> JdbcReader:
         return JdbcReader(self._database, self._query)
 
@@ -111,11 +108,9 @@ class JdbcReader(QueueReader[Rows, JdbcSplit]):
         self._database = database
         self._query = query
 
-    @override
     def read(self, split: JdbcSplit, output: ReaderOutput[Rows]) -> None:
         query = self._query
         if split.condition is not None:
             query = replace(query, conditions=(*query.conditions, split.condition))
         for rows in query.batches(self._database):
             output.collect(rows)
-

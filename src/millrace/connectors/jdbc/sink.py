@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from typing_extensions import override
-
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.dbapi.changes import Change
 from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
@@ -56,23 +54,18 @@ class BufferedSink(Sink[T], Generic[T]):
     :param size: how many rows an element is.
     """
 
-    def __init__(
-        self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]
-    ) -> None:
+    def __init__(self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]) -> None:
         self._database = database
         self._change = change
         self._buffering = buffering
         self._size = size
 
-    @override
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
         return _Writer(self._database, self._change, self._buffering, self._size)
 
 
 class _Writer(SinkWriter[T]):
-    def __init__(
-        self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]
-    ) -> None:
+    def __init__(self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]) -> None:
         self._retrying = Retrying(database, buffering)
         self._change = change
         self._buffering = buffering
@@ -81,7 +74,6 @@ class _Writer(SinkWriter[T]):
         self._count = 0
         self._since = 0.0
 
-    @override
     def write(self, element: T, context: SinkWriterContext) -> None:
         if not self._waiting:
             self._since = time.monotonic()
@@ -93,7 +85,6 @@ class _Writer(SinkWriter[T]):
         ):
             self._apply()
 
-    @override
     def flush(self, end_of_input: bool) -> None:
         if self._waiting:
             self._apply()
@@ -102,7 +93,6 @@ class _Writer(SinkWriter[T]):
         waiting, self._waiting, self._count = self._waiting, [], 0
         self._retrying.run(lambda connection: self._change.apply(connection, waiting))
 
-    @override
     def close(self) -> None:
         self._retrying.close()
 
@@ -152,7 +142,6 @@ class JdbcExactlyOnceSink(DbApiExactlyOnceSink[Rows]):
         super().__init__(database, changes, log_directory, commit_table=commit_table)
         self._rows = changes
 
-    @override
     def create_writer(self, context: WriterInitContext) -> Any:
         return _Reducing(super().create_writer(context), self._rows)
 
@@ -166,22 +155,18 @@ class _Reducing(SinkWriter[Rows]):
         self._waiting: list[Rows] = []
         self._context: SinkWriterContext | None = None
 
-    @override
     def write(self, element: Rows, context: SinkWriterContext) -> None:
         self._waiting.append(element)
         self._context = context
 
-    @override
     def flush(self, end_of_input: bool) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting and self._context is not None:
             self._below.write(self._changes.reduced(concat(waiting)), self._context)
         self._below.flush(end_of_input)
 
-    @override
     def prepare_commit(self) -> list[Any]:
         return self._below.prepare_commit()
 
-    @override
     def close(self) -> None:
         self._below.close()

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from typing_extensions import override
-
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.types import Row
 from millrace.connectors.dbapi.changes import DbApiInsert, fields_of
 from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
 from millrace.connectors.jdbc.parameters import parameters_of, translated
 from millrace.connectors.jdbc.settings import JdbcConnectionOptions, JdbcExactlyOnceOptions, JdbcExecutionOptions
-from millrace.connectors.jdbc.sink import Buffering, BufferedSink, Database
+from millrace.connectors.jdbc.sink import BufferedSink, Buffering, Database
 from millrace.connectors.jdbc.two_phase import two_phase_sink
 
 ValuesOf = Callable[[Any], Any]
@@ -26,7 +24,9 @@ class JdbcSink(Sink[Any]):
 
     def __init__(self, sink: Sink[Any]) -> None:
         if not isinstance(sink, Sink):
-            raise TypeError("JdbcSink is made by JdbcSink.sink(...) or JdbcSink.builder(): there are no Java objects here")
+            raise TypeError(
+                "JdbcSink is made by JdbcSink.sink(...) or JdbcSink.builder(): there are no Java objects here"
+            )
         self._sink = sink
 
     @staticmethod
@@ -50,15 +50,12 @@ class JdbcSink(Sink[Any]):
     def builder() -> JdbcSinkBuilder:
         return JdbcSinkBuilder()
 
-    @override
     def for_operator(self, uid: str) -> JdbcSink:
         return JdbcSink(self._sink.for_operator(uid))
 
-    @override
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
         return self._sink.create_writer(context)
 
-    @override
     def create_committer(self) -> Committer[Any] | None:
         return self._sink.create_committer()
 
@@ -110,7 +107,9 @@ class JdbcSinkBuilder:
             raise ValueError("a JdbcSink needs with_query_statement(...)")
         count = parameters_of(self._sql)
         if self._names is not None and self._values_of is None and count != len(self._names):
-            raise ValueError(f"the statement has {count} parameters, but rows have the fields {self._names}: {self._sql}")
+            raise ValueError(
+                f"the statement has {count} parameters, but rows have the fields {self._names}: {self._sql}"
+            )
         values = _Values(self._values_of, self._names, database)
         return DbApiInsert(translated(self._sql, database.dialect.style), values)
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from typing_extensions import override
-
 from millrace.common.functions import SinkFunction, TwoPhaseCommitSinkFunction
 from millrace.common.sink import Sink
 from millrace.connectors.dbapi.changes import Change
@@ -43,7 +41,6 @@ class PreparedTransactions(TwoPhaseCommitSinkFunction[T, str], Generic[T]):
 
     # -- in the task
 
-    @override
     def begin_transaction(self) -> str:
         name = self.transaction_name()
         self._connect()
@@ -53,7 +50,6 @@ class PreparedTransactions(TwoPhaseCommitSinkFunction[T, str], Generic[T]):
         self._marks.add(name)
         return name
 
-    @override
     def invoke(self, transaction: str, value: T, context: SinkFunction.Context) -> None:  # type: ignore[override]
         self._waiting.append(value)
         if len(self._waiting) >= WAITING:
@@ -64,37 +60,31 @@ class PreparedTransactions(TwoPhaseCommitSinkFunction[T, str], Generic[T]):
         if waiting:
             self._change.apply(self._connection, waiting)
 
-    @override
     def pre_commit(self, transaction: str) -> None:
         self._apply()
         self._preparing.prepare(self._connection, transaction)
         self._begun = None
         self._disconnect()
 
-    @override
     def close(self) -> None:
         self._disconnect()
 
     # -- on the driver
 
-    @override
     def open_committer(self) -> None:
         self._connect()
 
-    @override
     def close_committer(self) -> None:
         self._disconnect()
 
-    @override
     def commit(self, transaction: str) -> None:
         """:raises RuntimeError: the transaction was prepared, and somebody else has rolled it back."""
         if not self._end(transaction, "COMMIT") and not self._is_marked(transaction):
             raise RuntimeError(
-                f"{self._database.dialect.title} at {self._database.target.place} no longer has the prepared transaction "
-                f"'{transaction}', and it was not committed: its rows are lost"
+                f"{self._database.dialect.title} at {self._database.target.place} no longer has the prepared "
+                f"transaction '{transaction}', and it was not committed: its rows are lost"
             )
 
-    @override
     def abort(self, transaction: str) -> None:
         if self._begun == transaction:  # in the task, before it was prepared
             self._waiting = []
@@ -103,7 +93,6 @@ class PreparedTransactions(TwoPhaseCommitSinkFunction[T, str], Generic[T]):
         else:
             self._end(transaction, "ROLLBACK")
 
-    @override
     def list_open_transactions(self, name_prefix: str) -> Iterable[str]:
         return self._again(lambda: self._preparing.names(self._connection, name_prefix))  # type: ignore[no-any-return]
 

@@ -25,8 +25,6 @@ class Dialect(ABC):
     """what names are quoted with"""
     families: frozenset[Family]
     """the kinds of values that its columns can have; arrays are asked about their elements, too"""
-    kept: frozenset[str] = frozenset()
-    """properties of URLs for Java's drivers that make no difference here"""
     style = "format"
     """how the driver marks parameters: one of PEP 249's"""
     text_is_exact = True
@@ -116,11 +114,15 @@ class Dialect(ABC):
     # -- writing ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def append(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         """Insert rows, within the transaction at hand."""
 
     @abstractmethod
-    def upsert(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         """Insert or replace rows, no two with the same key."""
 
     @abstractmethod

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from typing_extensions import override
 
 from millrace.connectors.dbapi.statements import UpsertNames
 from millrace.connectors.jdbc.dialects.base import Dialect
@@ -28,7 +27,15 @@ _PASSING = frozenset({1040, 1205, 1213, 2002, 2003, 2006, 2013, 2014, 2055})
 """too many connections, a lock, a deadlock, no connection"""
 _GIVEN = {"connectTimeout": "connect_timeout", "socketTimeout": "read_timeout"}
 """in milliseconds there, in seconds here"""
-_TLS = {"sslmode", "usessl", "requiressl"}
+_TLS = ("sslmode", "usessl", "requiressl")
+_WITHOUT_EFFECT = frozenset(
+    (
+        "allowPublicKeyRetrieval autoReconnect cachePrepStmts characterEncoding connectionTimeZone "
+        "rewriteBatchedStatements serverTimezone tinyInt1isBit useCursorFetch useLocalSessionState useServerPrepStmts "
+        "useUnicode zeroDateTimeBehavior"
+    ).split()
+)
+"""of Java's drivers"""
 
 
 class MySqlDialect(Dialect):
@@ -41,11 +48,7 @@ class MySqlDialect(Dialect):
             Family.TIME, Family.TIMESTAMP, Family.INSTANT,
         }
     )  # fmt: skip
-    kept = frozenset({"useUnicode", "characterEncoding", "serverTimezone", "connectionTimeZone", "autoReconnect",
-                      "rewriteBatchedStatements", "useServerPrepStmts", "cachePrepStmts", "zeroDateTimeBehavior",
-                      "tinyInt1isBit", "allowPublicKeyRetrieval", "useCursorFetch", "useLocalSessionState"})  # fmt: skip
 
-    @override
     def open(self, target: Target) -> Any:
         return pymysql().connect(**self._arguments(target))
 
@@ -63,31 +66,30 @@ class MySqlDialect(Dialect):
             if name in _GIVEN:
                 found[_GIVEN[name]] = max(1, int(value) // 1000)
             elif name.lower() in _TLS:
-                if value.lower() not in ("false", "disabled", "disable", "0"):
-                    found["ssl"] = {"check_hostname": False}
-            elif name == "sslCa":
-                found["ssl"] = {"ca": value}
-            elif name not in self.kept:
+                found.update(_tls(name, value, target.properties.get("sslCa")))
+            elif name != "sslCa" and name not in _WITHOUT_EFFECT:
                 raise ValueError(f"'{name}' is no property of a connection to {self.title} here")
         return found
 
-    @override
     def is_passing(self, error: BaseException) -> bool:
         if isinstance(error, pymysql().err.InterfaceError):
             return True  # of a connection that is closed
         return isinstance(error, pymysql().err.MySQLError) and bool(error.args) and error.args[0] in _PASSING
 
-    @override
     def literal(self, value: Any, kind: DataType) -> str | None:
-        return constant(value, kind, lambda text: f"'{text.replace(chr(39), chr(39) * 2)}'" if "\\" not in text else None)  # type: ignore[arg-type, return-value]
+        # What a backslash means depends on the session.
+        if isinstance(value, str) and "\\" in value:
+            return None
+        return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'")
 
-    @override
     def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
-        with closing(self.connect(target)) as connection, closing(connection.cursor(pymysql().cursors.SSCursor)) as cursor:
+        with (
+            closing(self.connect(target)) as connection,
+            closing(connection.cursor(pymysql().cursors.SSCursor)) as cursor,
+        ):
             cursor.execute(query)
             yield from fetched(cursor, kinds, fetch)
 
-    @override
     def find(
         self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
@@ -101,16 +103,17 @@ class MySqlDialect(Dialect):
             cursor.execute(query)
             return by_value(cursor.fetchall(), keys, values)
 
-    @override
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
         return columns_of(rows, kinds)
 
-    @override
-    def append(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         self._insert(connection, shape, columns, kinds, "")
 
-    @override
-    def upsert(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         self._insert(connection, shape, columns, kinds, f" {self._names(shape).duplicate_clause()}")
 
     def _insert(
@@ -123,7 +126,6 @@ class MySqlDialect(Dialect):
             for piece in pieces(rows, _PIECE):
                 cursor.execute(head + piece + behind)
 
-    @override
     def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
         names = self._names(shape)
         texts = self._texts(connection, keys, kinds)
@@ -162,3 +164,18 @@ def _quotes(texts: pa.Array) -> pa.Array:
 
 def _backslashes(texts: pa.Array) -> pa.Array:
     return _quotes(pc.replace_substring(texts, "\\", "\\\\"))
+
+
+def _tls(name: str, value: str, authority: str | None) -> dict[str, Any]:
+    """How the connection is encrypted.
+
+    :param authority: a file with the certificate that the server's must go back to.
+    """
+    word = value.lower().replace("_", "-")
+    if word in ("false", "disabled", "disable", "0"):
+        return {}
+    if authority is not None:
+        return {"ssl": {"ca": authority, "check_hostname": word in ("verify-full", "verify-identity", "true")}}
+    if word.startswith("verify"):
+        raise ValueError(f"'{name}' = '{value}' needs 'sslCa', the file of a certificate")
+    return {"ssl": {"check_hostname": False}}

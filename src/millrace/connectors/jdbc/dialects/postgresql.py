@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import urllib.parse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
-from typing_extensions import override
 
 from millrace.connectors.dbapi.statements import UpsertNames
 from millrace.connectors.jdbc.dialects.base import Dialect
+from millrace.connectors.jdbc.dialects.libpq import arguments, uri
 from millrace.connectors.jdbc.dialects.literals import constant, joined, plain
 from millrace.connectors.jdbc.dialects.target import TableShape, Target
 from millrace.relational import types as t
@@ -21,10 +20,6 @@ from millrace.relational.types import DataType
 from millrace.relational.values import to_python
 
 _MISSING = "{} can't be imported, which tables of PostgreSQL need: pip install 'millrace[postgres]' ({})"
-_PROPERTIES = {"ApplicationName": "application_name", "connectTimeout": "connect_timeout", "sslrootcert": "sslrootcert"}
-"""what Java's driver calls something -> what libpq does"""
-_LIBPQ = frozenset({"sslmode", "sslcert", "sslkey", "sslrootcert", "application_name", "connect_timeout",
-                    "target_session_attrs", "tcp_user_timeout", "keepalives_idle", "gssencmode", "channel_binding"})  # fmt: skip
 _READ = {
     t.BooleanType: "bool", t.TinyIntType: "int2", t.SmallIntType: "int2", t.IntType: "int4", t.BigIntType: "int8",
     t.FloatType: "float4", t.DoubleType: "float8", t.CharType: "text", t.VarCharType: "text", t.BinaryType: "bytea",
@@ -46,16 +41,12 @@ class PostgreSqlDialect(Dialect):
             Family.TIME, Family.TIMESTAMP, Family.INSTANT, Family.ARRAY,
         }
     )  # fmt: skip
-    kept = frozenset({"stringtype", "reWriteBatchedInserts", "prepareThreshold", "defaultRowFetchSize", "binaryTransfer",
-                      "tcpKeepAlive", "loginTimeout", "ssl"})  # fmt: skip
 
-    @override
     def open(self, target: Target) -> Any:
-        connection = psycopg().connect(**_libpq(target))
+        connection = psycopg().connect(**arguments(target))
         connection.prepare_threshold = None  # poolers between us and the database do not know such statements
         return connection
 
-    @override
     def is_passing(self, error: BaseException) -> bool:
         driver = psycopg()
         state = getattr(error, "sqlstate", None)
@@ -64,22 +55,21 @@ class PostgreSqlDialect(Dialect):
         if not isinstance(error, (driver.OperationalError, driver.InterfaceError)):
             return False
         said = str(error)
-        return not any(each in said for each in ("password", "authentication", "does not exist", "resolve", "no pg_hba"))
+        return not any(
+            each in said for each in ("password", "authentication", "does not exist", "resolve", "no pg_hba")
+        )
 
-    @override
     def literal(self, value: Any, kind: DataType) -> str | None:
         if family_of(kind) is Family.INSTANT and value is not None:
             return f"TIMESTAMPTZ '{value.isoformat(sep=' ')}'"
         return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'" if "\\" not in text else _e(text))
 
-    @override
     def selected(self, name: str, kind: DataType) -> str:
         return f"{_in_type(self.name(name), kind)} AS {self.name(name)}"
 
-    @override
     def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
         wanted = [arrow_type(kind) for kind in kinds]
-        with _adbc().connect(_uri(target), autocommit=True) as connection, connection.cursor() as cursor:
+        with _adbc().connect(uri(target), autocommit=True) as connection, connection.cursor() as cursor:
             cursor.execute(query)
             for batch in cursor.fetch_record_batch():
                 for begin in range(0, len(batch), fetch or max(len(batch), 1)):
@@ -87,7 +77,6 @@ class PostgreSqlDialect(Dialect):
                     columns = [_stored(column).cast(each) for column, each in zip(some.columns, wanted)]
                     yield pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
-    @override
     def find(
         self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
     ) -> list[tuple[int, tuple[Any, ...]]]:
@@ -95,38 +84,43 @@ class PostgreSqlDialect(Dialect):
         wanted = ", ".join(f"k{place}" for place in range(len(keys)))
         casts = ", ".join(["%s::text[]"] * len(keys))
         given = " AND ".join(
-            f"{self.name(name)} = k{place}::{_READ.get(type(kind), 'numeric')}" for place, (name, kind) in enumerate(keys)
+            f"{self.name(name)} = k{place}::{_READ.get(type(kind), 'numeric')}"
+            for place, (name, kind) in enumerate(keys)
         )
         inside = f"SELECT * FROM unnest({casts}) WITH ORDINALITY AS k({wanted}, n)"
         head, _, table = select.partition(" FROM ")
-        query = f"SELECT n, found.* FROM ({inside}) AS k CROSS JOIN LATERAL ({_doubled(head)} FROM {_doubled(table)} WHERE {given}) AS found"
+        rows = f"{_doubled(head)} FROM {_doubled(table)} WHERE {given}"
+        query = f"SELECT n, found.* FROM ({inside}) AS k CROSS JOIN LATERAL ({rows}) AS found"
         found = connection.execute(query, [joined(plain(each, kind)) for each, (_, kind) in zip(values, keys)])
         return [(row[0] - 1, row[1:]) for row in found.fetchall()]
 
-    @override
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
         columns = zip(*rows) if rows else [()] * len(kinds)
         return [_python(list(column), kind) for column, kind in zip(columns, kinds)]
 
-    @override
-    def append(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         names = ", ".join(map(self.name, shape.columns))
         texts = [plain(column, kind) for column, kind in zip(columns, kinds)]
         # Only NULL is without quotes here: that is how COPY tells it from an empty text.
         table = pa.table(dict(zip([f"c{place}" for place in range(len(texts))], texts)))
         out = pa.BufferOutputStream()
         pyarrow.csv.write_csv(table, out, pyarrow.csv.WriteOptions(include_header=False, quoting_style="all_valid"))
-        with connection.cursor() as cursor, cursor.copy(f"COPY {self.table(shape.table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+        with (
+            connection.cursor() as cursor,
+            cursor.copy(f"COPY {self.table(shape.table)} ({names}) FROM STDIN (FORMAT csv)") as copy,
+        ):
             copy.write(out.getvalue())
 
-    @override
-    def upsert(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         names = UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
         rows = self._unnest(connection, shape, shape.columns)
         into = f"INSERT INTO {names.table} ({', '.join(names.columns)}) {rows} {names.conflict_clause()}"
         self._in_chunks(connection, into, columns, kinds)
 
-    @override
     def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
         rows = self._unnest(connection, shape, shape.keys)
         same = " AND ".join(f"t.{self.name(key)} = k.c{place}" for place, key in enumerate(shape.keys))
@@ -150,11 +144,14 @@ class PostgreSqlDialect(Dialect):
         types = {name: _UNBOUNDED.get(kind, kind) for name, kind in found.fetchall()}
         missing = [name for name in shape.columns if name not in types]
         if missing:
-            raise LookupError(f"table {shape.table} of PostgreSQL has no column '{missing[0]}'; it has {', '.join(types)}")
+            raise LookupError(
+                f"table {shape.table} of PostgreSQL has no column '{missing[0]}'; it has {', '.join(types)}"
+            )
         return types
 
-    def _in_chunks(self, connection: Any, statement: str, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
-        statement = statement if "%s" in statement else statement
+    def _in_chunks(
+        self, connection: Any, statement: str, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         for begin in range(0, len(columns[0]), _CHUNK):
             texts = [joined(plain(column.slice(begin, _CHUNK), kind)) for column, kind in zip(columns, kinds)]
             connection.execute(statement, texts)
@@ -175,39 +172,6 @@ def _adbc() -> Any:
     except ImportError as error:
         raise ImportError(_MISSING.format("adbc_driver_postgresql", error)) from error
     return found
-
-
-def _libpq(target: Target) -> dict[str, str]:
-    """:raises ValueError: a property that libpq does not have."""
-    found = {
-        "host": ",".join(host for host, _ in target.hosts),
-        "port": ",".join(str(port) for _, port in target.hosts),
-        "dbname": target.database,
-        "connect_timeout": str(max(2, int(target.timeout))),
-        "tcp_user_timeout": str(int(target.timeout * 1000)),
-        "options": "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres",
-    }
-    if target.user is not None:
-        found["user"] = target.user
-    if target.password is not None:
-        found["password"] = target.password
-    for name, value in target.properties.items():
-        if name == "currentSchema":
-            found["options"] += f" -c search_path={value}"
-        elif name == "options":
-            found["options"] += f" {value}"
-        elif (name := _PROPERTIES.get(name, name)) in _LIBPQ:
-            found[name] = value
-        elif name not in PostgreSqlDialect.kept:
-            raise ValueError(f"'{name}' is no property of a connection to PostgreSQL")
-    return found
-
-
-def _uri(target: Target) -> str:
-    given = {name: value for name, value in _libpq(target).items() if name not in ("host", "port", "dbname")}
-    hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in target.hosts)
-    query = urllib.parse.urlencode(given, quote_via=urllib.parse.quote)
-    return f"postgresql://{hosts}/{urllib.parse.quote(target.database, safe='')}?{query}"
 
 
 def _in_type(expression: str, kind: DataType, depth: str = "") -> str:

@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from typing_extensions import override
 
 from millrace.connectors.dbapi.statements import UpsertNames
 from millrace.connectors.jdbc.dialects.base import Dialect
@@ -36,7 +35,6 @@ class SqliteDialect(Dialect):
         }
     )  # fmt: skip
 
-    @override
     def open(self, target: Target) -> Any:
         if target.properties:
             raise ValueError(f"SQLite has no property '{next(iter(target.properties))}' here")
@@ -44,18 +42,15 @@ class SqliteDialect(Dialect):
             raise ValueError("a database in memory is seen by no other process: name a file")
         return sqlite3.connect(target.database, timeout=target.timeout)
 
-    @override
     def is_passing(self, error: BaseException) -> bool:
         return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
 
-    @override
     def literal(self, value: Any, kind: DataType) -> str | None:
         # Times are texts there, in any form.
         if family_of(kind) not in (Family.INTEGER, Family.TEXT):
             return None
         return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'")
 
-    @override
     def parameter(self, value: Any) -> Any:
         if isinstance(value, Decimal):
             return format(value, "f")
@@ -63,13 +58,11 @@ class SqliteDialect(Dialect):
             return value.isoformat(sep=" ")
         return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
 
-    @override
     def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
         with closing(self.connect(target)) as connection, closing(connection.cursor()) as cursor:
             cursor.execute(query)
             yield from fetched(cursor, kinds, fetch)
 
-    @override
     def find(
         self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
@@ -87,19 +80,19 @@ class SqliteDialect(Dialect):
                 found += cursor.fetchall()
         return by_value(found, keys, values)
 
-    @override
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
         return columns_of(rows, kinds)
 
-    @override
-    def append(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         self._many(connection, self._names(shape).insert("?" * len(columns)), columns, kinds)
 
-    @override
-    def upsert(self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         self._many(connection, self._names(shape).on_conflict("?" * len(columns)), columns, kinds)
 
-    @override
     def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
         self._many(connection, self._names(shape).delete("?" * len(keys)), keys, kinds)
 

@@ -89,7 +89,8 @@ def _timestamp(value: Any) -> dt.datetime:
         value = dt.datetime.fromisoformat(value)
     if not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time())
-    return value.astimezone(dt.timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+    found: dt.datetime = value.astimezone(dt.timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+    return found
 
 
 _FROM_DRIVER: ByFamily = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from typing_extensions import override
-
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.connectors.jdbc.changes import RowChanges
@@ -36,18 +34,13 @@ class JdbcFactory(TableFactory):
     required = ("url", "table-name")
     optional = (*COMMON, *SCAN, *LOOKUP, *SINK)
 
-    @override
     def source(self, table: TableContext) -> TableSource:
         return JdbcTableSource(table)
 
-    @override
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         options = JdbcOptions(table)
-        return JdbcLookup(
-            options.database, options.name, table.columns, key, table.options, options.lookup_retries
-        )
+        return JdbcLookup(options.database, options.name, table.columns, key, table.options, options.lookup_retries)
 
-    @override
     def sink(self, table: TableContext) -> TableSink:
         return JdbcTableSink(table)
 
@@ -62,14 +55,11 @@ class JdbcTableSource(TableSource):
         self._partitions = self._options.partitions
         self.uses_filters = self._options.pushes
 
-    @override
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
         options = self._options
         wanted = tuple(self._columns[place] for place in columns)
         passed = conditions(filters, self._columns, options.database.dialect) if self.uses_filters else ()
-        return JdbcRowsSource(
-            options.database, Query(options.name, wanted, passed, options.fetch), self._partitions
-        )
+        return JdbcRowsSource(options.database, Query(options.name, wanted, passed, options.fetch), self._partitions)
 
 
 class JdbcTableSink(TableSink):
@@ -87,12 +77,11 @@ class JdbcTableSink(TableSink):
         self._way, self._buffering = options.exactly_once, options.buffering
         if self._way == "two-phase" and table.primary_key:
             raise TableException(
-                f"table {table.summary}: 'sink.exactly-once' = 'two-phase' is for tables without PRIMARY KEY: a prepared "
-                f"transaction locks its rows, and the next one that changes the same key would wait for it. 'marks' is "
-                f"exactly once for these"
+                f"table {table.summary}: 'sink.exactly-once' = 'two-phase' is for tables without PRIMARY KEY: a "
+                f"prepared transaction locks its rows, and the next one that changes the same key would wait for it. "
+                f"'marks' is exactly once for these"
             )
 
-    @override
     def stream(self) -> Sink[Rows]:
         options = self._options
         if self._way == "marks":
