@@ -30,6 +30,12 @@ class Dialect(ABC):
     text_is_exact = True
     """whether ``=`` on texts tells small letters from capitals: then ``<>`` does as well"""
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     # -- connections --------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -9,15 +9,30 @@ from millrace.connectors.jdbc.dialects.target import Target
 
 _RENAMED: Mapping[str, str] = {"ApplicationName": "application_name", "connectTimeout": "connect_timeout"}
 _KNOWN = frozenset(
-    (
-        "application_name channel_binding connect_timeout gssencmode keepalives_idle sslcert sslkey sslmode sslrootcert "
-        "target_session_attrs tcp_user_timeout"
-    ).split()
+    [
+        "application_name",
+        "channel_binding",
+        "connect_timeout",
+        "gssencmode",
+        "keepalives_idle",
+        "sslcert",
+        "sslkey",
+        "sslmode",
+        "sslrootcert",
+        "target_session_attrs",
+        "tcp_user_timeout",
+    ]
 )
 _WITHOUT_EFFECT = frozenset(
-    (
-        "binaryTransfer defaultRowFetchSize loginTimeout prepareThreshold reWriteBatchedInserts stringtype tcpKeepAlive"
-    ).split()
+    [
+        "binaryTransfer",
+        "defaultRowFetchSize",
+        "loginTimeout",
+        "prepareThreshold",
+        "reWriteBatchedInserts",
+        "stringtype",
+        "tcpKeepAlive",
+    ]
 )
 """of Java's driver: they make it faster, or are as they are here anyway"""
 

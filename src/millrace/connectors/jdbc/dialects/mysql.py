@@ -29,11 +29,21 @@ _GIVEN = {"connectTimeout": "connect_timeout", "socketTimeout": "read_timeout"}
 """in milliseconds there, in seconds here"""
 _TLS = ("sslmode", "usessl", "requiressl")
 _WITHOUT_EFFECT = frozenset(
-    (
-        "allowPublicKeyRetrieval autoReconnect cachePrepStmts characterEncoding connectionTimeZone "
-        "rewriteBatchedStatements serverTimezone tinyInt1isBit useCursorFetch useLocalSessionState useServerPrepStmts "
-        "useUnicode zeroDateTimeBehavior"
-    ).split()
+    [
+        "allowPublicKeyRetrieval",
+        "autoReconnect",
+        "cachePrepStmts",
+        "characterEncoding",
+        "connectionTimeZone",
+        "rewriteBatchedStatements",
+        "serverTimezone",
+        "tinyInt1isBit",
+        "useCursorFetch",
+        "useLocalSessionState",
+        "useServerPrepStmts",
+        "useUnicode",
+        "zeroDateTimeBehavior",
+    ]
 )
 """of Java's drivers"""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from millrace.connectors.dbapi.statements import UpsertNames
@@ -74,7 +75,9 @@ class PostgreSqlDialect(Dialect):
             for batch in cursor.fetch_record_batch():
                 for begin in range(0, len(batch), fetch or max(len(batch), 1)):
                     some = batch.slice(begin, fetch or None)
-                    columns = [_stored(column).cast(each) for column, each in zip(some.columns, wanted)]
+                    columns = [
+                        _padded(_stored(column).cast(a), kind) for column, a, kind in zip(some.columns, wanted, kinds)
+                    ]
                     yield pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
     def find(
@@ -187,10 +190,17 @@ def _stored(column: pa.Array) -> pa.Array:
     return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
+def _padded(column: pa.Array, kind: DataType) -> pa.Array:
+    """As a cast to text would not leave it."""
+    return pc.utf8_rpad(column, kind.length) if isinstance(kind, t.CharType) else column
+
+
 def _python(values: list[Any], kind: DataType) -> list[Any]:
     """What psycopg gives, which ``_in_type`` has brought near."""
     if isinstance(kind, t.DecimalType):
         return to_python(pa.array(values, pa.string()).cast(arrow_type(kind)), kind)
+    if isinstance(kind, t.CharType):
+        return [None if value is None else value.ljust(kind.length) for value in values]
     return values
 
 

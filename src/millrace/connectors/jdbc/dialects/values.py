@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from millrace.relational.rows import record_batch
 from millrace.relational.type_table import ByFamily, Family, conversion
-from millrace.relational.types import DataType
+from millrace.relational.types import CharType, DataType
 from millrace.relational.values import to_arrow
 
 FETCH = 10_000
@@ -98,7 +98,7 @@ _FROM_DRIVER: ByFamily = {
     Family.INTEGER: lambda kind: _whole,
     Family.APPROXIMATE: lambda kind: float,
     Family.DECIMAL: lambda kind: lambda value: value if isinstance(value, Decimal) else Decimal(str(value)),
-    Family.TEXT: lambda kind: _text,
+    Family.TEXT: lambda kind: (lambda value: _text(value).ljust(kind.length)) if isinstance(kind, CharType) else _text,
     Family.BYTES: lambda kind: _bytes,
     Family.DATE: lambda kind: _date,
     Family.TIME: lambda kind: _time,
