@@ -60,7 +60,12 @@ class MySqlDialect(Dialect):
     )  # fmt: skip
 
     def open(self, target: Target) -> Any:
-        return pymysql().connect(**self._arguments(target))
+        arguments = self._arguments(target)
+        # The driver waits without an end for the greeting of a server that took the connection.
+        waiting = arguments.pop("read_timeout", None)
+        connection = pymysql().connect(read_timeout=arguments["connect_timeout"], **arguments)
+        connection._read_timeout = waiting
+        return connection
 
     def _arguments(self, target: Target) -> dict[str, Any]:
         """:raises ValueError: a property that is not known."""
