@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--lookups", type=int, default=200_000)
     parser.add_argument("--modes", default="upsert,append,scan,lookup")
     given = parser.parse_args()
-    sides = {"Millrace": ([sys.executable, "-m", "millrace", "run"], [])}
+    sides = {"Millrace": ([sys.executable, "-m", "millrace", "run", "--pyflink"], [])}
     if given.flink_python:
         files = sorted(jars("flink-jdbc", *FLINK).glob("*.jar"))
         sides["Flink"] = ([given.flink_python], [";".join(each.as_uri() for each in files)])

@@ -63,7 +63,8 @@ class Query:
             said = mask_text(str(error).strip())
             if database.target.password:
                 said = said.replace(database.target.password, "******")
-            raise RuntimeError(f"{database.dialect.title}, table {self.table}: {said}") from error
+            where = f"{database.dialect.title} at {database.target.place}, table {self.table}"
+            raise RuntimeError(f"{where}: {said}") from None
 
 
 @dataclass(frozen=True)

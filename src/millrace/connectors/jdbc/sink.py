@@ -98,7 +98,7 @@ class _Writer(SinkWriter[T]):
 
 
 class Retrying:
-    """A connection that is made anew when it is lost. Each piece of work is one transaction, so it can come again."""
+    """A connection that is replaced when it is lost. Each piece of work is one transaction, so it can come again."""
 
     def __init__(self, database: Database, buffering: Buffering) -> None:
         self._database = database

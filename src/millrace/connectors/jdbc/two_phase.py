@@ -78,7 +78,7 @@ class PreparedTransactions(TwoPhaseCommitSinkFunction[T, str], Generic[T]):
         self._disconnect()
 
     def commit(self, transaction: str) -> None:
-        """:raises RuntimeError: the transaction was prepared, and somebody else has rolled it back."""
+        """:raises RuntimeError: the transaction was prepared, and has been rolled back since."""
         if not self._end(transaction, "COMMIT") and not self._is_marked(transaction):
             raise RuntimeError(
                 f"{self._database.dialect.title} at {self._database.target.place} no longer has the prepared "

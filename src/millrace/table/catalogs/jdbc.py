@@ -43,7 +43,7 @@ class JdbcCatalog(Catalog):
         self._metadata: Metadata = metadata_of(dialect)
 
     def open(self) -> None:
-        """:raises CatalogException: the default database lets nobody in."""
+        """:raises CatalogException: the default database cannot be reached, or refuses."""
         self._ask(self._default, lambda connection: None)
 
     def get_default_database(self) -> str:

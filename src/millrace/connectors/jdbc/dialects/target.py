@@ -44,7 +44,7 @@ class TableShape:
 
 
 class ConnectionFailed(Exception):
-    """A database lets nobody in. :ivar passing: whether it may do so a moment later."""
+    """A database cannot be reached, or refuses. :ivar passing: whether that may be over a moment later."""
 
     def __init__(self, message: str, passing: bool) -> None:
         super().__init__(message)
