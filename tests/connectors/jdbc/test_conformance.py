@@ -22,6 +22,8 @@ from millrace.relational.types import string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks
 
+ALWAYS = ("driver dies: committing", "taken for dead", "seed 1")
+"""what ``make test`` runs of the checks with servers; ``make conformance`` runs all"""
 PLACES: list[Place] = []
 """the one that is tested: checks are listed before it is there"""
 
@@ -106,8 +108,15 @@ def test_marks(check: Check, tmp_path: Path) -> None:
     check()
 
 
+def chosen_checks() -> list[Any]:
+    checks = sink_checks(ByTwoPhases)
+    often = [any(word in str(check) for word in ALWAYS) for check in checks]
+    assert sum(often) == len(ALWAYS)
+    return [check if each else pytest.param(check, marks=pytest.mark.slow) for check, each in zip(checks, often)]
+
+
 @pytest.mark.services
-@pytest.mark.parametrize("check", sink_checks(ByTwoPhases), ids=str)
+@pytest.mark.parametrize("check", chosen_checks(), ids=str)
 @pytest.mark.parametrize("place", ["postgres", "mariadb"], indirect=True)
 def test_two_phases(check: Check) -> None:
     check()
