@@ -123,6 +123,23 @@ def test_look_ups_by_text(tables: JdbcTables, place: Place) -> None:
     assert sorted(row for _, row in tables.query(joined)) == [("a", 1), ("b", 2), ("it's", 3)]
 
 
+@pytest.mark.services
+def test_look_ups_by_what_the_database_compares(tables: JdbcTables, postgresql_place: Place) -> None:
+    place = postgresql_place
+    table = place.create('id UUID, c CHAR(5), "k" INT, "a FROM b" INT')
+    place.run(f"INSERT INTO {table} VALUES ('123e4567-e89b-12d3-a456-426614174000', 'ab', 1, 2)")
+    name = tables.over(place, table, "id STRING, c STRING, k BIGINT, `a FROM b` INT")
+    left = "(SELECT k, PROCTIME() AS p FROM (VALUES {}) AS x(k)) AS l"
+    for column, keys, wanted in (
+        ("id", "('123E4567-e89b-12d3-a456-426614174000')", 1),
+        ("c", "('ab'), ('ab  '), ('x')", 2),
+        ("k", "(1), (3000000000)", 1),
+    ):
+        joined = f"{left.format(keys)} JOIN {name} FOR SYSTEM_TIME AS OF l.p AS r ON r.{column} = l.k"
+        found = [row for _, row in tables.query(f"SELECT r.`a FROM b` FROM {joined}")]
+        assert found == [(2,)] * wanted, column
+
+
 LOOK = "SELECT * FROM (SELECT k, PROCTIME() AS p FROM (VALUES (1)) AS x(k)) AS l JOIN m FOR SYSTEM_TIME AS OF l.p ON "
 READ, WRITE, LOOK = "SELECT * FROM m", "INSERT INTO m VALUES (1, 'x')", f"{LOOK} m.id = l.k"
 

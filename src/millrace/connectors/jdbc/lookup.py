@@ -52,7 +52,7 @@ class JdbcLookup(LookupTableSource):
         assert self._retrying is not None, "open() comes first"
         try:
             pairs = self._retrying.run(lambda connection: self._ask(connection, keys))
-        except (ImportError, ValueError):
+        except (ImportError, ValueError, LookupError):
             raise
         except Exception as error:
             said = mask_text(str(error).strip())
@@ -67,14 +67,14 @@ class JdbcLookup(LookupTableSource):
         dialect = self._database.dialect
         named = [(self._columns[place].name, self._columns[place].type) for place in self._key]
         wanted = ", ".join(dialect.selected(column.name, column.type) for column in self._columns)
-        select = f"SELECT {wanted} FROM {dialect.table(self._name)}"
+        table = dialect.table(self._name)
         values = [to_arrow(list(column), kind) for column, (_, kind) in zip(zip(*keys), named)]
-        found = dialect.find(connection, select, named, values)
+        found = dialect.find(connection, wanted, table, named, values)
         if found is None:
             found = []
             for place, key in enumerate(keys):
                 alone = [to_arrow([value], kind) for value, (_, kind) in zip(key, named)]
-                found += [(place, row) for _, row in dialect.find(connection, select, named, alone) or ()]
+                found += [(place, row) for _, row in dialect.find(connection, wanted, table, named, alone) or ()]
         return found
 
     def close(self) -> None:

@@ -104,11 +104,17 @@ class Dialect(ABC):
 
     @abstractmethod
     def find(
-        self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
         """Rows of a table with one of some keys, in one statement: (number of the key, row as the driver has it).
 
-        :param select: ``SELECT columns FROM table``; the columns are named as in the table.
+        :param wanted: what is behind SELECT, of the table's columns.
+        :param table: its name, quoted.
         :param values: of the key columns, none NULL; a key may be asked for once only.
         :returns: None: it is not clear which key each row was found by; ask for them one by one.
         """

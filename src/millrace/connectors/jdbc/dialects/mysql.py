@@ -106,14 +106,18 @@ class MySqlDialect(Dialect):
             yield from fetched(cursor, kinds, fetch)
 
     def find(
-        self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
         names = [self.name(name) for name, _ in keys]
         texts = self._texts(connection, values, [kind for _, kind in keys])
         given = ", ".join(pieces(texts[0] if len(texts) == 1 else rows_of(texts), 1 << 40))
         left = names[0] if len(names) == 1 else f"({', '.join(names)})"
-        head, _, table = select.partition(" FROM ")
-        query = f"{head}, {', '.join(names)} FROM {table} WHERE {left} IN ({given})"
+        query = f"SELECT {wanted}, {', '.join(names)} FROM {table} WHERE {left} IN ({given})"
         with closing(connection.cursor()) as cursor:
             cursor.execute(query)
             return by_value(cursor.fetchall(), keys, values)

@@ -81,19 +81,25 @@ class PostgreSqlDialect(Dialect):
                     yield pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
     def find(
-        self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
     ) -> list[tuple[int, tuple[Any, ...]]]:
-        # The key's number comes along: whatever the database takes for equal is.
-        wanted = ", ".join(f"k{place}" for place in range(len(keys)))
-        casts = ", ".join(["%s::text[]"] * len(keys))
-        given = " AND ".join(
-            f"{self.name(name)} = k{place}::{_READ.get(type(kind), 'numeric')}"
-            for place, (name, kind) in enumerate(keys)
-        )
-        inside = f"SELECT * FROM unnest({casts}) WITH ORDINALITY AS k({wanted}, n)"
-        head, _, table = select.partition(" FROM ")
-        rows = f"{_doubled(head)} FROM {_doubled(table)} WHERE {given}"
-        query = f"SELECT n, found.* FROM ({inside}) AS k CROSS JOIN LATERAL ({rows}) AS found"
+        # The key's number comes along: the database says itself which key a row was found by.
+        types = self._types(connection, table, [name for name, _ in keys])
+        names = [f"millrace_key_{place}" for place in range(len(keys))]
+        # Texts as what the column is, which may be a uuid; numbers as they are, which may be too large for the column.
+        casts = [
+            types[name] if family_of(kind) is Family.TEXT else _READ.get(type(kind), "numeric") for name, kind in keys
+        ]
+        same = " AND ".join(f"{self.name(name)} = {key}::{cast}" for key, cast, (name, _) in zip(names, casts, keys))
+        given = ", ".join(["%s::text[]"] * len(keys))
+        asked = f"unnest({given}) WITH ORDINALITY AS millrace_keys({', '.join(names)}, millrace_place)"
+        rows = _doubled(f"SELECT {wanted} FROM {table} WHERE {same}")
+        query = f"SELECT millrace_place, found.* FROM {asked} CROSS JOIN LATERAL ({rows}) AS found"
         found = connection.execute(query, [joined(plain(each, kind)) for each, (_, kind) in zip(values, keys)])
         return [(row[0] - 1, row[1:]) for row in found.fetchall()]
 
@@ -132,24 +138,22 @@ class PostgreSqlDialect(Dialect):
 
     def _unnest(self, connection: Any, shape: TableShape, columns: Sequence[str]) -> str:
         """Rows of parameters, a column of texts each, in the types that the columns of the table have."""
-        types = self._types(connection, shape)
+        types = self._types(connection, self.table(shape.table), shape.columns)
         made = ", ".join(f"c{place}::{types[name]} AS c{place}" for place, name in enumerate(columns))
         names = ", ".join(f"c{place}" for place in range(len(columns)))
         return f"SELECT {_doubled(made)} FROM unnest({', '.join(['%s::text[]'] * len(columns))}) AS u({names})"
 
-    def _types(self, connection: Any, shape: TableShape) -> dict[str, str]:
+    def _types(self, connection: Any, table: str, columns: Sequence[str]) -> dict[str, str]:
         """:raises LookupError: the table lacks a column. A table that is not there is the database's own error."""
         found = connection.execute(
             "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
             "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
-            [self.table(shape.table)],
+            [table],
         )
         types = {name: _UNBOUNDED.get(kind, kind) for name, kind in found.fetchall()}
-        missing = [name for name in shape.columns if name not in types]
+        missing = [name for name in columns if name not in types]
         if missing:
-            raise LookupError(
-                f"table {shape.table} of PostgreSQL has no column '{missing[0]}'; it has {', '.join(types)}"
-            )
+            raise LookupError(f"table {table} of PostgreSQL has no column '{missing[0]}'; it has {', '.join(types)}")
         return types
 
     def _in_chunks(

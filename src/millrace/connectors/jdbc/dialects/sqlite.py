@@ -64,10 +64,14 @@ class SqliteDialect(Dialect):
             yield from fetched(cursor, kinds, fetch)
 
     def find(
-        self, connection: Any, select: str, keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
         names = ", ".join(self.name(name) for name, _ in keys)
-        head, _, table = select.partition(" FROM ")
         asked = self._rows(values, [kind for _, kind in keys])
         found: list[Any] = []
         step = _MOST // len(keys)
@@ -75,7 +79,7 @@ class SqliteDialect(Dialect):
             for begin in range(0, len(asked), step):
                 some = asked[begin : begin + step]
                 marks = ", ".join([f"({', '.join('?' * len(keys))})"] * len(some))
-                query = f"{head}, {names} FROM {table} WHERE ({names}) IN (VALUES {marks})"
+                query = f"SELECT {wanted}, {names} FROM {table} WHERE ({names}) IN (VALUES {marks})"
                 cursor.execute(query, [value for row in some for value in row])
                 found += cursor.fetchall()
         return by_value(found, keys, values)
