@@ -14,7 +14,7 @@ from millrace.common.sink import NamedSink, Sink, SinkWriter, WriterInitContext
 from millrace.connectors.dbapi import DbApiInsert
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.target import TableShape
-from millrace.connectors.jdbc.sink import Database, JdbcExactlyOnceSink
+from millrace.connectors.jdbc.sink import BufferedSink, Buffering, Database, JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.jdbc.url import parse
 from millrace.relational.rows import Rows, record_batch
@@ -87,6 +87,14 @@ class ByMarks(Written):
         return AsRows(JdbcExactlyOnceSink(self.database, changes, None, "millrace_commits"))
 
 
+class InBuffers(Written):
+    exactly_once = False
+
+    def sink(self) -> Sink[Any]:
+        changes = RowChanges(self.database.dialect, TableShape(self.table, ("element",)), (string(),))
+        return AsRows(BufferedSink(self.database, changes, Buffering(max_rows=3), len))
+
+
 class ByTwoPhases(Written):
     def sink(self) -> Sink[Any]:
         insert: DbApiInsert[str] = DbApiInsert(f"INSERT INTO {self.table} VALUES (%s)")
@@ -105,6 +113,12 @@ class ByTwoPhases(Written):
 @pytest.mark.parametrize("check", sink_checks(ByMarks), ids=str)
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_marks(check: Check, tmp_path: Path) -> None:
+    check()
+
+
+@pytest.mark.parametrize("check", sink_checks(InBuffers), ids=str)
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_at_least_once(check: Check) -> None:
     check()
 
 
