@@ -11,6 +11,10 @@ has mosquitto mosquitto
 has influxd influxdb
 has prometheus prometheus
 has carbon-cache graphite-carbon
+has mariadbd mariadb-server
+# PostgreSQL's programs lie in a folder of their version. wal2json is a library that the server loads.
+[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$missing postgresql-15"
+[ -e /usr/lib/postgresql/15/lib/wal2json.so ] || missing="$missing postgresql-15-wal2json"
 has chromium "chromium fonts-dejavu-core"
 if [ -z "$missing" ]; then
 	exit 0

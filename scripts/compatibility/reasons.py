@@ -81,7 +81,7 @@ REASONS = (
     ),
     Reason(
         "datastream.connectors.kafka.FlinkKafka* datastream.connectors.kinesis.FlinkKinesis* "
-        "datastream.connectors.rabbitmq.RMQ*",
+        "datastream.connectors.rabbitmq.RMQ* datastream.connectors.jdbc.JdbcSink",
         "is no subclass of `pyflink.datastream.functions.*Function`",
         "a Source or a Sink; add_source() and add_sink() take it, too",
     ),

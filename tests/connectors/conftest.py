@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 from tests.connectors.kafka.topics import Topics
@@ -11,14 +12,18 @@ from tests.services import missing
 from millrace.testing.services import (
     Aws,
     Kafka,
+    MariaDB,
     Mosquitto,
     Nats,
+    PostgreSQL,
     RabbitMQ,
     Redis,
     SchemaRegistry,
     ServiceUnavailable,
 )
 from millrace.testing.services.small import SmallServer
+
+Server_ = TypeVar("Server_", bound=SmallServer)
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +60,7 @@ def registry() -> Iterator[SchemaRegistry]:
     server.stop()
 
 
-def started(server: SmallServer) -> SmallServer:
+def started(server: Server_) -> Server_:
     try:
         return server.start()
     except ServiceUnavailable as error:
@@ -89,4 +94,16 @@ def mosquitto() -> Iterator[SmallServer]:
 @pytest.fixture(scope="session")
 def aws() -> Iterator[SmallServer]:
     with started(Aws()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgreSQL]:
+    with started(PostgreSQL()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    with started(MariaDB()) as server:
         yield server

@@ -16,7 +16,6 @@ PYFLINK = {
     "connectors.elasticsearch": """FlushBackoffType ElasticsearchEmitter Elasticsearch6SinkBuilder
         Elasticsearch7SinkBuilder ElasticsearchSink""",
     "connectors.hybrid_source": "HybridSource HybridSourceBuilder",
-    "connectors.jdbc": "JdbcSink JdbcConnectionOptions JdbcExecutionOptions",
     "connectors.pulsar": """PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator PulsarSink
         PulsarSinkBuilder MessageDelayer TopicRoutingMode""",
     "formats.avro": """AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters""",
@@ -72,9 +71,9 @@ def test_every_name_of_pyflinks_front_door_has_a_place() -> None:
 
 def test_from_import_shows_the_text_to_the_user() -> None:
     with pytest.raises(NotImplementedError) as caught:
-        from millrace.datastream.connectors.jdbc import JdbcSink  # noqa: F401
+        from millrace.datastream.connectors.cassandra import CassandraSink  # noqa: F401
     assert str(caught.value) == (
-        "pyflink.datastream.connectors.jdbc.JdbcSink is not in Millrace yet; "
+        "pyflink.datastream.connectors.cassandra.CassandraSink is not in Millrace yet; "
         "nearest: a sink written in Python (millrace.common.sink.Sink)"
     )
 
@@ -90,8 +89,8 @@ def test_other_names_are_ordinary_attribute_errors() -> None:
 
 def test_the_module_may_be_given_by_either_name() -> None:
     for package in ("millrace", "pyflink"):
-        with pytest.raises(NotImplementedError, match=r"^pyflink\.datastream\.connectors\.jdbc\.JdbcSink is not in"):
-            module_getattr(f"{package}.datastream.connectors.jdbc")("JdbcSink")
+        with pytest.raises(NotImplementedError, match=r"^pyflink\.datastream\.connectors\.cassandra\.CassandraSink is not in"):
+            module_getattr(f"{package}.datastream.connectors.cassandra")("CassandraSink")
 
 
 def test_what_is_implemented_is_not_in_the_table() -> None:

@@ -54,7 +54,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         """,
     ),
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
-    ("connectors.jdbc", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
     ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),
     ("connectors.pulsar", _SINK, "PulsarSink PulsarSinkBuilder MessageDelayer TopicRoutingMode"),
     # the old way to import these, which PyFlink still allows
@@ -65,7 +64,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         PulsarSource PulsarSourceBuilder StartCursor StopCursor
         """,
     ),
-    ("connectors", _SINK, "JdbcSink JdbcConnectionOptions JdbcExecutionOptions"),
     (
         "formats.avro",
         "the json and csv formats",

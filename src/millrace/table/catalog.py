@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.files import FileCatalog
+from millrace.table.catalogs.jdbc import JdbcCatalog
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
@@ -72,17 +73,3 @@ class HiveCatalog(Catalog):
         hive_version: str | None = None,
     ) -> None:
         raise not_yet("HiveCatalog", "FileCatalog, or a subclass of Catalog")
-
-
-class JdbcCatalog(Catalog):
-    """Not there yet: raises NotImplementedError."""
-
-    def __init__(
-        self,
-        catalog_name: str,
-        default_database: str,
-        username: str,
-        pwd: str,
-        base_url: str,
-    ) -> None:
-        raise not_yet("JdbcCatalog", "FileCatalog, or a subclass of Catalog")

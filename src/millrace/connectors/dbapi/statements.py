@@ -34,13 +34,21 @@ class UpsertNames:
 
     def on_conflict(self, marks: Sequence[str]) -> str:
         """SQLite, PostgreSQL, DuckDB."""
+        return f"{self.insert(marks)} {self.conflict_clause()}"
+
+    def conflict_clause(self) -> str:
+        """What is behind the rows there."""
         updated = self._updated()
         action = f"DO UPDATE SET {_set(updated, 'excluded.{}')}" if updated else "DO NOTHING"
-        return f"{self.insert(marks)} ON CONFLICT ({', '.join(self.keys)}) {action}"
+        return f"ON CONFLICT ({', '.join(self.keys)}) {action}"
 
     def on_duplicate_key(self, marks: Sequence[str]) -> str:
         """MySQL, MariaDB."""
-        return f"{self.insert(marks)} ON DUPLICATE KEY UPDATE {_set(self._updated() or self.keys, 'VALUES({})')}"
+        return f"{self.insert(marks)} {self.duplicate_clause()}"
+
+    def duplicate_clause(self) -> str:
+        """What is behind the rows there."""
+        return f"ON DUPLICATE KEY UPDATE {_set(self._updated() or self.keys, 'VALUES({})')}"
 
     def _updated(self) -> list[str]:
         return [column for column in self.columns if column not in self.keys]

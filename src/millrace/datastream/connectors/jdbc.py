@@ -1,10 +1,8 @@
-"""JDBC: a connector that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""Databases under PyFlink's names; the code is in ``millrace.connectors.jdbc``."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.connectors.jdbc.settings import JdbcConnectionOptions, JdbcExactlyOnceOptions, JdbcExecutionOptions
+from millrace.connectors.jdbc.streams import JdbcSink, JdbcSinkBuilder
 
-__getattr__ = module_getattr(__name__)
+__all__ = ["JdbcConnectionOptions", "JdbcExactlyOnceOptions", "JdbcExecutionOptions", "JdbcSink", "JdbcSinkBuilder"]

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.files import FileCatalog
+from millrace.table.catalogs.jdbc import JdbcCatalog
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager
 from millrace.table.values.problems import did_you_mean, problem
@@ -26,9 +27,18 @@ def _file(name: str, options: Mapping[str, str]) -> Catalog:
     return FileCatalog(name, options["path"], options.get(_DATABASE, "default"))
 
 
+def _jdbc(name: str, options: Mapping[str, str]) -> Catalog:
+    for needed in ("base-url", _DATABASE):
+        if needed not in options:
+            raise problem(f"catalog {name}: type 'jdbc' needs '{needed}'")
+    user, password = options.get("username"), options.get("password")
+    return JdbcCatalog(name, options[_DATABASE], user, password, options["base-url"])
+
+
 _BUILT_IN: dict[str, tuple[Factory, tuple[str, ...]]] = {
     "generic_in_memory": (_in_memory, (_DATABASE,)),
     "file": (_file, ("path", _DATABASE)),
+    "jdbc": (_jdbc, ("base-url", _DATABASE, "username", "password", "driver")),
 }
 
 

@@ -16,6 +16,7 @@ _BUILT_IN = {
     "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
     "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",
+    "jdbc": "millrace.connectors.tables.jdbc.factory:JdbcFactory",
     "kafka": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "kinesis": "millrace.connectors.tables.messages.kinesis:KinesisFactory",
     "kinesis-legacy": "millrace.connectors.tables.messages.kinesis:KinesisLegacyFactory",

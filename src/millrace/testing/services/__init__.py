@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from millrace.testing.services.apicurio import SchemaRegistry
 from millrace.testing.services.kafka import Kafka
+from millrace.testing.services.mariadb import MariaDB
+from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
-__all__ = ["Aws", "Kafka", "Mosquitto", "Nats", "RabbitMQ", "Redis", "SchemaRegistry", "ServiceUnavailable"]
+__all__ = [
+    "Aws",
+    "Kafka",
+    "MariaDB",
+    "Mosquitto",
+    "Nats",
+    "PostgreSQL",
+    "RabbitMQ",
+    "Redis",
+    "SchemaRegistry",
+    "ServiceUnavailable",
+]

@@ -9,14 +9,18 @@ import threading
 
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
+from millrace.testing.services.mariadb import MariaDB
+from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
     "nats": (Nats, "NATS with JetStream"),
+    "postgres": (PostgreSQL, "PostgreSQL; user and database are postgres"),
     "rabbitmq": (RabbitMQ, "RabbitMQ; user and password are guest"),
     "redis": (Redis, "Redis"),
 }

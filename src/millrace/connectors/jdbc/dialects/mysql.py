@@ -1,0 +1,200 @@
+"""MySQL and MariaDB, through PyMySQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millrace.connectors.dbapi.statements import UpsertNames
+from millrace.connectors.jdbc.dialects.base import Dialect
+from millrace.connectors.jdbc.dialects.literals import constant, pieces, rows_of, sql
+from millrace.connectors.jdbc.dialects.matching import by_value
+from millrace.connectors.jdbc.dialects.target import TableShape, Target
+from millrace.connectors.jdbc.dialects.values import columns_of, fetched
+from millrace.relational.type_table import Family
+from millrace.relational.types import DataType
+
+_MISSING = "pymysql can't be imported, which tables of MySQL and MariaDB need: pip install 'millrace[mysql]' ({})"
+_SESSION = "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
+"""instants are kept in UTC, and what does not fit is an error and not cut to size"""
+_PIECE = 1_000_000
+"""bytes of one statement: below what servers allow"""
+_PASSING = frozenset({1040, 1205, 1213, 2002, 2003, 2006, 2013, 2014, 2055})
+"""too many connections, a lock, a deadlock, no connection"""
+_GIVEN = {"connectTimeout": "connect_timeout", "socketTimeout": "read_timeout"}
+"""in milliseconds there, in seconds here"""
+_TLS = ("sslmode", "usessl", "requiressl")
+_WITHOUT_EFFECT = frozenset(
+    [
+        "allowPublicKeyRetrieval",
+        "autoReconnect",
+        "cachePrepStmts",
+        "characterEncoding",
+        "connectionTimeZone",
+        "rewriteBatchedStatements",
+        "serverTimezone",
+        "tinyInt1isBit",
+        "useCursorFetch",
+        "useLocalSessionState",
+        "useServerPrepStmts",
+        "useUnicode",
+        "zeroDateTimeBehavior",
+    ]
+)
+"""of Java's drivers"""
+
+
+class MySqlDialect(Dialect):
+    title = "MySQL"
+    mark = "`"
+    text_is_exact = False
+    families = frozenset(
+        {
+            Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL, Family.TEXT, Family.BYTES, Family.DATE,
+            Family.TIME, Family.TIMESTAMP, Family.INSTANT,
+        }
+    )  # fmt: skip
+
+    def open(self, target: Target) -> Any:
+        arguments = self._arguments(target)
+        # The driver waits without an end for the greeting of a server that took the connection.
+        waiting = arguments.pop("read_timeout", None)
+        connection = pymysql().connect(read_timeout=arguments["connect_timeout"], **arguments)
+        connection._read_timeout = waiting
+        return connection
+
+    def _arguments(self, target: Target) -> dict[str, Any]:
+        """:raises ValueError: a property that is not known."""
+        (host, port), *others = target.hosts
+        if others:
+            raise ValueError(f"{self.title} is found at one address here, not at {len(target.hosts)}")
+        found: dict[str, Any] = {
+            "host": host, "port": port, "user": target.user, "password": target.password or "",
+            "database": target.database or None, "charset": "utf8mb4", "init_command": _SESSION,
+            "connect_timeout": max(1, int(target.timeout)),
+        }  # fmt: skip
+        for name, value in target.properties.items():
+            if name in _GIVEN:
+                found[_GIVEN[name]] = max(1, int(value) // 1000)
+            elif name.lower() in _TLS:
+                found.update(_tls(name, value, target.properties.get("sslCa")))
+            elif name != "sslCa" and name not in _WITHOUT_EFFECT:
+                raise ValueError(f"'{name}' is no property of a connection to {self.title} here")
+        return found
+
+    def is_passing(self, error: BaseException) -> bool:
+        if isinstance(error, pymysql().err.InterfaceError):
+            return True  # of a connection that is closed
+        return isinstance(error, pymysql().err.MySQLError) and bool(error.args) and error.args[0] in _PASSING
+
+    def literal(self, value: Any, kind: DataType) -> str | None:
+        # What a backslash means depends on the session.
+        if isinstance(value, str) and "\\" in value:
+            return None
+        return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'")
+
+    def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
+        with (
+            closing(self.connect(target)) as connection,
+            closing(connection.cursor(pymysql().cursors.SSCursor)) as cursor,
+        ):
+            cursor.execute(query)
+            yield from fetched(cursor, kinds, fetch)
+
+    def find(
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
+    ) -> list[tuple[int, tuple[Any, ...]]] | None:
+        names = [self.name(name) for name, _ in keys]
+        texts = self._texts(connection, values, [kind for _, kind in keys])
+        given = ", ".join(pieces(texts[0] if len(texts) == 1 else rows_of(texts), 1 << 40))
+        left = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        query = f"SELECT {wanted}, {', '.join(names)} FROM {table} WHERE {left} IN ({given})"
+        with closing(connection.cursor()) as cursor:
+            cursor.execute(query)
+            return by_value(cursor.fetchall(), keys, values)
+
+    def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
+        return columns_of(rows, kinds)
+
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        self._insert(connection, shape, columns, kinds, "")
+
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        self._insert(connection, shape, columns, kinds, f" {self._names(shape).duplicate_clause()}")
+
+    def _insert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType], behind: str
+    ) -> None:
+        names = self._names(shape)
+        head = f"INSERT INTO {names.table} ({', '.join(names.columns)}) VALUES "
+        rows = rows_of(self._texts(connection, columns, kinds))
+        with closing(connection.cursor()) as cursor:
+            for piece in pieces(rows, _PIECE):
+                cursor.execute(head + piece + behind)
+
+    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+        names = self._names(shape)
+        texts = self._texts(connection, keys, kinds)
+        left = names.keys[0] if len(texts) == 1 else f"({', '.join(names.keys)})"
+        with closing(connection.cursor()) as cursor:
+            for piece in pieces(texts[0] if len(texts) == 1 else rows_of(texts), _PIECE):
+                cursor.execute(f"DELETE FROM {names.table} WHERE {left} IN ({piece})")
+
+    def _names(self, shape: TableShape) -> UpsertNames:
+        return UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
+
+    def _texts(self, connection: Any, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> list[pa.Array]:
+        from pymysql.constants import SERVER_STATUS
+
+        plain = connection.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        return [sql(each, kind, _quotes if plain else _backslashes, self.title) for each, kind in zip(columns, kinds)]
+
+
+class MariaDbDialect(MySqlDialect):
+    title = "MariaDB"
+
+
+def pymysql() -> Any:
+    """:raises ImportError: it is not installed."""
+    try:
+        import pymysql as found
+        import pymysql.cursors
+    except ImportError as error:
+        raise ImportError(_MISSING.format(error)) from error
+    return found
+
+
+def _quotes(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring(texts, "'", "''")
+
+
+def _backslashes(texts: pa.Array) -> pa.Array:
+    return _quotes(pc.replace_substring(texts, "\\", "\\\\"))
+
+
+def _tls(name: str, value: str, authority: str | None) -> dict[str, Any]:
+    """How the connection is encrypted.
+
+    :param authority: a file with the certificate that the server's must go back to.
+    """
+    word = value.lower().replace("_", "-")
+    if word in ("false", "disabled", "disable", "0"):
+        return {}
+    if authority is not None:
+        return {"ssl": {"ca": authority, "check_hostname": word in ("verify-full", "verify-identity", "true")}}
+    if word.startswith("verify"):
+        raise ValueError(f"'{name}' = '{value}' needs 'sslCa', the file of a certificate")
+    return {"ssl": {"check_hostname": False}}

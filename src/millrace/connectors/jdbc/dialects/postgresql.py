@@ -1,0 +1,217 @@
+"""PostgreSQL: psycopg writes and asks, ADBC reads into Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from millrace.connectors.dbapi.statements import UpsertNames
+from millrace.connectors.jdbc.dialects.base import Dialect
+from millrace.connectors.jdbc.dialects.libpq import arguments, uri
+from millrace.connectors.jdbc.dialects.literals import constant, joined, plain
+from millrace.connectors.jdbc.dialects.target import TableShape, Target
+from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
+from millrace.relational.type_table import Family, family_of
+from millrace.relational.types import DataType
+from millrace.relational.values import to_python
+
+_MISSING = "{} can't be imported, which tables of PostgreSQL need: pip install 'millrace[postgres]' ({})"
+_READ = {
+    t.BooleanType: "bool", t.TinyIntType: "int2", t.SmallIntType: "int2", t.IntType: "int4", t.BigIntType: "int8",
+    t.FloatType: "float4", t.DoubleType: "float8", t.CharType: "text", t.VarCharType: "text", t.BinaryType: "bytea",
+    t.VarBinaryType: "bytea", t.DateType: "date", t.TimeType: "time", t.TimestampType: "timestamp",
+    t.LocalZonedTimestampType: "timestamptz",
+}  # fmt: skip
+_UNBOUNDED = {"character": "bpchar", "bit": "varbit"}
+"""without a length these have one of 1"""
+_CHUNK = 50_000
+_PASSING = ("08", "40", "53", "55P03", "57P")
+"""beginnings of SQLSTATEs: no connection, a conflict of transactions, no room, a lock, shutting down"""
+
+
+class PostgreSqlDialect(Dialect):
+    title = "PostgreSQL"
+    families = frozenset(
+        {
+            Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL, Family.TEXT, Family.BYTES, Family.DATE,
+            Family.TIME, Family.TIMESTAMP, Family.INSTANT, Family.ARRAY,
+        }
+    )  # fmt: skip
+
+    def open(self, target: Target) -> Any:
+        connection = psycopg().connect(**arguments(target))
+        connection.prepare_threshold = None  # poolers between us and the database do not know such statements
+        return connection
+
+    def is_passing(self, error: BaseException) -> bool:
+        driver = psycopg()
+        state = getattr(error, "sqlstate", None)
+        if state is not None:
+            return str(state).startswith(_PASSING)
+        if not isinstance(error, (driver.OperationalError, driver.InterfaceError)):
+            return False
+        said = str(error)
+        return not any(
+            each in said for each in ("password", "authentication", "does not exist", "resolve", "no pg_hba")
+        )
+
+    def literal(self, value: Any, kind: DataType) -> str | None:
+        if family_of(kind) is Family.INSTANT and value is not None:
+            return f"TIMESTAMPTZ '{value.isoformat(sep=' ')}'"
+        return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'" if "\\" not in text else _e(text))
+
+    def selected(self, name: str, kind: DataType) -> str:
+        return f"{_in_type(self.name(name), kind)} AS {self.name(name)}"
+
+    def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
+        wanted = [arrow_type(kind) for kind in kinds]
+        with _adbc().connect(uri(target), autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute(query)
+            for batch in cursor.fetch_record_batch():
+                for begin in range(0, len(batch), fetch or max(len(batch), 1)):
+                    some = batch.slice(begin, fetch or None)
+                    columns = [
+                        _padded(_stored(column).cast(a), kind) for column, a, kind in zip(some.columns, wanted, kinds)
+                    ]
+                    yield pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
+
+    def find(
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
+    ) -> list[tuple[int, tuple[Any, ...]]]:
+        # The key's number comes along: the database says itself which key a row was found by.
+        types = self._types(connection, table, [name for name, _ in keys])
+        names = [f"millrace_key_{place}" for place in range(len(keys))]
+        # Texts as what the column is, which may be a uuid; numbers as they are, which may be too large for the column.
+        casts = [
+            types[name] if family_of(kind) is Family.TEXT else _READ.get(type(kind), "numeric") for name, kind in keys
+        ]
+        same = " AND ".join(f"{self.name(name)} = {key}::{cast}" for key, cast, (name, _) in zip(names, casts, keys))
+        given = ", ".join(["%s::text[]"] * len(keys))
+        asked = f"unnest({given}) WITH ORDINALITY AS millrace_keys({', '.join(names)}, millrace_place)"
+        rows = _doubled(f"SELECT {wanted} FROM {table} WHERE {same}")
+        query = f"SELECT millrace_place, found.* FROM {asked} CROSS JOIN LATERAL ({rows}) AS found"
+        found = connection.execute(query, [joined(plain(each, kind)) for each, (_, kind) in zip(values, keys)])
+        return [(row[0] - 1, row[1:]) for row in found.fetchall()]
+
+    def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
+        columns = zip(*rows) if rows else [()] * len(kinds)
+        return [_python(list(column), kind) for column, kind in zip(columns, kinds)]
+
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        names = ", ".join(map(self.name, shape.columns))
+        texts = [plain(column, kind) for column, kind in zip(columns, kinds)]
+        # Only NULL is without quotes here: that is how COPY tells it from an empty text.
+        table = pa.table(dict(zip([f"c{place}" for place in range(len(texts))], texts)))
+        out = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(table, out, pyarrow.csv.WriteOptions(include_header=False, quoting_style="all_valid"))
+        with (
+            connection.cursor() as cursor,
+            cursor.copy(f"COPY {self.table(shape.table)} ({names}) FROM STDIN (FORMAT csv)") as copy,
+        ):
+            copy.write(out.getvalue())
+
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        names = UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
+        rows = self._unnest(connection, shape, shape.columns)
+        into = f"INSERT INTO {names.table} ({', '.join(names.columns)}) {rows} {names.conflict_clause()}"
+        self._in_chunks(connection, into, columns, kinds)
+
+    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+        rows = self._unnest(connection, shape, shape.keys)
+        same = " AND ".join(f"t.{self.name(key)} = k.c{place}" for place, key in enumerate(shape.keys))
+        statement = f"DELETE FROM {self.table(shape.table)} AS t USING ({rows}) AS k WHERE {same}"
+        self._in_chunks(connection, statement, keys, kinds)
+
+    def _unnest(self, connection: Any, shape: TableShape, columns: Sequence[str]) -> str:
+        """Rows of parameters, a column of texts each, in the types that the columns of the table have."""
+        types = self._types(connection, self.table(shape.table), shape.columns)
+        made = ", ".join(f"c{place}::{types[name]} AS c{place}" for place, name in enumerate(columns))
+        names = ", ".join(f"c{place}" for place in range(len(columns)))
+        return f"SELECT {_doubled(made)} FROM unnest({', '.join(['%s::text[]'] * len(columns))}) AS u({names})"
+
+    def _types(self, connection: Any, table: str, columns: Sequence[str]) -> dict[str, str]:
+        """:raises LookupError: the table lacks a column. A table that is not there is the database's own error."""
+        found = connection.execute(
+            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+            "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+            [table],
+        )
+        types = {name: _UNBOUNDED.get(kind, kind) for name, kind in found.fetchall()}
+        missing = [name for name in columns if name not in types]
+        if missing:
+            raise LookupError(f"table {table} of PostgreSQL has no column '{missing[0]}'; it has {', '.join(types)}")
+        return types
+
+    def _in_chunks(
+        self, connection: Any, statement: str, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        for begin in range(0, len(columns[0]), _CHUNK):
+            texts = [joined(plain(column.slice(begin, _CHUNK), kind)) for column, kind in zip(columns, kinds)]
+            connection.execute(statement, texts)
+
+
+def psycopg() -> Any:
+    """:raises ImportError: it is not installed."""
+    try:
+        import psycopg as found
+    except ImportError as error:
+        raise ImportError(_MISSING.format("psycopg", error)) from error
+    return found
+
+
+def _adbc() -> Any:
+    try:
+        import adbc_driver_postgresql.dbapi as found
+    except ImportError as error:
+        raise ImportError(_MISSING.format("adbc_driver_postgresql", error)) from error
+    return found
+
+
+def _in_type(expression: str, kind: DataType, depth: str = "") -> str:
+    if isinstance(kind, t.ArrayType):
+        return _in_type(expression, kind.element_type, depth + "[]")
+    if isinstance(kind, t.DecimalType):
+        # As text: Arrow has no numbers with any number of digits.
+        return f"{expression}::text{depth}" if depth else f"round({expression}::numeric, {kind.scale})::text"
+    return f"{expression}::{_READ[type(kind)]}{depth}"
+
+
+def _stored(column: pa.Array) -> pa.Array:
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
+def _padded(column: pa.Array, kind: DataType) -> pa.Array:
+    """As a cast to text would not leave it."""
+    return pc.utf8_rpad(column, kind.length) if isinstance(kind, t.CharType) else column
+
+
+def _python(values: list[Any], kind: DataType) -> list[Any]:
+    """What psycopg gives, which ``_in_type`` has brought near."""
+    if isinstance(kind, t.DecimalType):
+        return to_python(pa.array(values, pa.string()).cast(arrow_type(kind)), kind)
+    if isinstance(kind, t.CharType):
+        return [None if value is None else value.ljust(kind.length) for value in values]
+    return values
+
+
+def _e(text: str) -> str:
+    return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _doubled(text: str) -> str:
+    """In a statement with parameters."""
+    return text.replace("%", "%%")

@@ -1,0 +1,125 @@
+"""SQLite, with the driver that Python brings along."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.connectors.dbapi.statements import UpsertNames
+from millrace.connectors.jdbc.dialects.base import Dialect
+from millrace.connectors.jdbc.dialects.literals import constant
+from millrace.connectors.jdbc.dialects.matching import by_value
+from millrace.connectors.jdbc.dialects.target import TableShape, Target
+from millrace.connectors.jdbc.dialects.values import columns_of, fetched
+from millrace.relational.type_table import ByFamily, Family, conversion, family_of
+from millrace.relational.types import DataType
+from millrace.relational.values import to_python
+
+_MOST = 30_000
+"""parameters of one statement; SQLite takes 32,766"""
+
+
+class SqliteDialect(Dialect):
+    title = "SQLite"
+    style = "qmark"
+    families = frozenset(
+        {
+            Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL, Family.TEXT, Family.BYTES, Family.DATE,
+            Family.TIME, Family.TIMESTAMP, Family.INSTANT,
+        }
+    )  # fmt: skip
+
+    def open(self, target: Target) -> Any:
+        if target.properties:
+            raise ValueError(f"SQLite has no property '{next(iter(target.properties))}' here")
+        if target.database in ("", ":memory:"):
+            raise ValueError("a database in memory is seen by no other process: name a file")
+        return sqlite3.connect(target.database, timeout=target.timeout)
+
+    def is_passing(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
+
+    def literal(self, value: Any, kind: DataType) -> str | None:
+        # Times are texts there, in any form.
+        if family_of(kind) not in (Family.INTEGER, Family.TEXT):
+            return None
+        return constant(value, kind, lambda text: "'" + text.replace("'", "''") + "'")
+
+    def parameter(self, value: Any) -> Any:
+        if isinstance(value, Decimal):
+            return format(value, "f")
+        if isinstance(value, dt.datetime):
+            return value.isoformat(sep=" ")
+        return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
+
+    def batches(self, target: Target, query: str, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
+        with closing(self.connect(target)) as connection, closing(connection.cursor()) as cursor:
+            cursor.execute(query)
+            yield from fetched(cursor, kinds, fetch)
+
+    def find(
+        self,
+        connection: Any,
+        wanted: str,
+        table: str,
+        keys: Sequence[tuple[str, DataType]],
+        values: Sequence[pa.Array],
+    ) -> list[tuple[int, tuple[Any, ...]]] | None:
+        names = ", ".join(self.name(name) for name, _ in keys)
+        asked = self._rows(values, [kind for _, kind in keys])
+        found: list[Any] = []
+        step = _MOST // len(keys)
+        with closing(connection.cursor()) as cursor:
+            for begin in range(0, len(asked), step):
+                some = asked[begin : begin + step]
+                marks = ", ".join([f"({', '.join('?' * len(keys))})"] * len(some))
+                query = f"SELECT {wanted}, {names} FROM {table} WHERE ({names}) IN (VALUES {marks})"
+                cursor.execute(query, [value for row in some for value in row])
+                found += cursor.fetchall()
+        return by_value(found, keys, values)
+
+    def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
+        return columns_of(rows, kinds)
+
+    def append(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        self._many(connection, self._names(shape).insert("?" * len(columns)), columns, kinds)
+
+    def upsert(
+        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        self._many(connection, self._names(shape).on_conflict("?" * len(columns)), columns, kinds)
+
+    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+        self._many(connection, self._names(shape).delete("?" * len(keys)), keys, kinds)
+
+    def _names(self, shape: TableShape) -> UpsertNames:
+        return UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
+
+    def _many(self, connection: Any, statement: str, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+        with closing(connection.cursor()) as cursor:
+            cursor.executemany(statement, self._rows(columns, kinds))
+
+    def _rows(self, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> list[tuple[Any, ...]]:
+        made = []
+        for column, kind in zip(columns, kinds):
+            convert = conversion(kind, _TO_DRIVER)
+            made.append([convert(value) for value in to_python(column, kind)])
+        return list(zip(*made))
+
+
+_TO_DRIVER: ByFamily = {
+    Family.BOOLEAN: lambda kind: int,
+    Family.DECIMAL: lambda kind: lambda value: format(value, "f"),
+    Family.DATE: lambda kind: dt.date.isoformat,
+    Family.TIME: lambda kind: dt.time.isoformat,
+    Family.TIMESTAMP: lambda kind: lambda value: value.isoformat(sep=" "),
+    Family.INSTANT: lambda kind: lambda value: value.astimezone(dt.timezone.utc).isoformat(sep=" "),
+}

@@ -1,0 +1,107 @@
+"""What drivers give row by row, as values in the Python form of the types that a table declares."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from millrace.relational.rows import record_batch
+from millrace.relational.type_table import ByFamily, Family, conversion
+from millrace.relational.types import CharType, DataType
+from millrace.relational.values import to_arrow
+
+FETCH = 10_000
+
+
+def columns_of(rows: Sequence[Sequence[Any]], kinds: Sequence[DataType]) -> list[list[Any]]:
+    """Rows as columns.
+
+    :raises ValueError: a value is not of the type that is declared.
+    """
+    columns = zip(*rows) if rows else [()] * len(kinds)
+    return [_converted(column, kind, place) for place, (column, kind) in enumerate(zip(columns, kinds))]
+
+
+def _converted(column: Sequence[Any], kind: DataType, place: int) -> list[Any]:
+    convert = conversion(kind, _FROM_DRIVER)
+    try:
+        return [convert(value) for value in column]
+    except (ValueError, TypeError, ArithmeticError) as error:
+        wrong = next(value for value in column if _fails(convert, value))
+        raise ValueError(f"column {place + 1} of the query has {wrong!r}, which is no {kind}: {error}") from None
+
+
+def _fails(convert: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        convert(value)
+    except (ValueError, TypeError, ArithmeticError):
+        return True
+    return False
+
+
+def fetched(cursor: Any, kinds: Sequence[DataType], fetch: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a cursor as batches."""
+    while rows := cursor.fetchmany(fetch or FETCH):
+        columns = columns_of(rows, kinds)
+        yield record_batch([to_arrow(column, kind) for column, kind in zip(columns, kinds)], len(rows))
+
+
+def _truth(value: Any) -> bool:
+    return bool(int.from_bytes(value, "big")) if isinstance(value, bytes) else bool(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bytes):  # BIT
+        return int.from_bytes(value, "big")
+    if isinstance(value, (float, Decimal)) and value != int(value):
+        raise ValueError("it is no whole number")
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _date(value: Any) -> dt.date:
+    if isinstance(value, dt.datetime):
+        return value.date()
+    return value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
+
+
+def _time(value: Any) -> dt.time:
+    if isinstance(value, dt.timedelta):
+        if not dt.timedelta() <= value < dt.timedelta(days=1):
+            raise ValueError("it is no time of a day")
+        return (dt.datetime.min + value).time()
+    return value if isinstance(value, dt.time) else dt.time.fromisoformat(value)
+
+
+def _timestamp(value: Any) -> dt.datetime:
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time())
+    found: dt.datetime = value.astimezone(dt.timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+    return found
+
+
+_FROM_DRIVER: ByFamily = {
+    Family.BOOLEAN: lambda kind: _truth,
+    Family.INTEGER: lambda kind: _whole,
+    Family.APPROXIMATE: lambda kind: float,
+    Family.DECIMAL: lambda kind: lambda value: value if isinstance(value, Decimal) else Decimal(str(value)),
+    Family.TEXT: lambda kind: (lambda value: _text(value).ljust(kind.length)) if isinstance(kind, CharType) else _text,
+    Family.BYTES: lambda kind: _bytes,
+    Family.DATE: lambda kind: _date,
+    Family.TIME: lambda kind: _time,
+    Family.TIMESTAMP: lambda kind: _timestamp,
+    Family.INSTANT: lambda kind: lambda value: _timestamp(value).replace(tzinfo=dt.timezone.utc),
+}

@@ -1,0 +1,117 @@
+"""``JdbcRowsSource``: the rows of a table, read once, in one part or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from millrace.common.source import Boundedness, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
+from millrace.connectors.jdbc.sink import Database
+from millrace.connectors.queue_enumerator import QueueEnumerator
+from millrace.connectors.queue_reader import QueueReader
+from millrace.connectors.ranges import split_range
+from millrace.relational.fields import Schema
+from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import IntType
+from millrace.util.secrets import mask_text
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """A column of whole numbers whose values cut the table into parts."""
+
+    column: str
+    count: int
+    lower: int
+    upper: int
+    """the highest value that is read"""
+
+    def conditions(self, name: str) -> list[str]:
+        """:param name: of the column, quoted."""
+        parts = split_range(self.lower, self.upper + 1, self.count)
+        return [f"{name} BETWEEN {part.start} AND {part.stop - 1}" for part in parts]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is read of a table."""
+
+    table: str
+    columns: Schema
+    """that are wanted"""
+    conditions: tuple[str, ...] = ()
+    """in the database's SQL"""
+    fetch: int = 0
+
+    def text(self, database: Database) -> str:
+        dialect = database.dialect
+        wanted = ", ".join(dialect.selected(column.name, column.type) for column in self.columns) or "1"
+        where = f" WHERE {' AND '.join(f'({each})' for each in self.conditions)}" if self.conditions else ""
+        return f"SELECT {wanted} FROM {dialect.table(self.table)}{where}"
+
+    def batches(self, database: Database) -> Iterator[Rows]:
+        """:raises RuntimeError: the database refuses, or has what the declared types cannot hold."""
+        kinds = [column.type for column in self.columns]
+        try:
+            for batch in database.dialect.batches(
+                database.target, self.text(database), kinds or [IntType()], self.fetch
+            ):
+                yield Rows(record_batch(batch.columns if kinds else [], len(batch)))
+        except (ImportError, GeneratorExit):
+            raise
+        except Exception as error:
+            said = mask_text(str(error).strip())
+            if database.target.password:
+                said = said.replace(database.target.password, "******")
+            where = f"{database.dialect.title} at {database.target.place}, table {self.table}"
+            raise RuntimeError(f"{where}: {said}") from None
+
+
+@dataclass(frozen=True)
+class JdbcSplit:
+    """A part of a table that is still to be read."""
+
+    split_id: str
+    condition: str | None = None
+
+
+class JdbcRowsSource(Source[Rows, JdbcSplit]):
+    """Reads a table. A split is read in one epoch: rows without an order have no place to go on from."""
+
+    def __init__(self, database: Database, query: Query, partitions: Partitions | None = None) -> None:
+        self._database = database
+        self._query = query
+        self._partitions = partitions
+
+    def get_boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[JdbcSplit], checkpoint: Sequence[JdbcSplit] | None = None
+    ) -> QueueEnumerator[JdbcSplit]:
+        return QueueEnumerator(context, self._splits() if checkpoint is None else checkpoint)
+
+    def _splits(self) -> list[JdbcSplit]:
+        if self._partitions is None:
+            return [JdbcSplit("0")]
+        conditions = self._partitions.conditions(self._database.dialect.name(self._partitions.column))
+        return [JdbcSplit(str(number), condition) for number, condition in enumerate(conditions)]
+
+    def create_reader(self, context: SourceReaderContext) -> JdbcReader:
+        return JdbcReader(self._database, self._query)
+
+
+class JdbcReader(QueueReader[Rows, JdbcSplit]):
+    """Runs a query for each split."""
+
+    def __init__(self, database: Database, query: Query) -> None:
+        super().__init__()
+        self._database = database
+        self._query = query
+
+    def read(self, split: JdbcSplit, output: ReaderOutput[Rows]) -> None:
+        query = self._query
+        if split.condition is not None:
+            query = replace(query, conditions=(*query.conditions, split.condition))
+        for rows in query.batches(self._database):
+            output.collect(rows)

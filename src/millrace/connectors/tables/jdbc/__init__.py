@@ -1,0 +1,1 @@
+"""The table connector ``jdbc``: tables of databases, read, looked up and written."""
