@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from millrace.cli.main import main
-from millrace.cli.refused import REFUSED
+from millrace.cli.texts.refused import REFUSED
 
 SHOW = """\
 import sys

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from millrace.cli.cluster import submitting
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options
-from millrace.cli.refused import refuse_the_rest
 from millrace.cli.targets import Target, target_options
+from millrace.cli.texts.refused import refuse_the_rest
 from millrace.cluster.places.run_folder import CLUSTER, Entry, Found, this_process
 
 

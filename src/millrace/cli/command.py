@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from millrace.cli.outline import Outlined
+from millrace.cli.texts.outline import Outlined
 
 PROGRAM_OPTIONS = {"-py", "--python", "-pym", "--pyModule"}
 """Options that name the program, so that the first other word is already an argument of it."""

@@ -13,8 +13,8 @@ import click
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options
 from millrace.cli.program import Program, find_program
-from millrace.cli.refused import OF_INFO, refusing
 from millrace.cli.settings import RunSettings, run_settings
+from millrace.cli.texts.refused import OF_INFO, refusing
 
 if TYPE_CHECKING:
     from millrace.datastream.settings.defaults import Submission

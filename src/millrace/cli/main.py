@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from millrace.cli.actions import Actions
 from millrace.cli.cluster.command import cluster
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
@@ -13,12 +12,13 @@ from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
+from millrace.cli.texts.actions import Actions
+from millrace.cli.texts.versions import show_versions
 from millrace.cli.verbs.cancel import cancel
 from millrace.cli.verbs.checkpoint import checkpoint
 from millrace.cli.verbs.list import list_jobs
 from millrace.cli.verbs.savepoint import savepoint
 from millrace.cli.verbs.stop import stop
-from millrace.cli.versions import show_versions
 
 
 @click.group(cls=Actions, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,11 +18,11 @@ import click
 from millrace.cli.command import ProgramCommand
 from millrace.cli.options import ProgramOptions, program_options, savepoint_options
 from millrace.cli.program import Program, find_program
-from millrace.cli.refused import refuse_the_rest
 from millrace.cli.settings import RunSettings, run_settings
 from millrace.cli.signals import StoppedError, Stopper
 from millrace.cli.supervisor import Supervisor, can_supervise
 from millrace.cli.targets import Target, target_options
+from millrace.cli.texts.refused import refuse_the_rest
 from millrace.spark import recovery_file
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from millrace.cli.main import main
-from millrace.cli.refused import OF_VERBS
+from millrace.cli.texts.refused import OF_VERBS
 from millrace.cli.verbs import finding
 from millrace.cli.verbs.list import heading, line
 from millrace.cluster.places import run_folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def programs(tmp_path: Path) -> ClusterPrograms:
 
 
 def test_a_python_file_has_no_entries(programs: ClusterPrograms) -> None:
-    uploaded = programs.upload("job.py", b"1").id
+    uploaded = programs.upload("job.py", io.BytesIO(b"1")).id
     with pytest.raises(NoEntryError, match=r"entry point class 'nothing.Here' was not found: job\.py"):
         programs.plan(Launch(uploaded, entry="nothing.Here"))
     for entry in (None, "job.py", PYTHON_DRIVER):
@@ -29,7 +30,7 @@ def test_a_python_file_has_no_entries(programs: ClusterPrograms) -> None:
 
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
 def test_a_savepoint_that_is_not_there_is_refused(programs: ClusterPrograms, tmp_path: Path, form: str) -> None:
-    uploaded = programs.upload("job.py", b"1").id
+    uploaded = programs.upload("job.py", io.BytesIO(b"1")).id
     missing = form.format(tmp_path / "none")
     with pytest.raises(LaunchError, match="Cannot find checkpoint or savepoint file/directory"):
         programs.run(Launch(uploaded, savepoint=missing))

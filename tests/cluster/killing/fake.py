@@ -20,7 +20,7 @@ from millrace.cluster.documents.threads import FrameDocument, ThreadDocument
 from millrace.cluster.places import durable, job_folder, sockets
 from millrace.cluster.places.descriptions import ENGINE_FILE, EngineDescription, become
 from millrace.cluster.places.run_folder import CLUSTER, Entry, Process, register, this_process, withdraw
-from millrace.cluster.processes import job_process
+from millrace.cluster.processes import attaching, job_process
 from millrace.cluster.processes.job_process import DRIVER_LOST, ProgramRun
 from millrace.cluster.processes.service import Service
 from millrace.cluster.remote.control_service import JobsHere
@@ -182,7 +182,7 @@ def entry(run: ProgramRun, here: JobsHere) -> int:
 
 def attach(cluster: str, holder: str) -> Callable[[str], None]:
     """Lease the engine, and end when it is gone, as a driver does that has lost its JVM."""
-    lease = job_process._engine(cluster)
+    lease = attaching._engine(cluster)
     converse(lease, "the engine", {"call": "released", "holder": holder}, 40.0)
     converse(lease, "the engine", {"call": "attach", "holder": holder}, 40.0)
 
@@ -226,7 +226,7 @@ def supervisor(folder: str) -> int:
     from millrace.cluster.places.descriptions import describe_engine, describe_server
     from millrace.cluster.processes.supervisor import Supervisor
 
-    job_process._attach = attach
+    job_process.attach_to_engine = attach
     register(folder, Entry(CLUSTER, this_process()))
     found: dict[str, Callable[[str], Any]] = {"engine": describe_engine, "server": describe_server}
     services = [_service(role, folder, describe) for role, describe in found.items()]

@@ -9,9 +9,9 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from millrace.cli.outline import Outlined
-from millrace.cli.refused import OF_VERBS, refusing
 from millrace.cli.targets import check_kind
+from millrace.cli.texts.outline import Outlined
+from millrace.cli.texts.refused import OF_VERBS, refusing
 
 F = TypeVar("F", bound=Callable[..., Any])
 """Type of a command's function."""

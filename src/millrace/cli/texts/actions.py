@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from millrace.cli.outline import write_action
+from millrace.cli.texts.outline import write_action
 
 _OF_FLINK = ("run", "list", "info", "savepoint", "stop", "cancel")
 """the actions that Flink's message names, in its order"""
