@@ -30,6 +30,10 @@ public final class Cases {
     /** Processing time after the last event: an hour later whatever waits has timed out. */
     private static final long REST = 3_600_000;
 
+    /** Some patterns need more steps than there are; a case with more calls of conditions is given up. */
+    private static final int CALLS = 10_000;
+
+    private static int calls;
     private static ArrayNode matches;
     private static ArrayNode timeouts;
 
@@ -47,6 +51,7 @@ public final class Cases {
     }
 
     private static ObjectNode answer(ObjectNode given) {
+        calls = 0;
         matches = JSON.createArrayNode();
         timeouts = JSON.createArrayNode();
         NFACompiler.NFAFactory<Event> factory;
@@ -67,6 +72,12 @@ public final class Cases {
         answer.set("matches", matches);
         answer.set("timeouts", timeouts);
         return answer;
+    }
+
+    static void count() {
+        if (++calls > CALLS) {
+            throw new IllegalStateException("the case is too large");
+        }
     }
 
     private static ObjectNode failure(String when, Throwable error) {

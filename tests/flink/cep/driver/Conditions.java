@@ -22,6 +22,7 @@ final class Conditions {
 
         @Override
         public boolean filter(Event event, Context<Event> context) throws Exception {
+            Cases.count();
             if (test == null) {
                 test = read(Cases.JSON.readTree(text));
             }
