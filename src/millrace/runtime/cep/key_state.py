@@ -71,7 +71,7 @@ def load(stored: Stored) -> KeyState:
 def _packed(state: KeyState) -> tuple[Any, ...]:
     """Plain data. A single event that has begun a match, the most frequent case, takes the least."""
     if len(state.partials) == 1 == len(state.nodes) and not state.completed:
-        (partial,), ((number, node),) = state.partials, state.nodes.items()
+        (partial,), (node,) = state.partials, state.nodes.values()
         number_of_state, version, _, _, _, _ = partial
         page, event, time, event_id, count, edges = node
         if event_id == 0 and count == 1 and len(version) == 2 and edges == [[None, version[:1], 1]] and not version[1]:

@@ -14,7 +14,7 @@ from millrace.runtime.cep import heap
 from millrace.runtime.cep.automaton import Kind
 from millrace.runtime.cep.buffer import EDGES, Nodes, Version, events_by_name, lock, paths, release
 from millrace.runtime.cep.compiler import compile_pattern
-from millrace.runtime.cep.conditions import ColumnCondition, Context, IterativeCondition, RichIterativeCondition
+from millrace.runtime.cep.conditions import ColumnCondition, Context, RichIterativeCondition
 from millrace.runtime.cep.decisions import PASS, TAKE, Decisions, Move, Outcome, Question
 from millrace.runtime.cep.description import PatternDescription
 from millrace.runtime.cep.key_state import KeyState, Partial
@@ -59,7 +59,7 @@ class Nfa:
         self.window = automaton.window
         """from the first event of a match, ms; 0 without"""
         windows = automaton.state_windows
-        self._state_windows = {
+        self.state_windows = {
             number: windows[state.name] for number, state in enumerate(automaton.states) if windows.get(state.name)
         }
         self._pending = {number for number, state in enumerate(automaton.states) if state.kind is Kind.PENDING}
@@ -104,7 +104,7 @@ class Nfa:
         if answers is None:
             answers = self._unknown.copy()
         step = _Step(state, event, timestamp)
-        partials, iterative = state.partials, self._iterative
+        partials, iterative, simple = state.partials, self._iterative, self.automaton.simple
         outcomes: dict[int, Outcome] = {}
         changed = False
         for partial in partials:
@@ -113,7 +113,8 @@ class Nfa:
             if outcome is None:
                 if iterative[number]:
                     context = _Context(self, state, partial, timestamp)
-                    outcome = self._outcome(number, event, answers.copy(), context)
+                    outcome = self._outcome(number, event, answers, context)
+                    answers[simple:] = self._unknown[simple:]
                 else:
                     outcome = outcomes[number] = self._outcome(number, event, answers, None)
             if outcome.unchanged:
@@ -121,8 +122,8 @@ class Nfa:
             else:
                 changed = True
                 step.follow(partial, outcome)
-        context = _Context(self, state, None, timestamp) if iterative[self._start] else None
-        outcome = self._outcome(self._start, event, answers, context)
+        at_start = _Context(self, state, None, timestamp) if iterative[self._start] else None
+        outcome = self._outcome(self._start, event, answers, at_start)
         if not outcome.unchanged:
             changed = True
             step.begin(outcome)
@@ -135,14 +136,14 @@ class Nfa:
         """Time has come to ``time``: the matches of NOT patterns that have passed, and the partial matches that have
         timed out, each with the time when it did."""
         partials, window = state.partials, self.window
-        if not self._state_windows and (not window or not partials or time - partials[0][3] < window):
+        if not self.state_windows and (not window or not partials or time - partials[0][3] < window):
             return [], []
         kept: list[Partial] = []
         passed: list[Partial] = []
         timeouts: list[tuple[Match, int]] = []
         for partial in partials:
             number, version, node, first, _, last = partial
-            of_state = self._state_windows.get(number)
+            of_state = self.state_windows.get(number)
             if of_state is not None and time - last >= of_state:
                 at = last + of_state
             elif window and time - first >= window:
@@ -162,17 +163,18 @@ class Nfa:
         return self._complete(state, passed), timeouts
 
     def _outcome(self, number: int, event: Any, answers: Answers, context: _Context | None) -> Outcome:
-        node = self._roots[number]
+        node: Any = self._roots[number]
         while node.__class__ is Question:
-            condition = node.condition  # type: ignore[union-attr]
+            condition = node.condition
             answer = answers[condition]
             if answer is None:
                 try:
                     answer = answers[condition] = bool(self._filters[condition](event, context))  # type: ignore[arg-type]
                 except Exception as error:
                     raise ConditionError(event) from error
-            node = node.ways[answer] or self._decisions.grow(number, node, answer)  # type: ignore[union-attr, arg-type]
-        return node  # type: ignore[return-value]
+            node = node.ways[answer] or self._decisions.grow(number, node, answer)
+        outcome: Outcome = node
+        return outcome
 
     def _complete(self, state: KeyState, finals: list[Partial]) -> list[Match]:
         """Matches that can be told now, in order, after which others may be dropped."""
