@@ -70,13 +70,15 @@ class Stage:
     optional: bool = False
     again: str = RELAXED
     until: list[Any] | None = None
+    limited: bool = False
+    """whether a window stands at this very step"""
 
 
 def answers_for(case: Case) -> bool:
     """Whether the rules alone say what this pattern matches."""
     found = set(case["tags"])
     skips = case.get("skip") is not None and case["skip"][0] != "noSkip"
-    return not (found & UNKNOWN) and not skips and not _odd_not(stages_of(case["pattern"]))
+    return not (found & UNKNOWN) and not skips and not _odd(stages_of(case["pattern"]))
 
 
 def matches(case: Case) -> set[Found]:
@@ -153,7 +155,7 @@ def _told(stage: Stage, method: str, given: list[Any]) -> Stage:
         case "until":
             return replace(stage, until=given[0])
         case "within":
-            return stage
+            return replace(stage, limited=True)
         case _:
             raise ValueError(f"the oracle knows nothing of {method}")
 
@@ -165,17 +167,20 @@ def window_of(calls: Calls) -> int | None:
     return min([*found, *(size for size in inner if size is not None)], default=None)
 
 
-def _odd_not(stages: tuple[Stage, ...], in_group: bool = False) -> bool:
-    """A not-pattern behind a loop also ends the loop, and one before an optional step may be the last: the automaton's
-    business, as is one at the end of a group."""
+def _odd(stages: tuple[Stage, ...], in_group: bool = False) -> bool:
+    """What only the automaton can tell: a not-pattern behind a loop also ends the loop, one before an optional step may
+    be the last, the last one needs its own window, and a loop at the head of a group forgets that it is consecutive."""
     for before, after in zip(stages, stages[1:]):
         if after.way.startswith("not") and (before.most != 1 or before.inner):
             return True
         if before.way.startswith("not") and (after.optional or after.inner or after.way.startswith("not")):
             return True
-    if in_group and stages and stages[-1].way.startswith("not"):
+    last = stages[-1]
+    if last.way == "notFollowedBy" and not last.limited:
         return True
-    return any(_odd_not(stage.inner, True) for stage in stages)
+    if in_group and (last.way.startswith("not") or stages[0].most != 1):
+        return True
+    return any(_odd(stage.inner, True) for stage in stages if stage.inner)
 
 
 def unrolled(stages: tuple[Stage, ...], longest: int) -> Iterator[tuple[tuple[Slot, ...], tuple[list[Any], ...]]]:

@@ -19,9 +19,10 @@ from tests.flink.cep.draw import PROFILES, Case, Profile, draw
 from tests.flink.cep.facts import FACTS
 from tests.flink.cep.tags import AUTOMATON, tags
 
-PLAIN, RICH = 42, 60
+PLAIN, RICH = 34, 76
 """how many cases of a profile are kept, where answers follow from enumeration and where not"""
-SEEDS = 100
+DRAWN = 2
+"""cases are drawn for one that is kept"""
 EMPTY = 0.2
 """the share of cases without a match"""
 LARGE = 25
@@ -33,9 +34,10 @@ SAME_TEXT = 6
 def recorded() -> dict[str, list[Case]]:
     """All cases, drawn anew, with Flink's answers, by file."""
     files: dict[str, list[Case]] = {name: [] for name in kept.FILES}
-    found = ask(tagged([*(draw(profile, seed) for profile in PROFILES for seed in range(SEEDS)), *broken()]))
-    for at, profile in enumerate(PROFILES):
-        for case in chosen(found[at * SEEDS : (at + 1) * SEEDS], profile):
+    drawn = (draw(profile, seed) for profile in PROFILES for seed in range(DRAWN * wanted(profile)))
+    found = ask(tagged([*drawn, *broken()]))
+    for profile in PROFILES:
+        for case in chosen([case for case in found if case["id"].startswith(f"{profile.name}-0")], profile):
             files["automaton" if AUTOMATON & set(case["tags"]) else "plain"].append(case)
     files["refused"] = of_each_text([case for case in found if "refused" in case["answer"]])
     files["facts"] = ask(tagged(FACTS))
@@ -47,9 +49,12 @@ def tagged(cases: Iterable[Case]) -> Iterator[Case]:
         yield {**case, "tags": tags(case)}
 
 
+def wanted(profile: Profile) -> int:
+    return RICH if profile.greedy or profile.group or profile.window else PLAIN
+
+
 def chosen(found: list[Case], profile: Profile) -> list[Case]:
-    wanted = RICH if profile.greedy or profile.group or profile.window else PLAIN
-    empties = int(wanted * EMPTY)
+    empties = int(wanted(profile) * EMPTY)
     result: list[Case] = []
     for case in found:
         answer = case["answer"]
@@ -57,7 +62,7 @@ def chosen(found: list[Case], profile: Profile) -> list[Case]:
             continue
         if not answer["matches"]:
             empties -= 1
-        if (answer["matches"] or empties >= 0) and len(result) < wanted:
+        if (answer["matches"] or empties >= 0) and len(result) < wanted(profile):
             result.append(case)
     return result
 
