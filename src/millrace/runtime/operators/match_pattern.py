@@ -203,8 +203,6 @@ class MatchPatternOperator(FunctionOperator[PatternProcessFunction]):
     def _run(self, keys: list[Any], times: list[int], values: list[Any], until: int | None) -> None:
         """Events in the order of time, each key's one after the other, then the passing of time until ``until``."""
         found = self._ctx.found = Results()
-        if self._order is not None:
-            _sort_ties(times, keys, values, self._order)
         answers = self._nfa.answers(values)
         places: dict[Any, list[int]] = {}
         for place, key in enumerate(keys):
@@ -213,6 +211,9 @@ class MatchPatternOperator(FunctionOperator[PatternProcessFunction]):
                 places[key] = [place]
             else:
                 known.append(place)
+        if self._order is not None:
+            for own in places.values():
+                _sort_ties(own, times, values, self._order)
         try:
             for key, own in places.items():
                 self._run_key(key, own, times, values, answers, until)
@@ -339,8 +340,6 @@ class BatchMatchPatternOperator(ByKey, MatchPatternOperator):
         self._partial_matches = self._nodes = 0
 
 
-def _sort_ties(times: list[int], keys: list[Any], values: list[Any], order: Callable[[Any], Any]) -> None:
-    """Bring events of the same time into the order of a comparator, in place."""
-    ordered = sorted(range(len(times)), key=lambda place: (times[place], order(values[place])))
-    for part in (times, keys, values):
-        part[:] = [part[place] for place in ordered]
+def _sort_ties(places: list[int], times: list[int], values: list[Any], order: Callable[[Any], Any]) -> None:
+    """Bring events of the same time into the order of a comparator."""
+    places.sort(key=lambda place: (times[place], order(values[place])))
