@@ -13,25 +13,36 @@ Told = list[Any]
 """[[{pattern: [indexes]}, timestamp], ...]"""
 
 
-def answer_of(case: Case) -> dict[str, Any]:
-    """Matches, time-outs and late events; or which error, and whether it came before the first event."""
+def answer_of(case: Case, *, restoring: bool = False) -> dict[str, Any]:
+    """Matches, time-outs and late events; or which error, and whether it came before the first event.
+
+    :param restoring: after every step go on in a new operator, from a snapshot.
+    """
+    told: dict[str, Any] = {"matches": [], "timeouts": [], "late": []}
     try:
         harness = harness_of(case)
         harness.open()
     except Exception as error:
         return {"refused": "build", "text": f"{type(error).__name__}: {error}"}
     try:
-        with harness:
-            for step in script_of(case):
-                _take(harness, step)
-            harness.end_epoch()
-            return {
-                "matches": [list(value) for value in harness.values],
-                "timeouts": [list(record.value) for record in harness.side_output(TIMEOUTS)],
-                "late": [record.value[INDEX] for record in harness.side_output(LATE)],
-            }
+        for step in script_of(case):
+            _take(harness, step)
+            if restoring:
+                _tell(harness, told)
+                harness = harness.restored()
+        _tell(harness, told)
+        harness.close()
     except Exception as error:
         return {"refused": "run", "text": f"{type(error).__name__}: {error}"}
+    return told
+
+
+def _tell(harness: Any, told: dict[str, Any]) -> None:
+    """Write down what has come out."""
+    harness.end_epoch()
+    told["matches"] += [list(value) for value in harness.values]
+    told["timeouts"] += [list(record.value) for record in harness.side_output(TIMEOUTS)]
+    told["late"] += [record.value[INDEX] for record in harness.side_output(LATE)]
 
 
 def _take(harness: Any, step: Any) -> None:

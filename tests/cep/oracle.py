@@ -161,8 +161,8 @@ def _told(stage: Stage, method: str, given: list[Any]) -> Stage:
 
 
 def window_of(calls: Calls) -> int | None:
-    """The smallest window, also of those in groups."""
-    found = [given[0] for method, *given in calls if method == "within"]
+    """The smallest window, also of those in groups; one of 0 limits nothing."""
+    found = [given[0] for method, *given in calls if method == "within" and given[0] > 0]
     inner = (window_of(call[1]) for call in calls if call[0] in WAYS and isinstance(call[1], list))
     return min([*found, *(size for size in inner if size is not None)], default=None)
 

@@ -73,10 +73,14 @@ PROFILES = (
 
 def draw(profile: Profile, seed: int) -> Case:
     """A case without its answer; the same for the same seed."""
-    rng = random.Random(f"{profile.name} {seed}")
+    return drawn(profile, random.Random(f"{profile.name} {seed}"), f"{profile.name}-{seed:04}")
+
+
+def drawn(profile: Profile, rng: random.Random, name: str) -> Case:
+    """A case without its answer, by these random numbers."""
     maker = _Maker(rng, profile)
     pattern = maker.chain(rng.choice(profile.stages), 0)
-    case: Case = {"id": f"{profile.name}-{seed:04}", "events": [], "pattern": pattern}
+    case: Case = {"id": name, "events": [], "pattern": pattern}
     case["skip"] = maker.skip() if rng.random() < profile.skip else None
     case["time"] = "processing" if rng.random() < profile.processing else "event"
     case["keyed"] = rng.random() < profile.keyed
