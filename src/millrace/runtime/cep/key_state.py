@@ -25,13 +25,15 @@ _SMALL = 6
 class KeyState:
     """The start state is not among the partial matches: only its version is kept."""
 
-    __slots__ = ("completed", "event_number", "node_number", "nodes", "partials", "run", "time")
+    __slots__ = ("completed", "event_number", "node_number", "nodes", "numbers", "partials", "run", "time")
 
     def __init__(self) -> None:
         self.run = 1
         """the version of the start state"""
         self.partials: list[Partial] = []
         """in the order of their first events"""
+        self.numbers: bytearray | None = None
+        """the numbers of their states, where there are many of them"""
         self.completed: list[Partial] = []
         """a heap"""
         self.nodes: Nodes = {}
