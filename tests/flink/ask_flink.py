@@ -15,13 +15,14 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Flink compiles classes for every query and keeps them.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:CompressedClassSpaceSize=3g")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:CompressedClassSpaceSize=3g -XX:TieredStopAtLevel=1")
 
 import corpus
 from plain import plain_python, plain_time
@@ -40,10 +41,31 @@ GROUP = 25
 TIMES = ("LocalDate", "LocalTime", "LocalDateTime", "Instant")
 
 
+@cache
+def cluster_address() -> tuple[str, int]:
+    """Host and port of a cluster in this process: without it each job starts one of its own, which takes longer than
+    the job."""
+    runtime = get_gateway().jvm.org.apache.flink.runtime.minicluster
+    configuration = Configuration()
+    configuration.set_string("rest.bind-address", "localhost")
+    configuration.set_string("rest.bind-port", "0")
+    builder = getattr(runtime, "MiniClusterConfiguration$Builder")()
+    builder.setConfiguration(configuration._j_configuration).setNumTaskManagers(1).setNumSlotsPerTaskManager(8)
+    cluster = runtime.MiniCluster(builder.build())
+    cluster.start()
+    address = cluster.getRestAddress().get()
+    return address.getHost(), address.getPort()
+
+
 def environment(mode: str) -> TableEnvironment:
+    host, port = cluster_address()
+    where = Configuration()
+    where.set_string("execution.target", "remote")
+    where.set_string("rest.address", host)
+    where.set_string("rest.port", str(port))
+    builder = EnvironmentSettings.new_instance().with_configuration(where)
     streaming = mode == corpus.STREAMING
-    settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
-    made = TableEnvironment.create(settings)
+    made = TableEnvironment.create((builder.in_streaming_mode() if streaming else builder.in_batch_mode()).build())
     config = made.get_config()
     config.set_local_timezone(corpus.ZONE)
     config.set("parallelism.default", "1")

@@ -16,10 +16,10 @@ from tests.flink.cep.draw import Case
 from millrace.testing.services.jars import jars, java
 
 SOURCES = Path(__file__).with_name("driver")
-SECONDS = 600
+SECONDS = 3600
 FLINK = "2.3.0"
 HARNESS = (f"org.apache.flink:flink-runtime:{FLINK}:tests", f"org.apache.flink:flink-test-utils-junit:{FLINK}")
-MEMORY = "-Xmx2g"
+FLAGS = ("-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def flink_folder() -> Path:
@@ -55,7 +55,7 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="millrace-flink-cep-")
 def ask(cases: Iterable[Case]) -> list[Case]:
     """The cases with Flink's answers."""
     lines = "".join(json.dumps(case) + "\n" for case in cases)
-    command = [java(), MEMORY, "-cp", classpath(), "Cases"]
+    command = [java(), *FLAGS, "-cp", classpath(), "Cases"]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode:
         raise SystemExit(f"the driver failed:\n{done.stderr[-3000:]}")

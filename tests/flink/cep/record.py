@@ -3,6 +3,7 @@
     FLINK_VENV=... python -m tests.flink.cep.record           # are the answers still those that are kept?
     FLINK_VENV=... python -m tests.flink.cep.record --keep    # keep them
     FLINK_VENV=... python -m tests.flink.cep.record --draw    # draw the cases anew, too
+    FLINK_VENV=... python -m tests.flink.cep.record --more 100 150    # add those of these seeds that need Flink
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from tests.flink.cep.draw import PROFILES, Case, Profile, draw
 from tests.flink.cep.facts import FACTS
 from tests.flink.cep.tags import AUTOMATON, tags
 
-PLAIN, RICH = 34, 76
+PLAIN, RICH = 42, 60
 """how many cases of a profile are kept, where answers follow from enumeration and where not"""
-DRAWN = 2
-"""cases are drawn for one that is kept"""
+SEEDS = 100
+"""cases that are drawn of a profile"""
 EMPTY = 0.2
 """the share of cases without a match"""
 LARGE = 25
@@ -34,14 +35,26 @@ SAME_TEXT = 6
 def recorded() -> dict[str, list[Case]]:
     """All cases, drawn anew, with Flink's answers, by file."""
     files: dict[str, list[Case]] = {name: [] for name in kept.FILES}
-    drawn = (draw(profile, seed) for profile in PROFILES for seed in range(DRAWN * wanted(profile)))
+    drawn = (draw(profile, seed) for profile in PROFILES for seed in range(SEEDS))
     found = ask(tagged([*drawn, *broken()]))
     for profile in PROFILES:
-        for case in chosen([case for case in found if case["id"].startswith(f"{profile.name}-0")], profile):
+        for case in chosen(of(profile, found), profile):
             files["automaton" if AUTOMATON & set(case["tags"]) else "plain"].append(case)
     files["refused"] = of_each_text([case for case in found if "refused" in case["answer"]])
     files["facts"] = ask(tagged(FACTS))
     return files
+
+
+def more(seeds: range) -> list[Case]:
+    """Cases of the profiles whose answers do not follow from enumeration."""
+    rich = [profile for profile in PROFILES if wanted(profile) == RICH]
+    found = ask(tagged(draw(profile, seed) for profile in rich for seed in seeds))
+    kept_now = [case for profile in rich for case in chosen(of(profile, found), profile)]
+    return [case for case in kept_now if AUTOMATON & set(case["tags"])]
+
+
+def of(profile: Profile, found: list[Case]) -> list[Case]:
+    return [case for case in found if case["id"].rpartition("-")[0] == profile.name]
 
 
 def tagged(cases: Iterable[Case]) -> Iterator[Case]:
@@ -82,7 +95,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the answers")
     parser.add_argument("--draw", action="store_true", help="draw the cases anew and keep them")
+    parser.add_argument("--more", nargs=2, type=int, help="add cases of the seeds from .. to ..")
     given = parser.parse_args()
+    if given.more:
+        before = kept.cases("automaton")
+        known = {case["id"] for case in before}
+        kept.keep("automaton", before + [case for case in more(range(*given.more)) if case["id"] not in known])
+        return 0
     if given.draw:
         for file, found in recorded().items():
             kept.keep(file, found)
