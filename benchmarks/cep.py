@@ -5,11 +5,11 @@ Needs an interpreter that has PyFlink in an environment of its own, and a JDK:
     python -m venv pyflink-env && pyflink-env/bin/pip install apache-flink==2.3.0
     python -m benchmarks.cep --pyflink-python pyflink-env/bin/python
 
-Half a million events of a thousand keys, parallelism 2, the watermark a second behind. `greedy` looks for an `a` that is
-dear, up to five `b`, greedy, and a `c` within 10 s; `fails` for three failures in a row within 10 s, `fails-past` skips past
-each of them; `sql` is the last one as MATCH_RECOGNIZE, from CSV files into CSV files, and `collected` the same with PyFlink
-collecting its rows. Flink runs the first three in Java. The sides take turns; a run whose number of matches is another one
-than it must be is an error.
+Half a million events of a thousand keys, parallelism 2, the watermark a second behind. `greedy` looks for an `a` that
+is dear, up to five `b`, greedy, and a `c` within 10 s; `fails` for three failures in a row within 10 s, `fails-past`
+skips past each of them; `sql` is the last one as MATCH_RECOGNIZE, from CSV files into CSV files, where a second Flink
+side has PyFlink collect the rows. Flink runs the first three in Java. The sides take turns; a run whose number of
+matches is another one than it must be is an error.
 """
 
 from __future__ import annotations

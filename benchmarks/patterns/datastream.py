@@ -1,6 +1,6 @@
 """The DataStream jobs of ``benchmarks.cep`` on Millrace.
 
-    python datastream.py greedy|fails|fails-past EVENTS [expressions]
+python datastream.py greedy|fails|fails-past EVENTS [expressions]
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def named(name: str, expressions: bool) -> Any:
 def pattern(job: str, expressions: bool) -> Pattern:
     if job == "greedy":
         dear = (col("name") == "a") & (col("price") > 50)
-        first: Callable[[Event], bool] = lambda event: event[1] == "a" and event[2] > 50  # noqa: E731
+        first: Callable[[Event], bool] = lambda event: event[1] == "a" and event[2] > 50
         begin = Pattern.begin("a").where(dear if expressions else first)
         loop = begin.followed_by("b").where(named("b", expressions)).times(1, 5).greedy()
         return loop.followed_by("c").where(named("c", expressions)).within(WINDOW)

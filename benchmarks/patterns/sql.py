@@ -1,6 +1,6 @@
 """The SQL job of ``benchmarks.cep``: a PyFlink program that both sides run, from CSV files into CSV files.
 
-    python sql.py INPUT OUTPUT        or, to collect the rows instead:        python sql.py INPUT -
+python sql.py INPUT OUTPUT        or, to collect the rows instead:        python sql.py INPUT -
 """
 
 import os

@@ -23,6 +23,7 @@ from typing import Any
 
 from tests.flink.cep.draw import Calls, Case
 from tests.flink.cep.tags import AUTOMATON
+import itertools
 
 Event = list[Any]
 """[key, name, price, timestamp]"""
@@ -170,7 +171,7 @@ def window_of(calls: Calls) -> int | None:
 def _odd(stages: tuple[Stage, ...], in_group: bool = False) -> bool:
     """What only the automaton can tell: a not-pattern behind a loop also ends the loop, one before an optional step may
     be the last, the last one needs its own window, and a loop at the head of a group forgets that it is consecutive."""
-    for before, after in zip(stages, stages[1:]):
+    for before, after in itertools.pairwise(stages):
         if after.way.startswith("not") and (before.most != 1 or before.inner):
             return True
         if before.way.startswith("not") and (after.optional or after.inner or after.way.startswith("not")):

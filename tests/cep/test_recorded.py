@@ -1,4 +1,4 @@
-"""Patterns find what Flink found in the recorded cases: as often, at the same time, and for one key in the same order."""
+"""Patterns find what Flink found in the recorded cases: as often, at the same time, in the order for one key."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 

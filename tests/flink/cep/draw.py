@@ -55,10 +55,14 @@ PROFILES = (
     Profile("within", loop=0.35, within=0.95, step=0.45),
     Profile("iterative", loop=0.6, iterative=0.7),
     Profile("skips", loop=0.7, skip=0.95),
-    Profile("time", loop=0.3, unordered=0.5, watermarks=(0, 1000, 2000), equal=0.3, comparator=0.4, keyed=0.3, within=0.4),
+    Profile(
+        "time", loop=0.3, unordered=0.5, watermarks=(0, 1000, 2000), equal=0.3, comparator=0.4, keyed=0.3, within=0.4
+    ),
     Profile("processing", loop=0.4, within=0.5, processing=1.0),
     Profile("greedy", stages=(2, 2, 3, 3), loop=0.8, greedy=0.85),
-    Profile("greedy-more", loop=0.7, greedy=0.7, negated=0.15, within=0.4, step=0.3, skip=0.3, until=0.2, iterative=0.15),
+    Profile(
+        "greedy-more", loop=0.7, greedy=0.7, negated=0.15, within=0.4, step=0.3, skip=0.3, until=0.2, iterative=0.15
+    ),
     Profile("groups", stages=(1, 2, 2, 3), group=0.6, loop=0.6),
     Profile("groups-more", stages=(1, 2, 2, 3), group=0.6, nested=0.25, loop=0.6, within=0.3, skip=0.3, until=0.2),
     Profile("groups-greedy", stages=(1, 2, 2, 3), group=0.5, loop=0.7, greedy=0.4, nested=0.1),
@@ -173,7 +177,13 @@ class _Maker:
         rng, profile = self.rng, self.profile
         low = rng.randrange(1, 4)
         loop: list[Any] = rng.choice(
-            (["oneOrMore"], ["oneOrMore"], ["times", low], ["times", low, low + rng.randrange(1, 3)], ["timesOrMore", low])
+            (
+                ["oneOrMore"],
+                ["oneOrMore"],
+                ["times", low],
+                ["times", low, low + rng.randrange(1, 3)],
+                ["timesOrMore", low],
+            )
         )
         if self.chance(profile.window):
             loop = [*loop, {"ms": rng.choice((1000, 1500, 2000, 3000, 5000))}]

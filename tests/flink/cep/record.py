@@ -1,9 +1,9 @@
 """Asks Flink the kept cases again, or draws new ones and keeps them.
 
-    FLINK_VENV=... python -m tests.flink.cep.record           # are the answers still those that are kept?
-    FLINK_VENV=... python -m tests.flink.cep.record --keep    # keep them
-    FLINK_VENV=... python -m tests.flink.cep.record --draw    # draw the cases anew, too
-    FLINK_VENV=... python -m tests.flink.cep.record --more 100 150    # add those of these seeds that need Flink
+FLINK_VENV=... python -m tests.flink.cep.record           # are the answers still those that are kept?
+FLINK_VENV=... python -m tests.flink.cep.record --keep    # keep them
+FLINK_VENV=... python -m tests.flink.cep.record --draw    # draw the cases anew, too
+FLINK_VENV=... python -m tests.flink.cep.record --more 100 150    # add those of these seeds that need Flink
 """
 
 from __future__ import annotations
