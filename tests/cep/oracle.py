@@ -6,8 +6,8 @@ The rules, for two events that are taken one after the other, and those between 
 - strict: the gap is empty; relaxed: no event of it matches the step that is waited for; any: it may hold anything.
 - A loop's first event comes by the way of its step, the others relaxed, consecutive (strict) or in combinations (any).
 - `until`: neither an event that the loop takes nor one of the gap before it, from its second event on, ends the loop.
-- `notNext`: the next event must be another one. `notFollowedBy`: neither the gap nor the event behind it matches; at the
-  end of a pattern no event before the first one's time plus the window does.
+- `notNext`: the next event must be another one. `notFollowedBy`: neither the gap nor the event behind it matches; at
+  the end of a pattern no event before the first one's time plus the window does.
 - `within`: all events lie less than the (smallest) window behind the first.
 
 Conditions see the events that were taken before. Answers are sets: how often a match comes and in which order is not
@@ -16,6 +16,7 @@ for an oracle to say. `answers_for` tells what it knows nothing about.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +24,6 @@ from typing import Any
 
 from tests.flink.cep.draw import Calls, Case
 from tests.flink.cep.tags import AUTOMATON
-import itertools
 
 Event = list[Any]
 """[key, name, price, timestamp]"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -13,7 +14,6 @@ from tests.cep.answers import answer_of
 from tests.flink.cep import kept
 from tests.flink.cep.draw import PROFILES, Case, Profile, drawn
 from tests.flink.cep.tags import tags
-import itertools
 
 LONGEST = 9
 """events of a recorded case that are enumerated"""
