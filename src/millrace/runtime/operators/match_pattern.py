@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from itertools import compress
+from operator import itemgetter
 from typing import Any
 
 from millrace.common.output_tag import OutputTag
@@ -22,7 +23,7 @@ from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.match_deadlines import Deadlines
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.event_buffer_table import EventBufferTable
+from millrace.runtime.state.row_buffer_table import EventBufferTable
 from millrace.runtime.state.saved import EarlierState, KeyedPieces
 from millrace.runtime.state.tables import ValueTable
 
@@ -221,8 +222,7 @@ class MatchPatternOperator(FunctionOperator[PatternProcessFunction]):
                     found.emit(self, self._event_time)
                     found = self._ctx.found = Results()
             if until is not None:
-                for key in self._deadlines.due(until):
-                    self._pass_time(key, until)
+                self._pass_time(until)
         except ConditionError as error:
             cause = error.__cause__
             assert isinstance(cause, Exception)
@@ -287,17 +287,25 @@ class MatchPatternOperator(FunctionOperator[PatternProcessFunction]):
             for match, at in timeouts:
                 self._call(timed_out, match, at)
 
-    def _pass_time(self, key: Any, until: int) -> None:
-        """A deadline of a key has passed."""
-        stored = self._states.rows.get(key)
-        if stored is None:
-            return
-        state = load(stored)
-        self._count(state, -1)
-        self._backend.at = key
-        self._prune(state, until)
-        self._put(key, state, True)
-        self._look_again(key, state)
+    def _pass_time(self, until: int) -> None:
+        """Deadlines of keys have passed, or will soon; those that have are looked at in their order."""
+        get, window = self._states.rows.get, self._nfa.window
+        due = []
+        for key in self._deadlines.due(until):
+            stored = get(key)
+            if stored is not None:
+                state = load(stored)
+                due.append((state.partials[0][3] + window, key, state))
+        due.sort(key=itemgetter(0))
+        for deadline, key, state in due:
+            if deadline > until and not self._nfa.state_windows:
+                self._look_again(key, state)
+                continue
+            self._count(state, -1)
+            self._backend.at = key
+            self._prune(state, until)
+            self._put(key, state, True)
+            self._look_again(key, state)
 
     def _put(self, key: Any, state: KeyState, known: bool) -> None:
         rows, touched = self._states.rows, self._states.touched

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.runtime.state.event_buffer_table import EventBufferTable
-from millrace.runtime.state.row_buffer_table import RowBufferTable
+from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
 from millrace.runtime.state.session_table import SessionTable
 from millrace.runtime.state.tables import ListTable, MapTable, Table, ValueTable
 from millrace.runtime.state.time_buffer_table import TimeBufferTable
