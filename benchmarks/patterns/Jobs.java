@@ -1,4 +1,3 @@
-import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +16,7 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.Collector;
 
-/** The jobs of benchmarks.cep on Flink: `java Jobs JOB EVENTS`, prints the matches and the processor time. */
+/** The jobs of benchmarks.cep on Flink: `java Jobs JOB EVENTS`, prints the matches. */
 public final class Jobs {
     private Jobs() {}
 
@@ -86,9 +85,7 @@ public final class Jobs {
                 .sinkTo(new DiscardingSink<>());
         JobExecutionResult done = env.execute(job);
         Long matches = done.getAccumulatorResult("matches");
-        var process = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         System.out.println("matches " + matches);
-        System.out.println("processor " + process.getProcessCpuTime() / 1e9);
     }
 
     private static final class First extends PatternProcessFunction<Event, Long> {

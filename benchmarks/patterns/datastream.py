@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.nexmark.cpu import cpu_seconds
 from millrace.cep import CEP, AfterMatchSkipStrategy, Pattern
 from millrace.common.time import Time
 from millrace.common.typeinfo import Types
@@ -70,7 +69,6 @@ def main() -> None:
         for _ in found:
             count += 1
     print(f"matches {count}")
-    print(f"processor {cpu_seconds()}")
 
 
 if __name__ == "__main__":

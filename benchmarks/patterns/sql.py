@@ -3,12 +3,8 @@
 python sql.py INPUT OUTPUT        or, to collect the rows instead:        python sql.py INPUT -
 """
 
-import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "nexmark"))
-
-from cpu import cpu_seconds
 from pyflink.common import Configuration
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
@@ -38,7 +34,6 @@ def main():
         kept = "`key` BIGINT, a TIMESTAMP(3), c TIMESTAMP(3)"
         session.execute_sql(f"CREATE TABLE found ({kept}) WITH ({files} '{output}')")
         session.execute_sql(f"INSERT INTO found {QUERY}").wait()
-    print(f"processor {cpu_seconds()}")
 
 
 if __name__ == "__main__":
