@@ -1,7 +1,7 @@
-"""Batches of rows that wait for event time, for all keys together: what fires for all keys at once need not be looked
+"""Rows and elements that wait for event time, for all keys together: what fires for all keys at once need not be looked
 up key by key.
 
-In a full snapshot the rows are under the keys of the stream, so that after a rescale each subtask has those of its
+In a full snapshot they are under the keys of the stream, so that after a rescale each subtask has those of its
 keys. Jobs without tables need no Arrow, so it is imported where it is used.
 """
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SINCE = 0
 """The address of a delta: not a key, since these are tuples. It is (the time until which rows were taken or None,
 batches with their times that were added and not taken)."""
+SINCE_ALL = ("\0since",)
+"""The same for ``EventBufferTable``, whose addresses are keys of any kind."""
 MOST_SEGMENTS = 128
 """So many old batches become one: each watermark looks at all of them."""
 
@@ -160,3 +162,117 @@ def _merged(segments: list[Segment]) -> Segment:
 
     times = np.concatenate([segment.times for segment in segments])
     return Segment(concat([segment.rows for segment in segments]), times, int(times.min()))
+
+
+class Elements(NamedTuple):
+    """Elements in the order of their arrival, for ``EventBufferTable``."""
+
+    keys: list[Any]
+    times: list[int]
+    values: list[Any]
+
+
+class EventBufferTable(Table):
+    """Elements of any kind until they are taken out, in the order of time. The full content of a key is (times,
+    elements)."""
+
+    kind = "event buffers"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._segments: list[Elements] = []
+        self._known = 0
+        """how many of the segments the last delta had, or those before it"""
+        self._taken: int | None = None
+        """the latest time of a ``take`` since the last delta"""
+
+    def add(self, keys: list[Any], times: list[int], values: list[Any]) -> None:
+        """Add elements; the lists must not change afterwards."""
+        if keys:
+            self._segments.append(Elements(keys, times, values))
+
+    def take(self, until: int) -> Elements:
+        """Take out what is due at ``until`` (ms) or before, in the order of time; of the same time as it arrived."""
+        due = Elements([], [], [])
+        before = _split_elements(self._segments[: self._known], until, due)
+        since = _split_elements(self._segments[self._known :], until, due)
+        if due.keys:
+            self._taken = until if self._taken is None else max(until, self._taken)
+            self._segments, self._known = before + since, len(before)
+        return _ordered(due)
+
+    def delta(self) -> dict[Any, Any]:
+        added = self._segments[self._known :]
+        if not added and self._taken is None:
+            return {}
+        change = (self._taken, [tuple(segment) for segment in added])
+        self._settle()
+        return {SINCE_ALL: change}
+
+    def _settle(self) -> None:
+        if len(self._segments) > MOST_SEGMENTS:
+            whole = Elements([], [], [])
+            for segment in self._segments:
+                for all_, part in zip(whole, segment):
+                    all_ += part
+            self._segments = [whole]
+        self._taken, self._known = None, len(self._segments)
+
+    def apply(self, changes: dict[Any, Any]) -> None:
+        for at, change in changes.items():
+            if at == SINCE_ALL:
+                taken, added = change
+                if taken is not None:
+                    self.take(taken)
+                for segment in added:
+                    self.add(*segment)
+            else:
+                times, values = change
+                self.add([at] * len(times), times, values)
+        self._settle()
+
+    def entries(self) -> dict[Any, Any]:
+        found: dict[Any, tuple[list[int], list[Any]]] = {}
+        for segment in self._segments:
+            for key, time, value in zip(*segment):
+                times, values = found.setdefault(key, ([], []))
+                times.append(time)
+                values.append(value)
+        return found
+
+    def wipe(self) -> None:
+        self._segments, self._known, self._taken = [], 0, None
+
+    def row(self, at: Any) -> Any:
+        return self.entries().get(at)
+
+    def addresses(self) -> Iterator[Any]:
+        return iter(self.entries())
+
+
+def _split_elements(segments: list[Elements], until: int, due: Elements) -> list[Elements]:
+    """The segments with what is due later; the rest is added to ``due``."""
+    left = []
+    for segment in segments:
+        times = segment.times
+        if min(times) > until:
+            left.append(segment)
+            continue
+        if max(times) <= until:
+            for all_, part in zip(due, segment):
+                all_ += part
+            continue
+        later = Elements([], [], [])
+        for key, time, value in zip(*segment):
+            to = later if time > until else due
+            to.keys.append(key)
+            to.times.append(time)
+            to.values.append(value)
+        left.append(later)
+    return left
+
+
+def _ordered(due: Elements) -> Elements:
+    times = due.times
+    order = sorted(range(len(times)), key=times.__getitem__)
+    return Elements(*([part[place] for place in order] for part in due))
