@@ -2,9 +2,10 @@
 
     python tests/flink/ask_flink.py                                # are the answers still those that are kept?
     python tests/flink/ask_flink.py --record --only expressions    # keep them
+    python tests/flink/ask_flink.py --record --only queries --with MATCH_RECOGNIZE    # those with this text alone
 
-An answer holds the text that was asked, types, rows and kinds of change: no text of Flink's. What Flink refuses is
-told apart by when: "plan" before anything runs, "run" afterwards.
+An answer holds the text that was asked, types, rows and kinds of change. What Flink refuses is told apart by when:
+"plan" before anything runs, "run" afterwards; of MATCH_RECOGNIZE also by the first words of what it says.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import os
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Flink compiles classes for every query and keeps them.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:CompressedClassSpaceSize=3g")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:CompressedClassSpaceSize=3g -XX:TieredStopAtLevel=1")
 
 import corpus
 from plain import plain_python, plain_time
@@ -32,15 +34,38 @@ from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.version import __version__
 
 ANSWERS = Path(__file__).with_name("answers")
+TOLD = 160
+"""characters of a message that are kept"""
 GROUP = 25
 """expressions that are computed in one job"""
 TIMES = ("LocalDate", "LocalTime", "LocalDateTime", "Instant")
 
 
+@cache
+def cluster_address() -> tuple[str, int]:
+    """Host and port of a cluster in this process: without it each job starts one of its own, which takes longer than
+    the job."""
+    runtime = get_gateway().jvm.org.apache.flink.runtime.minicluster
+    configuration = Configuration()
+    configuration.set_string("rest.bind-address", "localhost")
+    configuration.set_string("rest.bind-port", "0")
+    builder = getattr(runtime, "MiniClusterConfiguration$Builder")()
+    builder.setConfiguration(configuration._j_configuration).setNumTaskManagers(1).setNumSlotsPerTaskManager(8)
+    cluster = runtime.MiniCluster(builder.build())
+    cluster.start()
+    address = cluster.getRestAddress().get()
+    return address.getHost(), address.getPort()
+
+
 def environment(mode: str) -> TableEnvironment:
+    host, port = cluster_address()
+    where = Configuration()
+    where.set_string("execution.target", "remote")
+    where.set_string("rest.address", host)
+    where.set_string("rest.port", str(port))
+    builder = EnvironmentSettings.new_instance().with_configuration(where)
     streaming = mode == corpus.STREAMING
-    settings = EnvironmentSettings.in_streaming_mode() if streaming else EnvironmentSettings.in_batch_mode()
-    made = TableEnvironment.create(settings)
+    made = TableEnvironment.create((builder.in_streaming_mode() if streaming else builder.in_batch_mode()).build())
     config = made.get_config()
     config.set_local_timezone(corpus.ZONE)
     config.set("parallelism.default", "1")
@@ -150,25 +175,40 @@ def stage_of(tables: TableEnvironment, text: str) -> str:
     return "run"
 
 
-def ask_queries() -> list[dict[str, Any]]:
+def ask_queries(having: str = "") -> list[dict[str, Any]]:
     answers = []
     environments = {mode: environment(mode) for mode in (corpus.BATCH, corpus.STREAMING)}
-    for at, query in enumerate(corpus.queries()):
+    for at, query in enumerate(query for query in corpus.queries() if having in query.sql):
         answer: dict[str, Any] = {"text": query.sql}
         for mode in query.modes:
             try:
                 table = environments[mode].sql_query(query.sql)
-            except Exception:
-                answer[mode] = {"fails": "plan"}
+            except Exception as error:
+                answer[mode] = {"fails": "plan", **told(query.sql, error)}
                 continue
             try:
                 answer[mode] = {"types": types_of(table), "changes": changes_of(table)}
-            except Exception:
-                answer[mode] = {"fails": "run"}
+            except Exception as error:
+                answer[mode] = {"fails": "run", **told(query.sql, error)}
         answers.append(answer)
         if at % 25 == 0:
             print(f"{at} queries", flush=True)
     return answers
+
+
+def told(sql: str, error: Exception) -> dict[str, str]:
+    """What Flink says of a pattern that it refuses: the innermost message's first line."""
+    if "MATCH_RECOGNIZE" not in sql:
+        return {}
+    raised: BaseException = error.__cause__ or error if isinstance(error, FailedWhileRunning) else error
+    if isinstance(raised.__cause__, Py4JJavaError):
+        raised = raised.__cause__
+    if not isinstance(raised, Py4JJavaError):
+        return {"told": str(raised).strip().split("\n")[0][:TOLD]}
+    cause = raised.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return {"told": str(cause.getMessage()).strip().split("\n")[0][:TOLD]}
 
 
 def ask_errors() -> list[dict[str, Any]]:
@@ -223,7 +263,10 @@ PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 }
 
 
-def keep(part: str, answers: list[dict[str, Any]]) -> None:
+def keep(part: str, answers: list[dict[str, Any]], having: str) -> None:
+    if having:
+        kept = json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8"))["answers"]
+        answers = [answer for answer in kept if having not in answer["text"]] + answers
     lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in answers)
     text = f'{{"flink": {json.dumps(__version__)}, "answers": [\n{lines}\n]}}\n'
     (ANSWERS / f"{part}.json").write_text(text, encoding="utf-8")
@@ -247,13 +290,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help="keep the answers")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--with", dest="having", default="", help="ask only the queries that have this text")
     given = parser.parse_args()
     others = []
     for part in given.only:
-        answers = PARTS[part]()
+        answers = ask_queries(given.having) if part == "queries" else PARTS[part]()
         print(f"{part}: {len(answers)} answers", flush=True)
         if given.record:
-            keep(part, answers)
+            keep(part, answers, given.having if part == "queries" else "")
         else:
             others += changed(part, answers)
     for text in others:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 QUERY_LIST = corpus.queries()
 STREAMED = [query.sql for query in QUERY_LIST if corpus.STREAMING in query.modes]
 BATCHED = [query.sql for query in QUERY_LIST if corpus.BATCH in query.modes]
-TABLES = ("users", "orders", "clicks", "changing", "rates", "numbers", "nothing", "FROM t")
+TABLES = ("users", "orders", "clicks", "changing", "rates", "numbers", "nothing", "ticks", "acts", "FROM t")
 
 
 def answer_of(sql: str, mode: str) -> dict[str, Any]:

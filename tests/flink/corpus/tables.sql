@@ -26,3 +26,11 @@ WITH ('connector' = 'filesystem', 'path' = '{data}/nothing.jsonl', 'format' = 'j
 
 CREATE TABLE numbers (k INT, x INT, y DOUBLE, z DECIMAL(10, 2), w STRING)
 WITH ('connector' = 'filesystem', 'path' = '{data}/numbers.jsonl', 'format' = 'json');
+
+CREATE TABLE ticks (
+  id INT, symbol STRING, price INT, tax DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND
+) WITH ('connector' = 'filesystem', 'path' = '{data}/ticks.jsonl', 'format' = 'json');
+
+CREATE TABLE acts (
+  id INT, user_id INT, kind STRING, amount INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND
+) WITH ('connector' = 'filesystem', 'path' = '{data}/acts.jsonl', 'format' = 'json');

@@ -17,10 +17,12 @@ from xml.sax.saxutils import quoteattr
 from millrace.testing.services.problems import ServiceUnavailable
 
 FETCH_SECONDS = 600
-_MODULE = """<ivy-module version="2.0">
+_MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="millrace" module="{name}"/><dependencies>{wanted}</dependencies>
 </ivy-module>"""
 _WANTED = '<dependency org={org} name={name} rev={rev} conf="default->default"/>'
+_WANTED_ALONE = """<dependency org={org} name={name} rev={rev} conf="default->default" transitive="false">
+  <artifact name={name} type="jar" ext="jar" m:classifier={classifier}/></dependency>"""
 
 
 def cache_folder() -> Path:
@@ -44,6 +46,8 @@ def java() -> str:
 
 def jars(name: str, *coordinates: str) -> Path:
     """A folder with these artifacts (``group:name:version``) and all that they need.
+
+    One with a classifier (``group:name:version:tests``) comes alone.
 
     :param name: of the server, for the folder and for messages.
     :raises ServiceUnavailable: they cannot be fetched.
@@ -72,9 +76,7 @@ def _fetch(name: str, coordinates: tuple[str, ...], folder: Path) -> None:
         raise ServiceUnavailable(f"{name}: PySpark, whose Ivy fetches its jars, is not installed")
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made, module = Path(temporary) / "jars", Path(temporary) / "ivy.xml"
-        parts = (each.split(":") for each in coordinates)
-        wanted = "".join(_WANTED.format(org=quoteattr(o), name=quoteattr(n), rev=quoteattr(v)) for o, n, v in parts)
-        module.write_text(_MODULE.format(name=name, wanted=wanted))
+        module.write_text(_MODULE.format(name=name, wanted="".join(map(_wanted, coordinates))))
         pattern = f"{made}/[artifact]-[revision](-[classifier]).[ext]"
         command = [java(), "-jar", str(ivy[-1]), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module)]
         command += ["-retrieve", pattern, "-types", "jar", "bundle"]
@@ -86,3 +88,10 @@ def _fetch(name: str, coordinates: tuple[str, ...], folder: Path) -> None:
             said = (done.stdout + done.stderr)[-1_000:]
             raise ServiceUnavailable(f"{name}: its jars cannot be fetched from Maven Central:\n{said}")
         made.rename(folder)
+
+
+def _wanted(coordinate: str) -> str:
+    org, name, rev, *classifier = map(quoteattr, coordinate.split(":"))
+    if not classifier:
+        return _WANTED.format(org=org, name=name, rev=rev)
+    return _WANTED_ALONE.format(org=org, name=name, rev=rev, classifier=classifier[0])
