@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from millrace.cep.conditions import UnboundCondition
 from millrace.cep.pattern import Pattern
 from millrace.cep.pattern_stream import PatternStream
 from millrace.datastream.data_stream import DataStream, expect
 from millrace.runtime.cep.functions import EventComparator
+from millrace.runtime.cep.numbering import conditions_of
 
 __all__ = ["CEP"]
 
@@ -29,4 +31,9 @@ class CEP:
         """
         expect(input, DataStream, "CEP.pattern()")
         expect(pattern, Pattern, "CEP.pattern()")
-        return PatternStream(input, pattern.describe(), comparator)
+        described = pattern.describe()
+        if any(isinstance(each, UnboundCondition) for each in conditions_of(described.steps)):
+            from millrace.cep.expressions import bound  # only those who use expressions need what computes them
+
+            described = bound(described, input.get_type())
+        return PatternStream(input, described, comparator)

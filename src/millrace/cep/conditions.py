@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from millrace.runtime.cep.conditions import (
+    Context,
     FunctionCondition,
     IterativeCondition,
     IterativeFunctionCondition,
@@ -14,8 +15,19 @@ from millrace.runtime.cep.conditions import (
 _BOTH = 2
 
 
+class UnboundCondition(IterativeCondition):
+    """An expression or SQL text, before it is known over which fields: ``CEP.pattern`` binds it to its stream."""
+
+    def __init__(self, given: Any, where: str) -> None:
+        self.given, self.where = given, where
+
+    def filter(self, event: Any, ctx: Context) -> bool:
+        raise RuntimeError(f"{self.where}: an expression needs the types of a stream: use CEP.pattern()")
+
+
 def as_condition(given: Any, where: str) -> IterativeCondition:
-    """The condition that was given: one already, a function of the event or of the event and the context.
+    """The condition that was given: one already, a function of the event or of the event and the context, an
+    expression, or SQL text.
 
     :raises TypeError: it is none of these.
     """
@@ -23,12 +35,20 @@ def as_condition(given: Any, where: str) -> IterativeCondition:
         return given
     if isinstance(given, type) and issubclass(given, IterativeCondition):
         raise TypeError(f"{where}: {given.__name__} is a class; give an object of it: {given.__name__}()")
+    if isinstance(given, str) or _is_expression(given):
+        return UnboundCondition(given, where)
     if callable(given):
         return IterativeFunctionCondition(given) if _takes_context(given) else FunctionCondition(given)
     raise TypeError(
-        f"{where}: a condition is a function of the event, one of the event and the context, or a SimpleCondition or "
-        f"IterativeCondition, not {given!r}"
+        f"{where}: a condition is a function of the event (or of the event and the context), a SimpleCondition or "
+        f"IterativeCondition, an expression like col('price') > 10, or SQL text, not {given!r}"
     )
+
+
+def _is_expression(given: Any) -> bool:
+    """Whether this is an expression of the Table API, without importing that."""
+    kinds = type(given).__mro__
+    return any(kind.__name__ == "Expression" and kind.__module__.startswith("millrace.table") for kind in kinds)
 
 
 def _takes_context(function: Any) -> bool:

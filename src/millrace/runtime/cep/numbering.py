@@ -18,7 +18,7 @@ class Numbering:
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
         found: dict[int, IterativeCondition] = {}
-        for condition in _conditions(steps):
+        for condition in conditions_of(steps):
             found[id(condition)] = condition
         simple = [each for each in found.values() if isinstance(each, SimpleCondition)]
         others = [each for each in found.values() if not isinstance(each, SimpleCondition)]
@@ -39,14 +39,14 @@ class Numbering:
         return self._numbers[id(condition)]
 
 
-def _conditions(steps: tuple[Step, ...]) -> list[IterativeCondition]:
+def conditions_of(steps: tuple[Step, ...]) -> list[IterativeCondition]:
     """The conditions of all steps that are not made of others."""
     found: list[IterativeCondition] = []
     for step in steps:
         for condition in (step.condition, step.until):
             if condition is not None:
                 found += _leaves(condition)
-        found += _conditions(step.group or ())
+        found += conditions_of(step.group or ())
     return found
 
 

@@ -52,12 +52,7 @@ class FromElementsOperator(TableOperator[FromElements]):
 
     def _rows(self, chunk: Chunk) -> Rows:
         config, values = self.config, chunk.values
-        if config.single:
-            columns = [_column(values, config.columns[0].type)]
-        else:
-            fields = _fields_of([column.name for column in config.columns])
-            cells = zip(*map(fields, values), strict=True)
-            columns = [_column(each, column.type) for each, column in zip(cells, config.columns, strict=True)]
+        columns = columns_of(values, config.columns, config.single)
         if config.timestamps:
             times = chunk.timestamps or [None] * len(values)
             micros = pa.array([None if time is None else time * 1000 for time in times], pa.int64())
@@ -66,6 +61,15 @@ class FromElementsOperator(TableOperator[FromElements]):
         if config.changelog:
             kinds = np.array([row.get_row_kind().value if isinstance(row, Row) else 0 for row in values], np.uint8)
         return Rows(record_batch(columns, len(values)), kinds if kinds is not None and kinds.any() else None)
+
+
+def columns_of(values: Sequence[Any], columns: Schema, single: bool) -> list[pa.Array]:
+    """Elements of a stream, at least one, as columns; ``single``: each is the value of the only column."""
+    if single:
+        return [_column(values, columns[0].type)]
+    fields = _fields_of([column.name for column in columns])
+    cells = zip(*map(fields, values), strict=True)
+    return [_column(each, column.type) for each, column in zip(cells, columns, strict=True)]
 
 
 def _fields_of(names: list[str]) -> Callable[[Any], Sequence[Any]]:
