@@ -21,6 +21,13 @@ from millrace.table.sql.nodes import (
 )
 
 
+_EMPTY = {
+    "SHOW": ("SHOW", "EMPTY", "MATCHES"),
+    "OMIT": ("OMIT", "EMPTY", "MATCHES"),
+    "WITH": ("WITH", "UNMATCHED", "ROWS"),
+}
+
+
 def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchRecognize:
     """The clause after a relation, which stands at token ``begin``."""
     cursor.expect("MATCH_RECOGNIZE", "(")
@@ -35,6 +42,10 @@ def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchReco
     if rows:
         cursor.expect(*(["ROW"] if rows == "ONE" else ["ROWS"]), "PER", "MATCH")
         clauses["rows"] = f"{rows} {'ROW' if rows == 'ONE' else 'ROWS'} PER MATCH"
+    if rows == "ALL" and cursor.at_any("SHOW", "OMIT", "WITH"):
+        words = _EMPTY[cursor.token.word]
+        cursor.expect(*words)
+        clauses["empty"] = " ".join(words)
     if cursor.at("AFTER"):
         clauses["after"] = _after(cursor)
     cursor.expect("PATTERN", "(")
@@ -117,6 +128,8 @@ def _element(cursor: Cursor, begin: int) -> nodes.Node:
         cursor.expect(")")
         return cursor.put(PatternPermutation(expressions=parts), begin)
     if cursor.take("("):
+        if cursor.take(")"):
+            return cursor.put(PatternSequence(expressions=()), begin)
         inner = _alternation(cursor)
         cursor.expect(")")
         return inner

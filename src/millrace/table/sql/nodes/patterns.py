@@ -74,6 +74,8 @@ class MatchRecognize(Node):
     order: Order | None = None
     measures: tuple[Alias, ...] = ()
     rows: str = "ONE ROW PER MATCH"
+    empty: str = ""
+    """after ALL ROWS PER MATCH: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS"""
     after: AfterMatch | None = None
     anchors: str = ""
     within: IntervalLiteral | None = None

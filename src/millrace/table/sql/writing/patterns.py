@@ -16,6 +16,7 @@ def _match(node: nodes.MatchRecognize) -> str:
         after("", node.order),
         f"MEASURES {listed(node.measures)}" if node.measures else "",
         node.rows,
+        node.empty,
         after("", node.after),
         f"PATTERN ({pattern})",
         after("WITHIN ", node.within),
@@ -42,7 +43,8 @@ def _variable(node: nodes.PatternVariable) -> str:
 
 @written.register
 def _sequence(node: nodes.PatternSequence) -> str:
-    return " ".join(_grouped(part, nodes.PatternSequence, nodes.PatternAlternation) for part in node.expressions)
+    parts = (_grouped(part, nodes.PatternSequence, nodes.PatternAlternation) for part in node.expressions)
+    return " ".join(parts) or "()"
 
 
 @written.register
@@ -69,4 +71,5 @@ def _quantifier(node: nodes.PatternQuantifier) -> str:
 
 def _grouped(part: nodes.Node, *kinds: type[nodes.Node]) -> str:
     """A part, in brackets if it is one of these."""
-    return f"({written(part)})" if isinstance(part, kinds) else written(part)
+    text = written(part)
+    return f"({text})" if isinstance(part, kinds) and text != "()" else text

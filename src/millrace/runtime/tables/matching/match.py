@@ -1,0 +1,184 @@
+"""MATCH_RECOGNIZE of a stream: rows wait for the watermark, and are then looked at in their order.
+
+Of each partition state holds the rows that a match may still begin with or go on with, and how far the search has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import ROWTIME
+from millrace.relational.rows import Rows
+from millrace.runtime.cep.backtracking import Partition, Row, Way
+from millrace.runtime.elements import MAX_WATERMARK
+from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
+from millrace.runtime.tables.columns.keys import Ids, Key, group
+from millrace.runtime.tables.columns.ranking import sort_rows
+from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
+from millrace.runtime.tables.matching.description import Matching
+from millrace.runtime.tables.matching.machine import Machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match(TableConfig):
+    """A ``Match`` node."""
+
+    matching: Matching
+    event_time: bool
+    """whether the column of the order is a time attribute of event time; else it is one of processing time"""
+
+    def wrappers(self) -> Any:
+        return self.matching.wrappers()
+
+    def operator(self) -> MatchOperator:
+        return MatchOperator(self)
+
+
+class MatchOperator(KeyedTableOperator[Match]):
+    def setup(self, context: Any, output: Any) -> None:
+        super().setup(context, output)
+        matching, node = self.config.matching, self.config.matching.node
+        self._machine = Machine(matching, self.functions, self.evaluator)
+        # In processing time the first key is when a row came.
+        self._order = node.order if self.config.event_time else node.order[1:]
+        types = [arrow_type(column.type) for column in matching.input]
+        self._waiting = row_buffer(self.backend, "rows", types, node.partition)
+        # A part of a partition's state would be worth nothing: it does not expire row by row, as in Flink.
+        self._kept = self.keyed_map("kept", 0)
+        """key -> number of a row in its partition -> what is kept of it"""
+        self._searches = self.keyed_value("search", 0)
+        """key -> how far the search has come"""
+        times = {column.time for column in node.columns}
+        self._holds = node.within or 0 if ROWTIME in times else 0
+
+    def open(self) -> None:
+        super().open()
+        self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
+
+    def passed_on(self, watermark: int) -> int:
+        """A match may be decided when its time has long passed, but within the window."""
+        return watermark if watermark == MAX_WATERMARK else watermark - self._holds
+
+    # -- rows and time ----------------------------------------------------------------------------------------------
+
+    def receive(self, rows: Rows, input: int) -> None:
+        if self.config.event_time:
+            times = millis(rows.batch.column(self.config.matching.time))
+            self._waiting.add(*drop_late(self, rows, times, self.watermark))
+            return
+        now = self.context.clock()
+        times = np.full(len(rows), now, np.int64)
+        if self._order:
+            self._waiting.add(rows, times)
+        else:
+            self._work_off(rows, times, now)
+            self._emit()
+
+    def advance(self, watermark: int) -> None:
+        if self.config.event_time:
+            self._release(watermark, min(watermark + 1, MAX_WATERMARK))
+        elif watermark == MAX_WATERMARK:
+            self._release(MAX_WATERMARK, MAX_WATERMARK)
+        ended = watermark == MAX_WATERMARK
+        while (due := self.backend.event_timers.pop_due(watermark)) is not None:
+            self._search(due[1], [], min(watermark + 1, MAX_WATERMARK) if self.config.event_time else None, ended)
+        self._emit()
+
+    def advance_processing_time(self, now: int) -> None:
+        if self.config.event_time:
+            return
+        self._release(now - 1, now)
+        while (due := self.backend.processing_timers.pop_due(now)) is not None:
+            self._search(due[1], [], now, False)
+        self._emit()
+
+    def _release(self, until: int, horizon: int) -> None:
+        """Look at the rows that waited. No row comes any more with a time before ``horizon``."""
+        due = take_due(self._waiting, until)
+        if due is None:
+            return
+        rows, times = due
+        if len(self._order) > 1 or not self.config.event_time:
+            evaluator = self.evaluator(rows.columns, len(rows))
+            values = [evaluator.column(key.expression) for key in self._order]
+            order = sort_rows(times, values, self._order)
+            rows, times = rows.take(order), times[order]
+        self._work_off(rows, times, horizon)
+
+    def _work_off(self, rows: Rows, times: Ids, horizon: int) -> None:
+        columns = rows.columns
+        kept = self._machine.rows(columns, times)
+        grouped = group([columns[index] for index in self.config.matching.node.partition], len(rows))
+        new: list[list[Row]] = [[] for _ in grouped.keys]
+        for id, row in zip(grouped.ids.tolist(), kept):
+            new[id].append(row)
+        for key, each in zip(grouped.keys, new):
+            self._search(key, each, horizon, False)
+
+    def _emit(self) -> None:
+        columns, length = self._machine.output.take()
+        if length:
+            self.emit_columns(columns, length)
+
+    # -- one partition ----------------------------------------------------------------------------------------------
+
+    def _search(self, key: Key, new: Sequence[Row], horizon: int | None, ended: bool) -> None:
+        known = self._searches.get(key)
+        if known is None and not new:
+            return
+        partition = self._load(key, known)
+        first = partition.base + len(partition.rows)
+        before = partition.base
+        partition.rows.extend(new)
+        self._machine.search(key, partition, horizon, ended)
+        self._store(key, partition, before, first)
+
+    def _load(self, key: Key, known: Any) -> Partition:
+        if known is None:
+            return Partition()
+        base, start, fed, ways, best, found, covered = known
+        rows = [row for _, row in sorted(self._kept.items(key), key=itemgetter(0))]
+        made = None if ways is None else [Way(*way) for way in ways]
+        return Partition(rows, base, start, fed, made, best, found, covered)
+
+    def _store(self, key: Key, partition: Partition, before: int, first: int) -> None:
+        """Write what has changed.
+
+        :param before: the number of the first row that state has.
+        :param first: that of the first row that it has not.
+        """
+        for number in range(before, min(partition.base, first)):
+            self._kept.remove(key, number)
+        for number in range(max(first, partition.base), partition.base + len(partition.rows)):
+            self._kept.put(key, number, partition.rows[number - partition.base])
+        pending = partition.start < partition.base + len(partition.rows)
+        if not pending and not partition.rows and not self._machine.remembers:
+            self._searches.remove(key)
+        else:
+            ways = None if partition.ways is None else tuple(map(tuple, partition.ways))
+            state = (partition.base, partition.start, partition.fed, ways, partition.best)
+            self._searches.put(key, (*state, partition.found, partition.covered))
+        self._wait(key, partition, pending)
+
+    def _wait(self, key: Key, partition: Partition, pending: bool) -> None:
+        """Look again when time decides, at the latest at the end of the input."""
+        events = self.backend.event_timers
+        if not pending:
+            events.delete(MAX_WATERMARK, key)
+            return
+        events.register(MAX_WATERMARK, key)
+        within = self.config.matching.node.within
+        if within is None or partition.ways is None:
+            return
+        limit = partition.rows[partition.start - partition.base][0] + within
+        if self.config.event_time:
+            if limit - 1 > self.watermark:
+                events.register(limit - 1, key)
+        elif limit > self.context.clock():
+            self.backend.processing_timers.register(limit, key)

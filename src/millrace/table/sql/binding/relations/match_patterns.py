@@ -1,0 +1,63 @@
+"""PATTERN of MATCH_RECOGNIZE, and what of it only the SQL standard has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from millrace.relational.matching import (
+    Alternation,
+    Exclusion,
+    Pattern,
+    Permutation,
+    Repetition,
+    Sequence,
+    Variable,
+    parts_of,
+)
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.problems import fail
+
+
+def bound_pattern(tree: nodes.Node) -> Pattern:
+    """The pattern of a tree."""
+    if isinstance(tree, nodes.PatternVariable):
+        return Variable(tree.this.name)
+    if isinstance(tree, nodes.PatternSequence):
+        return Sequence(tuple(map(bound_pattern, tree.expressions)))
+    if isinstance(tree, nodes.PatternAlternation):
+        return Alternation(tuple(map(bound_pattern, tree.expressions)))
+    if isinstance(tree, nodes.PatternPermutation):
+        return Permutation(tuple(map(bound_pattern, tree.expressions)))
+    if isinstance(tree, nodes.PatternExclusion):
+        return Exclusion(bound_pattern(tree.this))
+    if not isinstance(tree, nodes.PatternQuantifier):
+        fail(tree, f"{type(tree).__name__} is no part of a pattern")
+    if tree.high == 0:
+        fail(tree, "a part of a pattern that comes 0 times: leave it out")
+    return Repetition(bound_pattern(tree.this), tree.low, tree.high, tree.reluctant)
+
+
+def beyond_flink(pattern: Pattern) -> Iterator[str]:
+    """What of a pattern Flink refuses, for people."""
+    items = pattern.items if isinstance(pattern, Sequence) else (pattern,)
+    for part in chain.from_iterable(map(parts_of, items)):
+        if isinstance(part, Alternation):
+            yield "an alternation"
+        elif isinstance(part, Permutation):
+            yield "PERMUTE"
+        elif isinstance(part, Exclusion):
+            yield "an exclusion"
+        elif isinstance(part, Sequence) or (isinstance(part, Repetition) and not isinstance(part.inner, Variable)):
+            yield "a group"
+    names = [part.name for part in parts_of(pattern) if isinstance(part, Variable)]
+    if len(set(names)) < len(names):
+        yield "a variable that comes several times"
+    repeated = [part for part in items if isinstance(part, Repetition)]
+    if any(part.reluctant and (part.low, part.high) == (0, 1) for part in repeated):
+        yield "the quantifier ??"
+    if len(repeated) == len(items) and all(part.low == 0 for part in repeated):
+        yield "a pattern that may take no row"
+    last = items[-1] if items else None
+    if isinstance(last, Repetition) and not last.reluctant and last.low != last.high and last.high != 1:
+        yield "a greedy quantifier on the last variable"
