@@ -1,1 +1,1 @@
-"""Complex event processing: what finds patterns in the elements of a key, without any I/O."""
+"""Complex event processing: patterns, the automaton that finds them, and its buffer. No I/O, no operator."""
