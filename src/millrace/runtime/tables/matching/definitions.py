@@ -45,7 +45,7 @@ class Defined(Definitions):
         """All expressions are known."""
         self.remember = self._parts.aggregates.settle()
 
-    def masks(self, evaluator: Callable[[], Evaluator], length: int) -> list[Any]:
+    def masks(self, evaluator: Evaluator, length: int) -> list[Any]:
         """For each row of a batch bits for the variables whose condition is TRUE as far as the row alone says; where
         one fails for a row, with the reasons."""
         masks = [0] * length
@@ -56,9 +56,9 @@ class Defined(Definitions):
                 masks = [mask | bit for mask in masks]
                 continue
             try:
-                values = evaluator().column(condition).to_pylist()
+                values = evaluator.column(condition).to_pylist()
             except (ValueError, ArithmeticError) as problem:
-                values = _one_by_one(evaluator(), condition, length, number, failures, problem)
+                values = _one_by_one(evaluator, condition, length, number, failures, problem)
             masks = [mask | bit if value else mask for mask, value in zip(masks, values)]
         for row, reasons in failures.items():
             masks[row] = (masks[row], reasons)  # type: ignore[call-overload]

@@ -1,13 +1,9 @@
-"""MATCH_RECOGNIZE of a stream: rows wait for the watermark, and are then looked at in their order.
-
-Of each partition state holds the rows that a match may still begin with or go on with, and how far the search has come.
-"""
+"""MATCH_RECOGNIZE of a stream: rows wait for the watermark, and are then looked at in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,14 +11,17 @@ import numpy as np
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import ROWTIME
 from millrace.relational.rows import Rows
-from millrace.runtime.cep.backtracking import Partition, Row, Way
+from millrace.runtime.cep.backtracking import Row
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, group
 from millrace.runtime.tables.columns.ranking import sort_rows
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
+from millrace.runtime.tables.matching.automaton import AutomatonMachine, AutomatonStates
 from millrace.runtime.tables.matching.description import Matching
 from millrace.runtime.tables.matching.machine import Machine
+from millrace.runtime.tables.matching.standard import StandardMachine, StandardStates
+from millrace.runtime.tables.matching.states import MatchStates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,18 +43,23 @@ class MatchOperator(KeyedTableOperator[Match]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         matching, node = self.config.matching, self.config.matching.node
-        self._machine = Machine(matching, self.functions, self.evaluator)
+        self._machine, self._states = self._made()
         # In processing time the first key is when a row came.
         self._order = node.order if self.config.event_time else node.order[1:]
         types = [arrow_type(column.type) for column in matching.input]
         self._waiting = row_buffer(self.backend, "rows", types, node.partition)
-        # A part of a partition's state would be worth nothing: it does not expire row by row, as in Flink.
-        self._kept = self.keyed_map("kept", 0)
-        """key -> number of a row in its partition -> what is kept of it"""
-        self._searches = self.keyed_value("search", 0)
-        """key -> how far the search has come"""
         times = {column.time for column in node.columns}
-        self._holds = node.within or 0 if ROWTIME in times else 0
+        self._holds = node.within or 0 if ROWTIME in times and node.standard else 0
+
+    def _made(self) -> tuple[Machine, MatchStates]:
+        # State has no time to live, as in Flink: a part of what is known of a partition would be worth nothing.
+        matching = self.config.matching
+        if matching.node.standard:
+            standard = StandardMachine(matching, self.functions, self.evaluator)
+            rows, searches = self.keyed_map("kept", 0), self.keyed_value("search", 0)
+            return standard, StandardStates(standard, rows, searches, matching.node.within)
+        automaton = AutomatonMachine(matching, self.functions, self.evaluator)
+        return automaton, AutomatonStates(automaton, self.keyed_value("automaton", 0))
 
     def open(self) -> None:
         super().open()
@@ -129,56 +133,17 @@ class MatchOperator(KeyedTableOperator[Match]):
     # -- one partition ----------------------------------------------------------------------------------------------
 
     def _search(self, key: Key, new: Sequence[Row], horizon: int | None, ended: bool) -> None:
-        known = self._searches.get(key)
-        if known is None and not new:
-            return
-        partition = self._load(key, known)
-        first = partition.base + len(partition.rows)
-        before = partition.base
-        partition.rows.extend(new)
-        self._machine.search(key, partition, horizon, ended)
-        self._store(key, partition, before, first)
-
-    def _load(self, key: Key, known: Any) -> Partition:
-        if known is None:
-            return Partition()
-        base, start, fed, ways, best, found, covered = known
-        rows = [row for _, row in sorted(self._kept.items(key), key=itemgetter(0))]
-        made = None if ways is None else [Way(*way) for way in ways]
-        return Partition(rows, base, start, fed, made, best, found, covered)
-
-    def _store(self, key: Key, partition: Partition, before: int, first: int) -> None:
-        """Write what has changed.
-
-        :param before: the number of the first row that state has.
-        :param first: that of the first row that it has not.
-        """
-        for number in range(before, min(partition.base, first)):
-            self._kept.remove(key, number)
-        for number in range(max(first, partition.base), partition.base + len(partition.rows)):
-            self._kept.put(key, number, partition.rows[number - partition.base])
-        pending = partition.start < partition.base + len(partition.rows)
-        if not pending and not partition.rows and not self._machine.remembers:
-            self._searches.remove(key)
-        else:
-            ways = None if partition.ways is None else tuple(map(tuple, partition.ways))
-            state = (partition.base, partition.start, partition.fed, ways, partition.best)
-            self._searches.put(key, (*state, partition.found, partition.covered))
-        self._wait(key, partition, pending)
-
-    def _wait(self, key: Key, partition: Partition, pending: bool) -> None:
         """Look again when time decides, at the latest at the end of the input."""
+        due = self._states.search(key, new, horizon, ended)
         events = self.backend.event_timers
-        if not pending:
+        if due is None:
             events.delete(MAX_WATERMARK, key)
             return
         events.register(MAX_WATERMARK, key)
-        within = self.config.matching.node.within
-        if within is None or partition.ways is None:
+        if due == MatchStates.ENDLESS:
             return
-        limit = partition.rows[partition.start - partition.base][0] + within
-        if self.config.event_time:
-            if limit - 1 > self.watermark:
-                events.register(limit - 1, key)
-        elif limit > self.context.clock():
-            self.backend.processing_timers.register(limit, key)
+        if not self.config.event_time:
+            if due > self.context.clock():
+                self.backend.processing_timers.register(due, key)
+        elif due - 1 > self.watermark:
+            events.register(due - 1, key)

@@ -18,8 +18,10 @@ from millrace.relational.types import DataType
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.tables.columns.keys import Key, group
 from millrace.runtime.tables.event_time import millis
+from millrace.runtime.tables.matching.automaton import AutomatonMachine
 from millrace.runtime.tables.matching.description import Matching
 from millrace.runtime.tables.matching.machine import Machine
+from millrace.runtime.tables.matching.standard import StandardMachine
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
 from millrace.spark.tables.steps.context import Context
@@ -62,7 +64,8 @@ class MatchTask:
             def evaluate(columns: Sequence[pa.Array], length: int) -> Any:
                 return FunctionEvaluator(columns, replace(self.surroundings, length=length), functions)
 
-            machine = Machine(self.matching, functions, evaluate)
+            standard = self.matching.node.standard
+            machine = (StandardMachine if standard else AutomatonMachine)(self.matching, functions, evaluate)
             yield from _matches(machine, self.matching, self._columns(batches))
 
     def _columns(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Array]]:
@@ -82,13 +85,12 @@ def _matches(machine: Machine, matching: Matching, batches: Iterator[list[pa.Arr
         for each, first, end in zip(grouped.keys, grouped.first.tolist(), ends):
             if each != key:
                 if key is not None:
-                    machine.search(key, partition, None, True)
+                    machine.search(key, partition, (), None, True)
                 key, partition = each, machine.new()
-            partition.rows.extend(rows[first:end])
-            machine.search(key, partition, None, False)
+            machine.search(key, partition, rows[first:end], None, False)
             yield from _taken(machine, matching, _ROWS)
     if key is not None:
-        machine.search(key, partition, None, True)
+        machine.search(key, partition, (), None, True)
     yield from _taken(machine, matching, 1)
 
 

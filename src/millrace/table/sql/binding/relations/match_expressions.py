@@ -13,7 +13,7 @@ from millrace.relational.matching import (
     Navigation,
 )
 from millrace.relational.rex import Call, Literal, Ref, Rex, Subquery, walk
-from millrace.relational.types import BigIntType, VarCharType
+from millrace.relational.types import MAX_LENGTH, BigIntType, VarCharType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.calls import built_in, find_user_function
@@ -122,7 +122,7 @@ class _Expression:
             return self._navigated(name, tree)
         if name == "CLASSIFIER":
             self.names.beyond.append("CLASSIFIER")
-            return Classifier(VarCharType.MAX, self._argument_variable(tree), self.final)
+            return Classifier(VarCharType(MAX_LENGTH), self._argument_variable(tree), self.final)
         if name == "MATCH_NUMBER":
             self.names.beyond.append("MATCH_NUMBER")
             if given:
@@ -171,7 +171,7 @@ class _Expression:
         if call_name(tree) == "CLASSIFIER":
             assert isinstance(tree, nodes.Call)
             self.names.beyond.append("CLASSIFIER")
-            return Classifier(VarCharType.MAX), self._argument_variable(tree)
+            return Classifier(VarCharType(MAX_LENGTH)), self._argument_variable(tree)
         inner = _OneVariable(self)
         place = f"an argument of {name}"
         value = bind(tree, replace(self.names.block, place=place, intercept=inner.intercept))
