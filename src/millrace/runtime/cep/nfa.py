@@ -14,7 +14,7 @@ from millrace.runtime.cep import heap
 from millrace.runtime.cep.automaton import Kind
 from millrace.runtime.cep.buffer import EDGES, Nodes, Version, events_by_name, lock, paths, release
 from millrace.runtime.cep.compiler import compile_pattern
-from millrace.runtime.cep.conditions import ColumnCondition, Context, IterativeCondition, RichIterativeCondition
+from millrace.runtime.cep.conditions import ColumnCondition, Context, RichIterativeCondition
 from millrace.runtime.cep.decisions import PASS, TAKE, Decisions, Move, Outcome, Question
 from millrace.runtime.cep.description import PatternDescription
 from millrace.runtime.cep.key_state import KeyState, Partial

@@ -60,11 +60,7 @@ class Session:
 
     @property
     def matches_as_standard(self) -> bool:
-        """:raises TableException: the setting has a value that it cannot have."""
-        value = self.config.get(MATCH_SEMANTICS, "flink").lower()
-        if value not in ("flink", "standard"):
-            raise problem(f"{MATCH_SEMANTICS} is flink or standard, and not {value!r}")
-        return value == "standard"
+        return self.config.get(MATCH_SEMANTICS, "flink").lower() == "standard"
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
         self._check_hint(options)

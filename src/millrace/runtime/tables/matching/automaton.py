@@ -12,7 +12,16 @@ from millrace.relational.nodes import Match
 from millrace.runtime.cep import key_state
 from millrace.runtime.cep.backtracking import Found, Row
 from millrace.runtime.cep.conditions import Context, IterativeCondition, SimpleCondition
-from millrace.runtime.cep.description import ONCE, Contiguity, PatternDescription, Quantifier, Skip, SkipKind, Step, Times
+from millrace.runtime.cep.description import (
+    ONCE,
+    Contiguity,
+    PatternDescription,
+    Quantifier,
+    Skip,
+    SkipKind,
+    Step,
+    Times,
+)
 from millrace.runtime.cep.key_state import KeyState
 from millrace.runtime.cep.nfa import ConditionError, Nfa
 from millrace.runtime.functions.runner import FunctionRunner

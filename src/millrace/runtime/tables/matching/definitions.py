@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.matching import Classifier, MatchNumber, MatchPart, Navigation
 from millrace.relational.rex import Rex, conjunction, conjuncts, rewrite, walk

@@ -20,7 +20,6 @@ from millrace.table.sql.nodes import (
     PatternVariable,
 )
 
-
 _EMPTY = {
     "SHOW": ("SHOW", "EMPTY", "MATCHES"),
     "OMIT": ("OMIT", "EMPTY", "MATCHES"),
@@ -38,6 +37,28 @@ def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchReco
         clauses["order"] = order_by(cursor)
     if cursor.take("MEASURES"):
         clauses["measures"] = cursor.listed(lambda: _measure(cursor))
+    clauses |= _ways(cursor)
+    if cursor.take("WITHIN"):
+        cursor.expect("INTERVAL")
+        clauses["within"] = interval(cursor)
+    if cursor.take("SUBSET"):
+        clauses["subsets"] = cursor.listed(lambda: _subset(cursor))
+    cursor.expect("DEFINE")
+    clauses["define"] = cursor.listed(lambda: _definition(cursor))
+    cursor.expect(")")
+    return cursor.put(MatchRecognize(**clauses), begin)
+
+
+def match_clauses(cursor: Cursor) -> MatchRecognize:
+    """The clauses from ONE ROW or ALL ROWS on to PATTERN; the others are left empty."""
+    begin = cursor.index
+    clauses = _ways(cursor)
+    return cursor.put(MatchRecognize(this=nodes.Var(this="table"), define=(), **clauses), begin)
+
+
+def _ways(cursor: Cursor) -> dict[str, Any]:
+    """Which rows come out, where the search goes on, and the pattern."""
+    clauses: dict[str, Any] = {}
     rows = cursor.take_any("ONE", "ALL")
     if rows:
         cursor.expect(*(["ROW"] if rows == "ONE" else ["ROWS"]), "PER", "MATCH")
@@ -54,15 +75,7 @@ def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchReco
     end = cursor.take("$")
     clauses["anchors"] = "^" * start + "$" * end
     cursor.expect(")")
-    if cursor.take("WITHIN"):
-        cursor.expect("INTERVAL")
-        clauses["within"] = interval(cursor)
-    if cursor.take("SUBSET"):
-        clauses["subsets"] = cursor.listed(lambda: _subset(cursor))
-    cursor.expect("DEFINE")
-    clauses["define"] = cursor.listed(lambda: _definition(cursor))
-    cursor.expect(")")
-    return cursor.put(MatchRecognize(**clauses), begin)
+    return clauses
 
 
 def _measure(cursor: Cursor) -> nodes.Node:

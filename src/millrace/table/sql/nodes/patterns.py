@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.clauses import Alias, Order, TableAlias
-from millrace.table.sql.nodes.literals import IntervalLiteral
 from millrace.table.sql.nodes.names import Identifier
 
 
@@ -78,6 +77,6 @@ class MatchRecognize(Node):
     """after ALL ROWS PER MATCH: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS"""
     after: AfterMatch | None = None
     anchors: str = ""
-    within: IntervalLiteral | None = None
+    within: Node | None = None
     subsets: tuple[Alias, ...] = ()
     alias: TableAlias | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millrace.relational.matching import Navigation, Pattern, variables_of
 from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Match, Rel, Schema
