@@ -111,7 +111,7 @@ def matches_of(pattern: Pattern, rows: Sequence[tuple[int, str]], rule: Rule, ho
     return found
 
 
-# -- the matcher --------------------------------------------------------------------------------------------------------
+# -- the matcher ----------------------------------------------------------------------------------------------------
 
 
 class Rules(Definitions):

@@ -183,7 +183,8 @@ PROGRAMS = [
         "match/all rows with everything",
         query(
             "MEASURES CLASSIFIER() AS c, MATCH_NUMBER() AS n, RUNNING SUM(price) AS so_far, "
-            "FINAL SUM(price) AS whole, COUNT(DISTINCT U.price) AS d ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP PAST LAST ROW "
+            "FINAL SUM(price) AS whole, COUNT(DISTINCT U.price) AS d "
+            "ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP PAST LAST ROW "
             "PATTERN (A (U | D)+) WITHIN INTERVAL '1' MINUTE "
             "DEFINE U AS U.price > PREV(U.price), D AS D.price < PREV(D.price) - 5",
             "symbol, ts, c, n, so_far, whole, d, price",

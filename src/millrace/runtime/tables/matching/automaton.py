@@ -57,7 +57,8 @@ class AutomatonMachine(Machine):
     def __init__(self, matching: Matching, functions: FunctionRunner, evaluate: Evaluate) -> None:
         node = matching.node
         self._names = [_variable(part).name for part in _parts(node.pattern)]
-        super().__init__(matching, [(name, False) for name in self._names], functions, evaluate)
+        # Flink takes SUBSET, and then finds no rows of one.
+        super().__init__(matching, [(name, False) for name in self._names], functions, evaluate, ())
         self._nfa = Nfa(_described(node, self._names, self.definitions), timeouts=False)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from millrace.relational.functions.evaluate import Evaluator
@@ -29,8 +30,7 @@ class Defined(Definitions):
         self._alone: list[Rex | None] = []
         rests: list[Rex | None] = []
         for name in self.names:
-            wanted = labels.of(name)
-            alone, rest = _divided(conditions.get(name), lambda part, of=wanted: _is_alone(part, of or (), labels))
+            alone, rest = _divided(conditions.get(name), partial(_is_alone, labels.of(name) or (), labels))
             self._alone.append(alone)
             rests.append(None if rest is None else self._parts.settle(rest))
         self._rests = [None if rest is None else compiled(rest, self._parts.found, evaluate) for rest in rests]
@@ -117,7 +117,7 @@ def _divided(condition: Rex | None, is_alone: Callable[[MatchPart], bool]) -> tu
     return conjunction(alone) if alone else None, conjunction(rest) if rest else None
 
 
-def _is_alone(part: MatchPart, own: tuple[int, ...], labels: Labels) -> bool:
+def _is_alone(own: tuple[int, ...], labels: Labels, part: MatchPart) -> bool:
     """Whether a part is a value of the row that is looked at."""
     if not isinstance(part, Navigation) or part.first or part.offset or part.shift:
         return False

@@ -18,6 +18,8 @@ from millrace.runtime.tables.matching.description import Matching
 from millrace.runtime.tables.matching.output import Output
 from millrace.runtime.tables.matching.parts import Kept, Labels
 
+Subsets = Sequence[tuple[str, tuple[str, ...]]]
+
 
 class Machine(ABC):
     """What all partitions share.
@@ -25,6 +27,7 @@ class Machine(ABC):
     :param symbols: the variable of each label of rows, and whether rows with it are excluded from the output.
     :param functions: those of the user; open before the first row.
     :param evaluate: makes what computes expressions on columns.
+    :param subsets: that have rows.
     """
 
     def __init__(
@@ -33,11 +36,12 @@ class Machine(ABC):
         symbols: Sequence[tuple[str, bool]],
         functions: FunctionRunner,
         evaluate: Evaluate,
+        subsets: Subsets,
     ) -> None:
         node = matching.node
         self._evaluate = evaluate
         self._kept = Kept(functions)
-        labels = Labels([name for name, _ in symbols], node.subsets)
+        labels = Labels([name for name, _ in symbols], subsets)
         self.definitions = Defined(dict(node.defines), labels, self._kept, evaluate)
         self.output = Output(matching, labels, [each for _, each in symbols], self._kept, evaluate)
         self.definitions.settle()

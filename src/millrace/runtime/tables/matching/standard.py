@@ -26,7 +26,7 @@ class StandardMachine(Machine):
     def __init__(self, matching: Matching, functions: FunctionRunner, evaluate: Evaluate) -> None:
         node = matching.node
         program = compile_pattern(node.pattern)
-        super().__init__(matching, program.symbols, functions, evaluate)
+        super().__init__(matching, program.symbols, functions, evaluate, node.subsets)
         parts = [part for each in matching.expressions() for part in walk(each)]
         shifts = [part.shift for part in parts if isinstance(part, Navigation)]
         self._matcher = Matcher(

@@ -123,12 +123,13 @@ def _part(cursor: Cursor) -> nodes.Node:
     """A variable or a group, with its quantifier."""
     begin = cursor.index
     found = _element(cursor, begin)
+    without_low = cursor.at("{") and cursor.peek().word == ","
     bounds = _quantifier(cursor)
     if bounds is None:
         return found
     low, high = bounds
     reluctant = cursor.take("?")
-    return cursor.put(PatternQuantifier(this=found, low=low, high=high, reluctant=reluctant), begin)
+    return cursor.put(PatternQuantifier(this=found, low=low, high=high, reluctant=reluctant, without_low=without_low), begin)
 
 
 def _element(cursor: Cursor, begin: int) -> nodes.Node:

@@ -53,6 +53,8 @@ class PatternQuantifier(Node):
     low: int
     high: int | None = None
     reluctant: bool = False
+    without_low: bool = False
+    """written as ``{,3}``"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ def _exclusion(node: nodes.PatternExclusion) -> str:
 def _quantifier(node: nodes.PatternQuantifier) -> str:
     part = _grouped(node.this, nodes.PatternSequence, nodes.PatternAlternation, nodes.PatternQuantifier)
     high = "" if node.high is None else node.high
-    return f"{part}{{{node.low},{high}}}{'?' * node.reluctant}"
+    low = "" if node.without_low else node.low
+    return f"{part}{{{low},{high}}}{'?' * node.reluctant}"
 
 
 def _grouped(part: nodes.Node, *kinds: type[nodes.Node]) -> str:

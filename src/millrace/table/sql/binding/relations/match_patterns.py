@@ -24,7 +24,10 @@ def bound_pattern(tree: nodes.Node) -> Pattern:
     if isinstance(tree, nodes.PatternVariable):
         return Variable(tree.this.name)
     if isinstance(tree, nodes.PatternSequence):
-        return Sequence(tuple(map(bound_pattern, tree.expressions)))
+        # Brackets alone mean nothing.
+        parts = map(bound_pattern, tree.expressions)
+        items = (each.items if isinstance(each, Sequence) else (each,) for each in parts)
+        return Sequence(tuple(chain.from_iterable(items)))
     if isinstance(tree, nodes.PatternAlternation):
         return Alternation(tuple(map(bound_pattern, tree.expressions)))
     if isinstance(tree, nodes.PatternPermutation):
@@ -38,8 +41,10 @@ def bound_pattern(tree: nodes.Node) -> Pattern:
     return Repetition(bound_pattern(tree.this), tree.low, tree.high, tree.reluctant)
 
 
-def beyond_flink(pattern: Pattern) -> Iterator[str]:
+def beyond_flink(tree: nodes.Node, pattern: Pattern) -> Iterator[str]:
     """What of a pattern Flink refuses, for people."""
+    if any(part.without_low for part in tree.find_all(nodes.PatternQuantifier)):
+        yield "a quantifier without its lower bound"
     items = pattern.items if isinstance(pattern, Sequence) else (pattern,)
     for part in chain.from_iterable(map(parts_of, items)):
         if isinstance(part, Alternation):

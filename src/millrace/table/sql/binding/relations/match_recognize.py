@@ -55,7 +55,7 @@ def bound_match(tree: nodes.MatchRecognize, source: Source, at: From) -> Match:
     if not tree.measures:
         fail(tree, "MATCH_RECOGNIZE needs MEASURES: the columns that a match gives")
     measures = [names.measure(each.this) for each in tree.measures]
-    beyond = [*beyond_flink(pattern), *names.beyond, *(["ALL ROWS PER MATCH"] if tree.rows == ALL_ROWS else [])]
+    beyond = [*beyond_flink(tree.pattern, pattern), *names.beyond, *(["ALL ROWS PER MATCH"] if tree.rows == ALL_ROWS else [])]
     target = _target(tree, dict(subsets), variables, beyond)
     standard = bool(beyond) or at.environment.resolver.matches_as_standard
     node = Match(
@@ -180,7 +180,7 @@ def _within(tree: nodes.MatchRecognize, at: From) -> int | None:
     span = milliseconds(tree.within, at.block(Scope(), "WITHIN"))
     if span < 0:
         fail(tree.within, "the interval of WITHIN is not negative")
-    return span
+    return span or None  # as in Flink: an interval of 0 is no limit
 
 
 # -- the columns of the result ----------------------------------------------------------------------------------------
