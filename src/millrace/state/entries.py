@@ -87,6 +87,7 @@ _FORMS = {
     "window lists": _LIST,
     "time buffers": _BUFFER,
     "row buffers": _BUFFER,
+    "event buffers": _BUFFER,
 }
 _SHAPES: dict[str, tuple[type, ...]] = {
     "list": (list, tuple),
@@ -94,6 +95,7 @@ _SHAPES: dict[str, tuple[type, ...]] = {
     "window lists": (list, tuple),
     "time buffers": (list, tuple),
     "row buffers": (list, tuple),
+    "event buffers": (list, tuple),
     "map": (dict,),
     "TTL map": (dict,),
 }

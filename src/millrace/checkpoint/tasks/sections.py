@@ -17,6 +17,7 @@ from millrace.checkpoint.tasks.key_groups import key_groups
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import TIMERS, KeyedDelta
+from millrace.runtime.state.event_buffer_table import EventBufferTable
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
@@ -33,9 +34,10 @@ SLICE = 65_536
 """Entries that are divided at a time."""
 
 _BY_WINDOW = frozenset({WindowTable.kind, WindowListTable.kind})
-BY_ADDRESS = frozenset({TIMERS, *TABLES}) - _BY_WINDOW - {RowBufferTable.kind}
+_BUFFERS = frozenset({RowBufferTable.kind, EventBufferTable.kind})
+BY_ADDRESS = frozenset({TIMERS, *TABLES}) - _BY_WINDOW - _BUFFERS
 """kinds whose changes say for each address what becomes of it, whatever there is at others"""
-_WHOLE_ONLY = _BY_WINDOW | {RowBufferTable.kind}
+_WHOLE_ONLY = _BY_WINDOW | _BUFFERS
 """kinds of which only the full form can be divided"""
 
 Entries = dict[Any, Any]

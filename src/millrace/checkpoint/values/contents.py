@@ -147,6 +147,7 @@ CONTENTS: dict[str, Content] = {
     "sessions": _SESSIONS,
     "time buffers": _BUFFERS,
     "row buffers": _BUFFERS,
+    "event buffers": _BUFFERS,
     "timers": TIMER_CONTENT,
     "SPLIT_DISTRIBUTE": _LIST,
     "UNION": _LIST,

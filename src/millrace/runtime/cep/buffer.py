@@ -64,7 +64,7 @@ def release(nodes: Nodes, number: int, version: Version) -> None:
 
 
 def paths(nodes: Nodes, number: int, version: Version) -> list[list[Node]]:
-    """The ways back from a node to a first event, each from its first event on; in all but odd patterns there is one."""
+    """The ways back from a node to a first event, each told from its first event on. Mostly there is one."""
     found = []
     waiting: list[tuple[int | None, Version, list[Node]]] = [(number, version, [])]
     while waiting:

@@ -32,8 +32,6 @@ class Context(ABC):
 class IterativeCondition(Function):
     """A condition that may look at what was matched before."""
 
-    Context = Context
-
     @abstractmethod
     def filter(self, event: Any, ctx: Context) -> bool:
         """Whether the event matches."""

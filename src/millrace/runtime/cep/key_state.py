@@ -25,13 +25,15 @@ _SMALL = 6
 class KeyState:
     """The start state is not among the partial matches: only its version is kept."""
 
-    __slots__ = ("completed", "event_number", "node_number", "nodes", "partials", "run", "time")
+    __slots__ = ("completed", "event_number", "node_number", "nodes", "numbers", "partials", "run", "time")
 
     def __init__(self) -> None:
         self.run = 1
         """the version of the start state"""
         self.partials: list[Partial] = []
         """in the order of their first events"""
+        self.numbers: bytearray | None = None
+        """the numbers of their states, where there are many of them"""
         self.completed: list[Partial] = []
         """a heap"""
         self.nodes: Nodes = {}
@@ -71,7 +73,7 @@ def load(stored: Stored) -> KeyState:
 def _packed(state: KeyState) -> tuple[Any, ...]:
     """Plain data. A single event that has begun a match, the most frequent case, takes the least."""
     if len(state.partials) == 1 == len(state.nodes) and not state.completed:
-        (partial,), ((number, node),) = state.partials, state.nodes.items()
+        (partial,), (node,) = state.partials, state.nodes.values()
         number_of_state, version, _, _, _, _ = partial
         page, event, time, event_id, count, edges = node
         if event_id == 0 and count == 1 and len(version) == 2 and edges == [[None, version[:1], 1]] and not version[1]:

@@ -34,6 +34,10 @@ class ConditionError(Exception):
         self.event = event
 
 
+MANY = 32
+"""So many partial matches of a key are not looked at one by one."""
+
+
 def _by_first_event(partial: Partial) -> tuple[int, int]:
     return partial[3], partial[4]
 
@@ -52,14 +56,15 @@ class Nfa:
         self._decisions = Decisions(automaton)
         self._roots, self._iterative = self._decisions.roots, self._decisions.iterative
         self._start = automaton.states.index(automaton.start)
+        self._countable = len(automaton.states) <= 256
         self._filters = [condition.filter for condition in automaton.conditions]
         self._skipping = Skipping(pattern.skip)
         self.now = clock
-        self._timeouts = timeouts
+        self.timeouts = timeouts
         self.window = automaton.window
         """from the first event of a match, ms; 0 without"""
         windows = automaton.state_windows
-        self._state_windows = {
+        self.state_windows = {
             number: windows[state.name] for number, state in enumerate(automaton.states) if windows.get(state.name)
         }
         self._pending = {number for number, state in enumerate(automaton.states) if state.kind is Kind.PENDING}
@@ -104,75 +109,136 @@ class Nfa:
         if answers is None:
             answers = self._unknown.copy()
         step = _Step(state, event, timestamp)
-        partials, iterative = state.partials, self._iterative
+        if len(state.partials) < MANY or not self._countable:
+            changed = self._follow_all(state, step, event, answers)
+        else:
+            changed = self._follow_some(state, step, event, answers)
+        at_start = _Context(self, state, None, timestamp) if self._iterative[self._start] else None
+        outcome = self._outcome(self._start, event, answers, at_start)
+        if not outcome.unchanged:
+            changed = True
+            new = step.begin(outcome)
+            state.partials += new
+            if state.numbers is not None:
+                state.numbers += _numbers(new)
+        return self._complete(state, step.finals) if changed else []
+
+    def _follow_all(self, state: KeyState, step: _Step, event: Any, answers: Answers) -> bool:
+        """Each partial match in turn; whether any changes."""
+        iterative, simple = self._iterative, self.automaton.simple
         outcomes: dict[int, Outcome] = {}
+        left: list[Partial] = []
         changed = False
-        for partial in partials:
+        for partial in state.partials:
             number = partial[0]
             outcome = outcomes.get(number)
             if outcome is None:
                 if iterative[number]:
-                    context = _Context(self, state, partial, timestamp)
-                    outcome = self._outcome(number, event, answers.copy(), context)
+                    outcome = self._outcome(number, event, answers, _Context(self, state, partial, step.time))
+                    answers[simple:] = self._unknown[simple:]
                 else:
                     outcome = outcomes[number] = self._outcome(number, event, answers, None)
             if outcome.unchanged:
-                step.left.append(partial)
+                left.append(partial)
             else:
                 changed = True
-                step.follow(partial, outcome)
-        context = _Context(self, state, None, timestamp) if iterative[self._start] else None
-        outcome = self._outcome(self._start, event, answers, context)
-        if not outcome.unchanged:
-            changed = True
-            step.begin(outcome)
-        if not changed:
-            return []
-        state.partials = step.left
-        return self._complete(state, step.finals)
+                left += step.follow(partial, outcome)
+        if changed:
+            state.partials, state.numbers = left, None
+        return changed
+
+    def _follow_some(self, state: KeyState, step: _Step, event: Any, answers: Answers) -> bool:
+        """The same for many partial matches: most wait for an event that this one is not, and are not looked at."""
+        partials, iterative, simple = state.partials, self._iterative, self.automaton.simple
+        numbers = state.numbers
+        if numbers is None:
+            numbers = state.numbers = _numbers(partials)
+        outcomes: dict[int, Outcome] = {}
+        places: list[int] = []
+        for number in range(len(self._roots)):
+            place = numbers.find(number)
+            if place < 0:
+                continue
+            if not iterative[number]:
+                outcomes[number] = self._outcome(number, event, answers, None)
+                if outcomes[number].unchanged:
+                    continue
+            while place >= 0:
+                places.append(place)
+                place = numbers.find(number, place + 1)
+        places.sort()
+        replaced: list[tuple[int, list[Partial]]] = []
+        for place in places:
+            partial = partials[place]
+            outcome = outcomes.get(partial[0])
+            if outcome is None:
+                outcome = self._outcome(partial[0], event, answers, _Context(self, state, partial, step.time))
+                answers[simple:] = self._unknown[simple:]
+                if outcome.unchanged:
+                    continue
+            replaced.append((place, step.follow(partial, outcome)))
+        if len(replaced) > len(partials) // MANY:
+            left, since = [], 0
+            for place, new in replaced:
+                left += partials[since:place]
+                left += new
+                since = place + 1
+            state.partials, state.numbers = left + partials[since:], None
+        else:
+            for place, new in reversed(replaced):
+                partials[place : place + 1] = new
+                numbers[place : place + 1] = _numbers(new)
+        return bool(replaced)
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
         """Time has come to ``time``: the matches of NOT patterns that have passed, and the partial matches that have
         timed out, each with the time when it did."""
         partials, window = state.partials, self.window
-        if not self._state_windows and (not window or not partials or time - partials[0][3] < window):
+        if not self.state_windows and (not window or not partials or time - partials[0][3] < window):
             return [], []
         kept: list[Partial] = []
         passed: list[Partial] = []
         timeouts: list[tuple[Match, int]] = []
-        for partial in partials:
+        for place, partial in enumerate(partials):
             number, version, node, first, _, last = partial
-            of_state = self._state_windows.get(number)
+            of_state = self.state_windows.get(number)
             if of_state is not None and time - last >= of_state:
                 at = last + of_state
             elif window and time - first >= window:
                 at = first + window
-            else:
+            elif self.state_windows:
                 kept.append(partial)
                 continue
+            else:
+                # The others began later.
+                kept = partials[place:]
+                break
             if number in self._pending:
                 passed.append(partial)
                 continue
-            if self._timeouts:
+            if self.timeouts:
                 timeouts.append((matched(state.nodes, node, version), at))
             release(state.nodes, node, version)
         if len(kept) == len(partials):
             return [], []
+        if state.numbers is not None:
+            state.numbers = None if self.state_windows else state.numbers[len(partials) - len(kept) :]
         state.partials = kept
         return self._complete(state, passed), timeouts
 
     def _outcome(self, number: int, event: Any, answers: Answers, context: _Context | None) -> Outcome:
-        node = self._roots[number]
+        node: Any = self._roots[number]
         while node.__class__ is Question:
-            condition = node.condition  # type: ignore[union-attr]
+            condition = node.condition
             answer = answers[condition]
             if answer is None:
                 try:
                     answer = answers[condition] = bool(self._filters[condition](event, context))  # type: ignore[arg-type]
                 except Exception as error:
                     raise ConditionError(event) from error
-            node = node.ways[answer] or self._decisions.grow(number, node, answer)  # type: ignore[union-attr, arg-type]
-        return node  # type: ignore[return-value]
+            node = node.ways[answer] or self._decisions.grow(number, node, answer)
+        outcome: Outcome = node
+        return outcome
 
     def _complete(self, state: KeyState, finals: list[Partial]) -> list[Match]:
         """Matches that can be told now, in order, after which others may be dropped."""
@@ -208,8 +274,14 @@ class Nfa:
                     kept.append(partial)
             if len(kept) != len(partials):
                 partials[:] = kept
+                state.numbers = None
                 if partials is state.completed:
                     heap.heapify(partials, _by_first_event)
+
+
+def _numbers(partials: list[Partial]) -> bytearray:
+    """The numbers of their states."""
+    return bytearray([partial[0] for partial in partials])
 
 
 def matched(nodes: Nodes, node: int, version: Version) -> Match:
@@ -221,17 +293,15 @@ def matched(nodes: Nodes, node: int, version: Version) -> Match:
 class _Step:
     """One event on its way through a key's partial matches."""
 
-    __slots__ = ("_event", "_event_id", "_pages", "_state", "_time", "finals", "left")
+    __slots__ = ("_event", "_event_id", "_pages", "_state", "finals", "time")
 
     def __init__(self, state: KeyState, event: Any, time: int) -> None:
-        self._state, self._event, self._time = state, event, time
+        self._state, self._event, self.time = state, event, time
         self._event_id = -1
         self._pages: dict[str, int] = {}
-        self.left: list[Partial] = []
-        """the partial matches afterwards"""
         self.finals: list[Partial] = []
 
-    def follow(self, partial: Partial, outcome: Outcome) -> None:
+    def follow(self, partial: Partial, outcome: Outcome) -> list[Partial]:
         """What becomes of a partial match."""
         _, version, node, first, first_id, last = partial
         nodes = self._state.nodes
@@ -246,18 +316,18 @@ class _Step:
                 lock(nodes.get(node), new_version)
                 new.append(((move.target, new_version, node, first, first_id, last), move.target_kind))
         release(nodes, node, version)
-        self._sort(new)
+        return self._sort(new)
 
-    def begin(self, outcome: Outcome) -> None:
+    def begin(self, outcome: Outcome) -> list[Partial]:
         """The partial matches that begin with the event."""
         state = self._state
         new: list[tuple[Partial, Kind]] = []
         for move in outcome.moves:
             increased = (state.run + move.increase,)
             here = self._take(move.page, None, increased)
-            new += self._taken(move, here, (*increased, 0), self._time, self._event_id)
+            new += self._taken(move, here, (*increased, 0), self.time, self._event_id)
         state.run += outcome.start_increase
-        self._sort(new)
+        return self._sort(new)
 
     def _taken(
         self, move: Move, node: int, version: Version, first: int, first_id: int
@@ -265,14 +335,14 @@ class _Step:
         """The partial match that has taken the event, and the match that it may be already."""
         nodes = self._state.nodes
         lock(nodes.get(node), version)
-        yield (move.target, version, node, first, first_id, self._time), move.target_kind
+        yield (move.target, version, node, first, first_id, self.time), move.target_kind
         if move.final is not None:
             lock(nodes.get(node), version)
-            yield (move.final, version, node, first, first_id, self._time), Kind.FINAL
+            yield (move.final, version, node, first, first_id, self.time), Kind.FINAL
 
-    def _sort(self, new: list[tuple[Partial, Kind]]) -> None:
-        """Matches, partial matches, and those that a NOT pattern ends with all that came of the same one."""
-        nodes, retained, stopped = self._state.nodes, [], False
+    def _sort(self, new: list[tuple[Partial, Kind]]) -> list[Partial]:
+        """Matches apart; the partial matches, unless a NOT pattern ends all that came of the same one."""
+        nodes, retained, stopped = self._state.nodes, list[Partial](), False
         for partial, kind in new:
             if kind is Kind.FINAL:
                 self.finals.append(partial)
@@ -282,10 +352,10 @@ class _Step:
             else:
                 retained.append(partial)
         if not stopped:
-            self.left += retained
-            return
+            return retained
         for partial in retained:
             release(nodes, partial[2], partial[1])
+        return []
 
     def _take(self, page: str, previous: int | None, version: Version) -> int:
         """The node of the event under a name, with an edge back; its number."""
@@ -298,7 +368,7 @@ class _Step:
         if node is None:
             number = self._pages[page] = state.node_number
             state.node_number += 1
-            node = nodes[number] = [page, self._event, self._time, self._id(), 0, []]
+            node = nodes[number] = [page, self._event, self.time, self._id(), 0, []]
         node[EDGES].append([previous, version, 0])
         return number
 
@@ -306,8 +376,8 @@ class _Step:
         """The number of the event among those of its time."""
         if self._event_id < 0:
             state = self._state
-            if state.time != self._time:
-                state.time, state.event_number = self._time, 0
+            if state.time != self.time:
+                state.time, state.event_number = self.time, 0
             self._event_id = state.event_number
             state.event_number += 1
         return self._event_id

@@ -7,6 +7,7 @@ reads, commits or keeps windows asks the description.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from millrace.common.source import Source as SourceContract
 from millrace.common.state import MapStateDescriptor
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.runtime.cep.description import PatternDescription
+from millrace.runtime.cep.functions import PatternProcessFunction
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.windows.strategy import WindowStrategy
 
@@ -143,6 +146,19 @@ class IntervalJoin(Spec):
     left_late_tag: str | None = None
     """side output for late elements of the left stream; None: they are counted and dropped"""
     right_late_tag: str | None = None
+
+
+@dataclass(frozen=True)
+class MatchPattern(Spec):
+    """``PatternStream.process`` and its siblings, on a keyed stream."""
+
+    pattern: PatternDescription
+    function: PatternProcessFunction
+    event_time: bool = True
+    comparator: Callable[[Any, Any], int] | None = None
+    """the order of events with the same timestamp; None: as they arrive"""
+    late_tag: str | None = None
+    """side output for late events; None: they are counted and dropped"""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from millrace.runtime.operators.flat_map import FlatMapOperator
 from millrace.runtime.operators.interval_join import BatchIntervalJoinOperator, IntervalJoinOperator
 from millrace.runtime.operators.iterate import IterateOperator
 from millrace.runtime.operators.map import MapOperator
+from millrace.runtime.operators.match_pattern import BatchMatchPatternOperator, MatchPatternOperator
 from millrace.runtime.operators.process import BatchKeyedProcessOperator, KeyedProcessOperator, ProcessOperator
 from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from millrace.runtime.operators.sink import SinkOperator
@@ -46,6 +47,7 @@ STREAMING: dict[type[specs.Spec], type[Operator]] = {
     specs.KeyedBroadcastProcess: KeyedBroadcastProcessOperator,
     specs.Reduce: ReduceOperator,
     specs.IntervalJoin: IntervalJoinOperator,
+    specs.MatchPattern: MatchPatternOperator,
     specs.AsyncWait: AsyncWaitOperator,
     specs.FillCache: CacheOperator,
     specs.Iterate: IterateOperator,
@@ -64,6 +66,7 @@ BATCH: dict[type[specs.Spec], type[Operator]] = {
     specs.KeyedBroadcastProcess: BatchKeyedBroadcastProcessOperator,
     specs.Reduce: BatchReduceOperator,
     specs.IntervalJoin: BatchIntervalJoinOperator,
+    specs.MatchPattern: BatchMatchPatternOperator,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millrace.runtime.state.event_buffer_table import EventBufferTable
 from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.state.session_table import SessionTable
 from millrace.runtime.state.tables import ListTable, MapTable, Table, ValueTable
@@ -10,6 +11,6 @@ from millrace.runtime.state.ttl_tables import TtlListTable, TtlMapTable, TtlValu
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 _STATES = (ValueTable, ListTable, MapTable, TtlValueTable, TtlListTable, TtlMapTable)
-_OPERATORS = (WindowTable, WindowListTable, SessionTable, TimeBufferTable, RowBufferTable)
+_OPERATORS = (WindowTable, WindowListTable, SessionTable, TimeBufferTable, RowBufferTable, EventBufferTable)
 
 TABLES: dict[str, type[Table]] = {table.kind: table for table in (*_STATES, *_OPERATORS)}

@@ -1,0 +1,43 @@
+"""Complex event processing: patterns of events in a stream, with the names of Flink's Java API in Python's spelling."""
+
+from __future__ import annotations
+
+from millrace.cep.cep import CEP
+from millrace.cep.pattern import GroupPattern, Pattern
+from millrace.cep.pattern_stream import PatternStream
+from millrace.cep.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
+from millrace.cep.skip import AfterMatchSkipStrategy
+from millrace.runtime.cep.conditions import IterativeCondition, RichIterativeCondition, SimpleCondition
+from millrace.runtime.cep.description import MalformedPatternException, WithinType
+from millrace.runtime.cep.functions import (
+    EventComparator,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    TimedOutPartialMatchHandler,
+)
+
+__all__ = [
+    "CEP",
+    "AfterMatchSkipStrategy",
+    "ConsumingStrategy",
+    "EventComparator",
+    "GroupPattern",
+    "IterativeCondition",
+    "MalformedPatternException",
+    "Pattern",
+    "PatternFlatSelectFunction",
+    "PatternFlatTimeoutFunction",
+    "PatternProcessFunction",
+    "PatternSelectFunction",
+    "PatternStream",
+    "PatternTimeoutFunction",
+    "Quantifier",
+    "QuantifierProperty",
+    "RichIterativeCondition",
+    "SimpleCondition",
+    "TimedOutPartialMatchHandler",
+    "WithinType",
+]

@@ -1,0 +1,175 @@
+"""``PatternStream``: what is done with the matches of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from millrace.common.output_tag import OutputTag
+from millrace.common.typeinfo import TypeInformation
+from millrace.datastream.data_stream import DataStream, KeyedStream, expect
+from millrace.runtime.cep.compiler import compile_pattern
+from millrace.runtime.cep.description import PatternDescription
+from millrace.runtime.cep.functions import (
+    EventComparator,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    Select,
+    SelectOrTimeout,
+)
+from millrace.runtime.jobs import specs
+
+__all__ = ["PatternStream"]
+
+
+class PatternStream:
+    """A stream and the pattern that is looked for in it. Made by ``CEP.pattern``; in event time, unless told
+    otherwise."""
+
+    def __init__(
+        self,
+        input: DataStream,
+        pattern: PatternDescription,
+        comparator: EventComparator | Callable[[Any, Any], int] | None = None,
+        late_tag: OutputTag | None = None,
+        event_time: bool = True,
+    ) -> None:
+        compile_pattern(pattern)
+        self._input, self._pattern, self._late_tag, self._event_time = input, pattern, late_tag, event_time
+        self._comparator = comparator.compare if isinstance(comparator, EventComparator) else comparator
+        if self._comparator is not None and not callable(self._comparator):
+            raise TypeError(f"an EventComparator or a function of two events says their order, not {comparator!r}")
+
+    def side_output_late_data(self, late_data_output_tag: OutputTag) -> PatternStream:
+        """Events behind the watermark go to a side output; else they are counted and dropped (metric
+        ``numLateRecordsDropped``)."""
+        expect(late_data_output_tag, OutputTag, "side_output_late_data()")
+        return self._but(late_data_output_tag, self._event_time)
+
+    def in_event_time(self) -> PatternStream:
+        """Events are in the order of their timestamps, as far as the watermark allows."""
+        return self._but(self._late_tag, True)
+
+    def in_processing_time(self) -> PatternStream:
+        """Events are in the order in which they come, and have the time of the clock."""
+        return self._but(self._late_tag, False)
+
+    def _but(self, late_tag: OutputTag | None, event_time: bool) -> PatternStream:
+        return PatternStream(self._input, self._pattern, self._comparator, late_tag, event_time)
+
+    def process(
+        self, pattern_process_function: PatternProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Call the function for each match, and, if it is a TimedOutPartialMatchHandler, for what has timed out."""
+        expect(pattern_process_function, PatternProcessFunction, "process() of a pattern stream")
+        return self._add(pattern_process_function, output_type)
+
+    def select(
+        self,
+        pattern_select_function: PatternSelectFunction | Callable[[dict[str, list[Any]]], Any],
+        output_type: TypeInformation | None = None,
+        timed_out_partial_matches_tag: OutputTag | None = None,
+        pattern_timeout_function: PatternTimeoutFunction | Callable[[dict[str, list[Any]], int], Any] | None = None,
+    ) -> DataStream:
+        """One result per match; with a tag and a function, what has timed out becomes a side output."""
+        select = pattern_select_function
+        if not isinstance(select, PatternSelectFunction):
+            select = _SelectFunction(_callable(select, "select()", PatternSelectFunction))
+        timeout = pattern_timeout_function
+        if timeout is not None and not isinstance(timeout, PatternTimeoutFunction):
+            timeout = _TimeoutFunction(_callable(timeout, "select()", PatternTimeoutFunction))
+        return self._select(select, output_type, timed_out_partial_matches_tag, timeout, "select()")
+
+    def flat_select(
+        self,
+        pattern_flat_select_function: PatternFlatSelectFunction | Callable[[dict[str, list[Any]]], Any],
+        output_type: TypeInformation | None = None,
+        timed_out_partial_matches_tag: OutputTag | None = None,
+        pattern_flat_timeout_function: PatternFlatTimeoutFunction
+        | Callable[[dict[str, list[Any]], int], Any]
+        | None = None,
+    ) -> DataStream:
+        """Any number of results per match; with a tag and a function, what has timed out becomes a side output."""
+        select = pattern_flat_select_function
+        if not isinstance(select, PatternFlatSelectFunction):
+            select = _FlatSelectFunction(_callable(select, "flat_select()", PatternFlatSelectFunction))
+        timeout = pattern_flat_timeout_function
+        if timeout is not None and not isinstance(timeout, PatternFlatTimeoutFunction):
+            timeout = _FlatTimeoutFunction(_callable(timeout, "flat_select()", PatternFlatTimeoutFunction))
+        return self._select(select, output_type, timed_out_partial_matches_tag, timeout, "flat_select()")
+
+    def _select(
+        self,
+        select: PatternSelectFunction | PatternFlatSelectFunction,
+        output_type: TypeInformation | None,
+        tag: OutputTag | None,
+        timeout: PatternTimeoutFunction | PatternFlatTimeoutFunction | None,
+        method: str,
+    ) -> DataStream:
+        if tag is None and timeout is None:
+            return self._add(Select(select), output_type)
+        expect(tag, OutputTag, f"the time-outs of {method}")
+        if tag is None or timeout is None:
+            raise TypeError(f"{method}: time-outs need a function and the tag of a side output")
+        stream = self._add(SelectOrTimeout(select, timeout, tag), output_type)
+        stream.get_side_output(tag)
+        return stream
+
+    def _add(self, function: PatternProcessFunction, output_type: TypeInformation | None) -> DataStream:
+        tag = self._late_tag
+        spec = specs.MatchPattern(
+            self._pattern, function, self._event_time, self._comparator, None if tag is None else tag.tag_id
+        )
+        if isinstance(self._input, KeyedStream):
+            stream = self._input._add("CepOperator", spec, output_type)
+        else:
+            stream = self._input.key_by(_one_key)._add("GlobalCepOperator", spec, output_type).force_non_parallel()
+        if tag is not None:
+            stream.get_side_output(tag)
+        return stream
+
+
+def _one_key(value: Any) -> int:
+    return 0
+
+
+def _callable(given: Any, method: str, kind: type) -> Callable[..., Any]:
+    if not callable(given) or isinstance(given, type):
+        raise TypeError(f"{method} of a pattern stream takes a {kind.__name__} or a function, not {given!r}")
+    function: Callable[..., Any] = given
+    return function
+
+
+class _SelectFunction(PatternSelectFunction):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.select = function  # type: ignore[method-assign]
+
+    def select(self, match: dict[str, list[Any]]) -> Any:
+        raise NotImplementedError
+
+
+class _FlatSelectFunction(PatternFlatSelectFunction):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.flat_select = function  # type: ignore[method-assign]
+
+    def flat_select(self, match: dict[str, list[Any]]) -> Any:
+        raise NotImplementedError
+
+
+class _TimeoutFunction(PatternTimeoutFunction):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.timeout = function  # type: ignore[method-assign]
+
+    def timeout(self, match: dict[str, list[Any]], timeout_timestamp: int) -> Any:
+        raise NotImplementedError
+
+
+class _FlatTimeoutFunction(PatternFlatTimeoutFunction):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.timeout = function  # type: ignore[method-assign]
+
+    def timeout(self, match: dict[str, list[Any]], timeout_timestamp: int) -> Any:
+        raise NotImplementedError

@@ -1,0 +1,135 @@
+"""What a user writes to hear of matches: ``PatternProcessFunction`` and its shorter siblings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from millrace.common.functions.base import Function, RuntimeContext
+from millrace.common.output_tag import OutputTag
+
+Match = dict[str, list[Any]]
+"""name of a pattern -> its events, in the order of their first ones"""
+Results = Iterable[Any] | None
+
+
+class PatternContext(ABC):
+    """What a function sees beside the match."""
+
+    @abstractmethod
+    def output(self, output_tag: OutputTag, value: Any) -> None:
+        """Send a value to a side output."""
+
+    @abstractmethod
+    def timestamp(self) -> int:
+        """Of the match's last event, or when time passed that made it a match or let it time out; ms."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """The clock, ms."""
+
+
+class PatternProcessFunction(Function):
+    """Hears of each match; yields results, or ``(OutputTag, value)`` for a side output."""
+
+    Context = PatternContext
+
+    @abstractmethod
+    def process_match(self, match: Match, ctx: PatternContext) -> Results:
+        """A match has been found."""
+
+
+class TimedOutPartialMatchHandler(ABC):
+    """Mixed into a PatternProcessFunction: hears of partial matches that have timed out, too."""
+
+    @abstractmethod
+    def process_timed_out_match(self, match: Match, ctx: PatternContext) -> Results:
+        """A partial match is given up; ``ctx.timestamp()`` is when its window ended."""
+
+
+class PatternSelectFunction(Function):
+    """One result per match."""
+
+    @abstractmethod
+    def select(self, match: Match) -> Any:
+        """The result."""
+
+
+class PatternFlatSelectFunction(Function):
+    """Any number of results per match."""
+
+    @abstractmethod
+    def flat_select(self, match: Match) -> Results:
+        """Yields the results."""
+
+
+class PatternTimeoutFunction(Function):
+    """One result per partial match that has timed out."""
+
+    @abstractmethod
+    def timeout(self, match: Match, timeout_timestamp: int) -> Any:
+        """The result."""
+
+
+class PatternFlatTimeoutFunction(Function):
+    """Any number of results per partial match that has timed out."""
+
+    @abstractmethod
+    def timeout(self, match: Match, timeout_timestamp: int) -> Results:
+        """Yields the results."""
+
+
+class EventComparator(ABC):
+    """The order of events with the same timestamp."""
+
+    @abstractmethod
+    def compare(self, left: Any, right: Any) -> int:
+        """Negative if ``left`` comes first, 0 if either may, positive if ``right`` does."""
+
+
+class Select(PatternProcessFunction):
+    """A PatternSelectFunction or PatternFlatSelectFunction as a process function."""
+
+    def __init__(self, function: PatternSelectFunction | PatternFlatSelectFunction) -> None:
+        self.function = function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.function.open(runtime_context)
+
+    def close(self) -> None:
+        self.function.close()
+
+    def process_match(self, match: Match, ctx: PatternContext) -> Results:
+        function = self.function
+        if isinstance(function, PatternSelectFunction):
+            return (function.select(match),)
+        return function.flat_select(match)
+
+
+class SelectOrTimeout(Select, TimedOutPartialMatchHandler):
+    """The same, with the results of time-outs in a side output."""
+
+    def __init__(
+        self,
+        function: PatternSelectFunction | PatternFlatSelectFunction,
+        timeout: PatternTimeoutFunction | PatternFlatTimeoutFunction,
+        tag: OutputTag,
+    ) -> None:
+        super().__init__(function)
+        self._timeout, self._tag = timeout, tag
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        super().open(runtime_context)
+        self._timeout.open(runtime_context)
+
+    def close(self) -> None:
+        super().close()
+        self._timeout.close()
+
+    def process_timed_out_match(self, match: Match, ctx: PatternContext) -> Results:
+        found = self._timeout.timeout(match, ctx.timestamp())
+        results = (found,) if isinstance(self._timeout, PatternTimeoutFunction) else found
+        for result in results or ():
+            ctx.output(self._tag, result)
+        return None
