@@ -129,7 +129,7 @@ def _part(cursor: Cursor) -> nodes.Node:
         return found
     low, high = bounds
     reluctant = cursor.take("?")
-    return cursor.put(PatternQuantifier(this=found, low=low, high=high, reluctant=reluctant, without_low=without_low), begin)
+    return cursor.put(PatternQuantifier(found, low, high, reluctant, without_low), begin)
 
 
 def _element(cursor: Cursor, begin: int) -> nodes.Node:

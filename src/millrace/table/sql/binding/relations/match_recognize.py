@@ -55,7 +55,9 @@ def bound_match(tree: nodes.MatchRecognize, source: Source, at: From) -> Match:
     if not tree.measures:
         fail(tree, "MATCH_RECOGNIZE needs MEASURES: the columns that a match gives")
     measures = [names.measure(each.this) for each in tree.measures]
-    beyond = [*beyond_flink(tree.pattern, pattern), *names.beyond, *(["ALL ROWS PER MATCH"] if tree.rows == ALL_ROWS else [])]
+    beyond = [*beyond_flink(tree.pattern, pattern), *names.beyond]
+    if tree.rows == ALL_ROWS:
+        beyond.append(ALL_ROWS)
     target = _target(tree, dict(subsets), variables, beyond)
     standard = bool(beyond) or at.environment.resolver.matches_as_standard
     node = Match(
