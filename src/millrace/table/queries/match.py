@@ -10,8 +10,8 @@ from millrace.relational.nodes import Match, Rel
 from millrace.table.expression_methods.base import expression_of, node_of
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.queries.match_recognize import rel_of
 from millrace.table.sql.binding.relations.from_clause import From
-from millrace.table.sql.binding.relations.match_recognize import rel_of
 from millrace.table.sql.parser import parse_expression, parse_match
 from millrace.table.values.problems import problem
 

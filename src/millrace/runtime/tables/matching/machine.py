@@ -1,4 +1,4 @@
-"""Rows in order become matches, whoever keeps them: the operator of a stream, or a task of Spark."""
+"""What makes matches of rows that come in order, in a stream and in Spark."""
 
 from __future__ import annotations
 

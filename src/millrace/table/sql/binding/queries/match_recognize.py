@@ -17,9 +17,9 @@ from millrace.table.sql.binding.dispatch import bind
 from millrace.table.sql.binding.intervals import milliseconds
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.queries.aggregates import sort_key
+from millrace.table.sql.binding.queries.match_expressions import MatchNames, is_time
+from millrace.table.sql.binding.queries.match_patterns import beyond_flink, bound_pattern
 from millrace.table.sql.binding.relations.from_clause import From, Source, aliased, bind_relation, binds_relation
-from millrace.table.sql.binding.relations.match_expressions import MatchNames, is_time
-from millrace.table.sql.binding.relations.match_patterns import beyond_flink, bound_pattern
 from millrace.table.sql.binding.scopes import Scope, scope_of
 from millrace.table.sql.text.errors import did_you_mean
 
