@@ -132,6 +132,11 @@ def test_an_error_shows_its_place(environment: TableEnvironment) -> None:
 # -- columns --------------------------------------------------------------------------------------------------------
 
 
+def test_a_definition_that_is_not_used(environment: TableEnvironment) -> None:
+    found = match_of(environment, "MEASURES A.price AS p PATTERN (A) DEFINE A AS A.price > 1, Z AS Z.price > A.price")
+    assert [name for name, _ in found.defines] == ["A"]
+
+
 def columns(node: Match) -> list[str]:
     return [str(each) for each in node.schema]
 

@@ -152,11 +152,9 @@ def _defines(tree: nodes.MatchRecognize, names: MatchNames) -> tuple[tuple[str, 
             fail(each, f"variable '{name}' is defined twice")
         if name in names.subsets:
             fail(each, f"'{name}' is a subset: its members are defined")
-        condition = names.condition(name, each.this)
-        if name in names.variables:
-            found[name] = condition
-        else:
-            found.setdefault(name, condition)
+        # As in Flink a variable may be defined that the pattern does not have.
+        known = names if name in names.variables else replace(names, variables=(*names.variables, name))
+        found[name] = known.condition(name, each.this)
     return tuple((name, condition) for name, condition in found.items() if name in names.variables)
 
 
