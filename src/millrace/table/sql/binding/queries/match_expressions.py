@@ -36,8 +36,6 @@ class MatchNames:
     """the columns of the input"""
     variables: tuple[str, ...]
     subsets: tuple[str, ...]
-    defined: tuple[str, ...]
-    """the variables of DEFINE: some may not be in the pattern"""
     time: Ref
     """the first column of the order"""
     all_rows: bool = False
@@ -242,9 +240,7 @@ class _OneVariable:
         if len(parts) > 1 and parts[0] in (*names.variables, *names.subsets):
             variable, parts = parts[0], parts[1:]
         elif len(parts) > 1 and not names.block.scope.find(parts[0]) and not _is_relation(names.block, parts):
-            if parts[0] not in names.defined:
-                self.outer.variable_named(tree, parts[0])
-            fail(tree, f"variable '{parts[0]}' is defined, and not in the pattern")
+            self.outer.variable_named(tree, parts[0])
         if self.seen and variable != self.variable:
             pair = " and ".join(f"'{each}'" if each else "all rows" for each in (self.variable, variable))
             fail(tree, f"columns of {pair} cannot stand in one call: FIRST, LAST and aggregates look at one variable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 
 from millrace.relational.matching import (
     Alternation,
@@ -63,6 +63,14 @@ def beyond_flink(tree: nodes.Node, pattern: Pattern) -> Iterator[str]:
         yield "the quantifier ??"
     if len(repeated) == len(items) and all(part.low == 0 for part in repeated):
         yield "a pattern that may take no row"
+    pairs = pairwise(items)
+    if any(_is_greedy(one) and isinstance(other, Repetition) and other.low == 0 for one, other in pairs):
+        yield "a variable that may be left out right behind a greedy quantifier"
     last = items[-1] if items else None
-    if isinstance(last, Repetition) and not last.reluctant and last.low != last.high and last.high != 1:
+    if last is not None and _is_greedy(last):
         yield "a greedy quantifier on the last variable"
+
+
+def _is_greedy(part: Pattern) -> bool:
+    """As Flink has it: what can only come once is not."""
+    return isinstance(part, Repetition) and not part.reluctant and part.low != part.high and part.high != 1

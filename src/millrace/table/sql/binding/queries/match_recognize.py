@@ -45,13 +45,13 @@ def bound_match(tree: nodes.MatchRecognize, source: Source, at: From) -> Match:
     subsets = _subsets(tree, variables)
     names = MatchNames(
         block,
-        tuple(variables),
+        # As in Flink a variable may be defined that the pattern does not have: it has no rows.
+        tuple(dict.fromkeys([*variables, *(each.alias.name for each in tree.define)])),
         tuple(name for name, _ in subsets),
-        tuple(each.alias.name for each in tree.define),
         _time(order),
         tree.rows == ALL_ROWS,
     )
-    defines = _defines(tree, names)
+    defines = _defines(tree, names, variables)
     if not tree.measures:
         fail(tree, "MATCH_RECOGNIZE needs MEASURES: the columns that a match gives")
     measures = [names.measure(each.this) for each in tree.measures]
@@ -144,7 +144,9 @@ def _no_variable(name: str, variables: Iterable[str]) -> str:
     return f"the pattern has no variable '{name}'{did_you_mean(name, list(variables))}"
 
 
-def _defines(tree: nodes.MatchRecognize, names: MatchNames) -> tuple[tuple[str, Rex], ...]:
+def _defines(
+    tree: nodes.MatchRecognize, names: MatchNames, variables: Sequence[str]
+) -> tuple[tuple[str, Rex], ...]:
     found: dict[str, Rex] = {}
     for each in tree.define:
         name = each.alias.name
@@ -152,10 +154,8 @@ def _defines(tree: nodes.MatchRecognize, names: MatchNames) -> tuple[tuple[str, 
             fail(each, f"variable '{name}' is defined twice")
         if name in names.subsets:
             fail(each, f"'{name}' is a subset: its members are defined")
-        # As in Flink a variable may be defined that the pattern does not have.
-        known = names if name in names.variables else replace(names, variables=(*names.variables, name))
-        found[name] = known.condition(name, each.this)
-    return tuple((name, condition) for name, condition in found.items() if name in names.variables)
+        found[name] = names.condition(name, each.this)
+    return tuple((name, condition) for name, condition in found.items() if name in variables)
 
 
 def _target(
