@@ -150,6 +150,11 @@ TYPES = _by_text(
 
 QUERIES = _by_text(
     {
+        "MATCH_RECOGNIZE with what Flink refuses has the meaning of the SQL standard": """
+            SELECT * FROM orders MATCH_RECOGNIZE (ORDER BY ts MEASURES FIRST(A.id) AS a, LAST(A.id) AS l, LAST(B.id) AS b, C.id AS c AFTER MATCH SKIP PAST LAST ROW PATTERN (A+ B? C) DEFINE A AS A.amount < 4, B AS B.amount >= 4, C AS C.amount < 3)
+            SELECT * FROM orders MATCH_RECOGNIZE (ORDER BY ts MEASURES A.id AS a AFTER MATCH SKIP TO LAST U PATTERN (A B C) SUBSET U = (A, B) DEFINE B AS B.amount > A.amount)
+            SELECT * FROM orders MATCH_RECOGNIZE (ORDER BY ts MEASURES A.id AS a, COUNT(A.*) AS n PATTERN (A B) DEFINE B AS B.amount > A.amount)
+        """,
         "an aggregate without GROUP BY over no rows has a row at the end of bounded input, as in batch mode": """
             SELECT COUNT(*) FROM nothing
             SELECT SUM(a), MAX(c), COUNT(k) FROM nothing

@@ -87,6 +87,7 @@ class _Names:
 
     zone = "UTC"
     streaming = True
+    matches_as_standard = False
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> None:
         return None

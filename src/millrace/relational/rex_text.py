@@ -6,6 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from millrace.relational.fields import Schema
+from millrace.relational.matching import (
+    Classifier,
+    MatchAggregate,
+    MatchNumber,
+    MatchPart,
+    MatchRowtime,
+    Navigation,
+)
 from millrace.relational.rex import (
     AggCall,
     Call,
@@ -44,6 +52,8 @@ def rex_text(expression: Rex, columns: Schema) -> str:
             return f"{part.name}({', '.join(map(text, part.args))})"
         if isinstance(part, Call):
             return _call_text(part, text)
+        if isinstance(part, MatchPart):
+            return _match_text(part, text, columns)
         return type(part).__name__
 
     return text(expression)
@@ -72,6 +82,27 @@ def _call_text(call: Call, text: Callable[[Rex], str]) -> str:
     if call.function in _INFIX and (len(args) == 2 or (many and len(args) > 2)) and not options:
         return "(" + f" {call.function} ".join(args) + ")"
     return f"{call.function}({', '.join(args)}{options})"
+
+
+def _match_text(part: MatchPart, text: Callable[[Rex], str], columns: Schema) -> str:
+    """A value of the rows of a match."""
+    if isinstance(part, MatchNumber):
+        return "MATCH_NUMBER()"
+    if isinstance(part, MatchRowtime):
+        return f"MATCH_ROWTIME({text(part.time)})"
+    if isinstance(part, MatchAggregate):
+        over = "" if part.variable is None else f" OF {part.variable}"
+        return f"{'FINAL ' * part.final}{agg_text(part.call, columns)}{over}"
+    if isinstance(part, Classifier):
+        return f"{'FINAL ' * part.final}CLASSIFIER({part.variable or ''})"
+    assert isinstance(part, Navigation)
+    value = text(part.expression)
+    if part.variable is not None:
+        value = f"{part.variable}.{value}" if isinstance(part.expression, Ref) else f"{value} OF {part.variable}"
+    found = f"{'FIRST' if part.first else 'LAST'}({value}, {part.offset})"
+    if part.shift:
+        found = f"{'PREV' if part.shift < 0 else 'NEXT'}({found}, {abs(part.shift)})"
+    return f"{'FINAL ' * part.final}{found}"
 
 
 def agg_text(call: AggCall, columns: Schema) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from millrace.table.descriptions.table_schema import TableSchema as TableSchema
     from millrace.table.environment import TableEnvironment as TableEnvironment
     from millrace.table.expression_methods.expression import Expression as Expression
+    from millrace.table.expression_methods.match_variable import MatchVariable as MatchVariable
     from millrace.table.functions.module import Module as Module
     from millrace.table.functions.module import ModuleEntry as ModuleEntry
     from millrace.table.functions.udf import AggregateFunction as AggregateFunction
@@ -55,6 +56,7 @@ _MODULES = {
     "environment_settings": "EnvironmentSettings",
     "explain_detail": "ExplainDetail",
     "expression": "Expression",
+    "expression_methods.match_variable": "MatchVariable",
     "model_descriptor": "ModelDescriptor",
     "module": "Module ModuleEntry",
     "plan_reference": "PlanReference",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from millrace.table.queries.changelog_arguments import with_codes, without_codes
 from millrace.table.queries.column_changes import added, dropped, replaced_or_added, with_new_names
 from millrace.table.queries.group_windows import bound_window
 from millrace.table.queries.grouping import Grouping
+from millrace.table.queries.match import match
 from millrace.table.queries.old_names import instead
 from millrace.table.queries.over import over_select
 from millrace.table.queries.projection import Item, expand, mapped, named, project, renamed, select
@@ -159,6 +161,48 @@ class Table(_Query, _Rows):
             ordered = node if isinstance(node, nodes.Ordered) else nodes.Ordered(node)
             keys.append(sort_key(ordered, bind(ordered.this, self._block)))
         return self._table(Sort(self._plan, tuple(keys)))
+
+    def match_recognize(
+        self,
+        pattern: str,
+        *,
+        order_by: Any,
+        measures: Mapping[str, Any],
+        define: Mapping[str, Any] | None = None,
+        partition_by: Any = (),
+        after: str | None = None,
+        within: Any = None,
+        rows: str = "ONE ROW PER MATCH",
+        subsets: Mapping[str, Sequence[str]] | None = None,
+    ) -> Table:
+        """MATCH_RECOGNIZE: the matches of a pattern in the rows of each partition.
+
+        Flink's Table API has no such method. Conditions and measures are SQL text (``"B.price > A.price"``) or
+        expressions with columns of a ``MatchVariable``.
+
+        :param pattern: as in SQL: ``"A B+ C"``.
+        :param order_by: the time attribute, perhaps with more columns in a list: names or expressions.
+        :param measures: what a match gives, by the name of the column.
+        :param define: what a row must be, by variable; one that is not here takes every row.
+        :param partition_by: a column, or a list of columns: names or expressions.
+        :param after: where the search goes on: ``"PAST LAST ROW"``, ``"TO NEXT ROW"``, ``"TO LAST B"``, ...
+        :param within: rows of a match are less than that later than its first one: a timedelta, ``lit(10).minutes``.
+        :param rows: ``"ALL ROWS PER MATCH"``, or more as in SQL.
+        :param subsets: variables that have a name together.
+        """
+        skip = "" if after is None else f"AFTER MATCH SKIP {after} "
+        plan = match(
+            self._plan,
+            self._block,
+            f"{rows} {skip}PATTERN ({pattern})",
+            order_by,
+            partition_by,
+            measures,
+            define or {},
+            within,
+            subsets or {},
+        )
+        return self._table(plan)
 
     def offset(self, offset: int) -> Table:
         """Without the first rows, behind ``order_by``."""

@@ -23,8 +23,8 @@ from millrace.checkpoint.savepoints.state_rows import (
 from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
 from millrace.runtime.exchange.keygroups import key_group
 from millrace.runtime.state.address import Scoped, key_of
+from millrace.runtime.state.buffers.row_buffer_table import RowBufferTable
 from millrace.runtime.state.kinds import TABLES
-from millrace.runtime.state.row_buffer_table import RowBufferTable
 from millrace.runtime.timers import TimerQueue
 
 GROUPS = 8

@@ -6,6 +6,7 @@ from tests.table.programs import (
     aggregates,
     changelogs,
     group_windows,
+    matching,
     nested_values,
     ordered,
     standard,
@@ -25,5 +26,6 @@ TOPICS = (
     time_joins,
     times,
     nested_values,
+    matching,
 )
 PROGRAMS: list[Program] = [program for topic in TOPICS for program in topic.PROGRAMS]

@@ -10,6 +10,7 @@ from millrace.relational.nodes.base import Rel, find, walk
 from millrace.relational.nodes.changelogs import FromChangelog, ToChangelog
 from millrace.relational.nodes.joins import JOIN_KINDS, IntervalJoin, Join, LookupJoin, TemporalJoin, WindowJoin
 from millrace.relational.nodes.leaves import Scan, StreamScan, Values
+from millrace.relational.nodes.matches import Match
 from millrace.relational.nodes.ranking import Deduplicate, Over, Rank
 from millrace.relational.nodes.rows import Correlate, Expand, Filter, Hinted, Project, Watermark
 from millrace.relational.nodes.sets import SetOp, Sort
@@ -31,6 +32,7 @@ __all__ = [
     "IntervalJoin",
     "Join",
     "LookupJoin",
+    "Match",
     "Over",
     "Project",
     "Rank",

@@ -85,6 +85,10 @@ class TableOperator(Operator, Generic[C]):
     def advance(self, watermark: int) -> None:
         """Event time has come to ``watermark`` (ms): emit what is due. It is handed on afterwards."""
 
+    def passed_on(self, watermark: int) -> int:
+        """The watermark that is handed on: one before it for operators whose results may be older."""
+        return watermark
+
     def process(self, chunk: Chunk, input: int) -> None:
         rows = concat(chunk.values)
         if not len(rows):
@@ -102,7 +106,7 @@ class TableOperator(Operator, Generic[C]):
                 self.flush()
         except Exception as error:
             raise self.context.error(error) from error
-        self.output.mark(watermark)
+        self.output.mark(self.passed_on(watermark))
 
     def end_epoch(self) -> None:
         self._flush()

@@ -66,6 +66,14 @@ _KEEPS: dict[type[n.Rel], str] = {
 }
 
 
+def _match_without_end(node: n.Rel, settings: Settings) -> Iterator[str]:
+    if isinstance(node, n.Match) and node.within is None and _endless(node):
+        yield (
+            "[WARNING] State may grow without end: a match that has begun keeps its rows until it is decided. Say how "
+            "long it may take: PATTERN (..) WITHIN INTERVAL '1' HOUR."
+        )
+
+
 def _endless(node: n.Rel) -> bool:
     """Whether some table below has no end."""
     leaves = [each for each in n.walk(node) if not each.inputs]
@@ -96,5 +104,6 @@ _RULES: Sequence[Callable[[n.Rel, Settings], Iterator[str]]] = (
     _two_phases,
     _distinct,
     _unbounded_state,
+    _match_without_end,
     _indeterminate,
 )

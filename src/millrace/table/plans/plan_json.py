@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.common.types import Row, RowKind, row_of
 from millrace.relational import nodes as n
 from millrace.relational import rex as r
+from millrace.relational.matching import Pattern
 from millrace.relational.types import DataType
 from millrace.table.plans.plan_objects import PlanObjects
 from millrace.table.values.problems import problem
@@ -45,7 +46,7 @@ _BACK = {kind: back for kind, _, back in _VALUES.values()}
 @cache
 def _classes() -> dict[str, type[Any]]:
     """Name -> class of all that plans consist of."""
-    return {each.__name__: each for each in (*_below(n.Rel), *_below(r.Rex), *_PARTS)}
+    return {each.__name__: each for each in (*_below(n.Rel), *_below(r.Rex), *_below(Pattern), *_PARTS)}
 
 
 def _below(base: type[Any]) -> Iterator[type[Any]]:
@@ -91,7 +92,7 @@ def _write(value: Any, objects: PlanObjects) -> Any:
     known = _VALUES.get(type(value))
     if known is not None:
         return {"@": known[0], "is": known[1](value)}
-    if isinstance(value, (n.Rel, r.Rex, *_PARTS)):
+    if isinstance(value, (n.Rel, r.Rex, Pattern, *_PARTS)):
         return {"@": type(value).__name__} | {each.name: _field(value, each.name, objects) for each in fields(value)}
     return objects.write(value)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from millrace.datastream import StreamExecutionEnvironment
 
 DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
+MATCH_SEMANTICS = "millrace.match-recognize.semantics"
 
 
 class Session:
@@ -56,6 +57,10 @@ class Session:
     @property
     def zone(self) -> str:
         return self.config.get_local_timezone()
+
+    @property
+    def matches_as_standard(self) -> bool:
+        return self.config.get(MATCH_SEMANTICS, "flink").lower() == "standard"
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
         self._check_hint(options)

@@ -6,6 +6,7 @@
     is_complete(text)       -> whether a script ends with a semicolon, for a client that reads lines
     parse_query(text)       -> the tree of a query
     parse_expression(text)  -> the tree of an expression
+    parse_match(text)       -> the clauses of MATCH_RECOGNIZE from ONE ROW or ALL ROWS on to PATTERN
     parse_type(text)        -> a data type
 
 Statements are the dataclasses of ``statements/``, queries and expressions trees of the nodes in ``nodes/``. The grammar
@@ -38,7 +39,7 @@ from typing import TypeVar
 
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes, script
-from millrace.table.sql.grammar import expressions, queries, types
+from millrace.table.sql.grammar import expressions, match_recognize, queries, types
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.statements.statement import statement
 from millrace.table.sql.script import pieces
@@ -104,6 +105,14 @@ def parse_expression(text: str) -> nodes.Node:
     :raises SqlParseError: the text is not an expression.
     """
     return _whole(text, expressions.expression)
+
+
+def parse_match(text: str) -> nodes.MatchRecognize:
+    """A MATCH_RECOGNIZE with the clauses of a text: rows per match, AFTER MATCH and PATTERN.
+
+    :raises SqlParseError: the text is something else.
+    """
+    return _whole(text, match_recognize.match_clauses)
 
 
 def parse_type(text: str) -> DataType:

@@ -23,21 +23,23 @@ class RowCodec:
 
     def rows(self, columns: Sequence[pa.Array], length: int) -> list[Row]:
         """The rows of a batch; one without columns has ``length`` empty rows."""
-        return list(zip(*map(_values, columns))) if columns else [()] * length
+        return list(zip(*map(cell_values, columns))) if columns else [()] * length
 
     def columns(self, rows: Sequence[Row]) -> list[pa.Array]:
         """The columns of these rows."""
         if not rows:
             return [pa.array([], each) for each in self.types]
-        return [_column(values, each) for values, each in zip(zip(*rows), self.types)]
+        return [cell_column(values, each) for values, each in zip(zip(*rows), self.types)]
 
 
-def _values(column: pa.Array) -> list[Any]:
+def cell_values(column: pa.Array) -> list[Any]:
+    """The values of a column in the form that they have in rows."""
     plain = _as_integers(column.type)
     return hashable_values(column) if plain is None else column.view(plain).to_pylist()
 
 
-def _column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+def cell_column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    """A column of values that ``cell_values`` gave."""
     plain = _as_integers(data_type)
     return value_column(values, data_type) if plain is None else pa.array(values, plain).view(data_type)
 

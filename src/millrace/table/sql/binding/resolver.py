@@ -80,6 +80,10 @@ class Resolver(Protocol):
     def streaming(self) -> bool:
         """Whether queries run as streams."""
 
+    @property
+    def matches_as_standard(self) -> bool:
+        """Whether MATCH_RECOGNIZE always means what the SQL standard says."""
+
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
         """The table or view of one to three names (in the current catalog and database where these are left out), its
         options overridden by an OPTIONS hint. None: there is none."""

@@ -20,6 +20,12 @@ from millrace.table.sql.nodes import (
     PatternVariable,
 )
 
+_EMPTY = {
+    "SHOW": ("SHOW", "EMPTY", "MATCHES"),
+    "OMIT": ("OMIT", "EMPTY", "MATCHES"),
+    "WITH": ("WITH", "UNMATCHED", "ROWS"),
+}
+
 
 def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchRecognize:
     """The clause after a relation, which stands at token ``begin``."""
@@ -31,18 +37,7 @@ def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchReco
         clauses["order"] = order_by(cursor)
     if cursor.take("MEASURES"):
         clauses["measures"] = cursor.listed(lambda: _measure(cursor))
-    rows = cursor.take_any("ONE", "ALL")
-    if rows:
-        cursor.expect(*(["ROW"] if rows == "ONE" else ["ROWS"]), "PER", "MATCH")
-        clauses["rows"] = f"{rows} {'ROW' if rows == 'ONE' else 'ROWS'} PER MATCH"
-    if cursor.at("AFTER"):
-        clauses["after"] = _after(cursor)
-    cursor.expect("PATTERN", "(")
-    start = cursor.take("^")
-    clauses["pattern"] = _alternation(cursor)
-    end = cursor.take("$")
-    clauses["anchors"] = "^" * start + "$" * end
-    cursor.expect(")")
+    clauses |= _ways(cursor)
     if cursor.take("WITHIN"):
         cursor.expect("INTERVAL")
         clauses["within"] = interval(cursor)
@@ -52,6 +47,35 @@ def match_recognize(cursor: Cursor, source: nodes.Node, begin: int) -> MatchReco
     clauses["define"] = cursor.listed(lambda: _definition(cursor))
     cursor.expect(")")
     return cursor.put(MatchRecognize(**clauses), begin)
+
+
+def match_clauses(cursor: Cursor) -> MatchRecognize:
+    """The clauses from ONE ROW or ALL ROWS on to PATTERN; the others are left empty."""
+    begin = cursor.index
+    clauses = _ways(cursor)
+    return cursor.put(MatchRecognize(this=nodes.Var(this="table"), define=(), **clauses), begin)
+
+
+def _ways(cursor: Cursor) -> dict[str, Any]:
+    """Which rows come out, where the search goes on, and the pattern."""
+    clauses: dict[str, Any] = {}
+    rows = cursor.take_any("ONE", "ALL")
+    if rows:
+        cursor.expect(*(["ROW"] if rows == "ONE" else ["ROWS"]), "PER", "MATCH")
+        clauses["rows"] = f"{rows} {'ROW' if rows == 'ONE' else 'ROWS'} PER MATCH"
+    if rows == "ALL" and cursor.at_any("SHOW", "OMIT", "WITH"):
+        words = _EMPTY[cursor.token.word]
+        cursor.expect(*words)
+        clauses["empty"] = " ".join(words)
+    if cursor.at("AFTER"):
+        clauses["after"] = _after(cursor)
+    cursor.expect("PATTERN", "(")
+    start = cursor.take("^")
+    clauses["pattern"] = _alternation(cursor)
+    end = cursor.take("$")
+    clauses["anchors"] = "^" * start + "$" * end
+    cursor.expect(")")
+    return clauses
 
 
 def _measure(cursor: Cursor) -> nodes.Node:
@@ -99,12 +123,13 @@ def _part(cursor: Cursor) -> nodes.Node:
     """A variable or a group, with its quantifier."""
     begin = cursor.index
     found = _element(cursor, begin)
+    without_low = cursor.at("{") and cursor.peek().word == ","
     bounds = _quantifier(cursor)
     if bounds is None:
         return found
     low, high = bounds
     reluctant = cursor.take("?")
-    return cursor.put(PatternQuantifier(this=found, low=low, high=high, reluctant=reluctant), begin)
+    return cursor.put(PatternQuantifier(found, low, high, reluctant, without_low), begin)
 
 
 def _element(cursor: Cursor, begin: int) -> nodes.Node:
@@ -117,6 +142,8 @@ def _element(cursor: Cursor, begin: int) -> nodes.Node:
         cursor.expect(")")
         return cursor.put(PatternPermutation(expressions=parts), begin)
     if cursor.take("("):
+        if cursor.take(")"):
+            return cursor.put(PatternSequence(expressions=()), begin)
         inner = _alternation(cursor)
         cursor.expect(")")
         return inner

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from millrace.table.sql.nodes.base import Node
 from millrace.table.sql.nodes.clauses import Alias, Order, TableAlias
-from millrace.table.sql.nodes.literals import IntervalLiteral
 from millrace.table.sql.nodes.names import Identifier
 
 
@@ -54,6 +53,8 @@ class PatternQuantifier(Node):
     low: int
     high: int | None = None
     reluctant: bool = False
+    without_low: bool = False
+    """written as ``{,3}``"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,10 @@ class MatchRecognize(Node):
     order: Order | None = None
     measures: tuple[Alias, ...] = ()
     rows: str = "ONE ROW PER MATCH"
+    empty: str = ""
+    """after ALL ROWS PER MATCH: SHOW EMPTY MATCHES, OMIT EMPTY MATCHES or WITH UNMATCHED ROWS"""
     after: AfterMatch | None = None
     anchors: str = ""
-    within: IntervalLiteral | None = None
+    within: Node | None = None
     subsets: tuple[Alias, ...] = ()
     alias: TableAlias | None = None

@@ -16,6 +16,7 @@ def _match(node: nodes.MatchRecognize) -> str:
         after("", node.order),
         f"MEASURES {listed(node.measures)}" if node.measures else "",
         node.rows,
+        node.empty,
         after("", node.after),
         f"PATTERN ({pattern})",
         after("WITHIN ", node.within),
@@ -42,7 +43,8 @@ def _variable(node: nodes.PatternVariable) -> str:
 
 @written.register
 def _sequence(node: nodes.PatternSequence) -> str:
-    return " ".join(_grouped(part, nodes.PatternSequence, nodes.PatternAlternation) for part in node.expressions)
+    parts = (_grouped(part, nodes.PatternSequence, nodes.PatternAlternation) for part in node.expressions)
+    return " ".join(parts) or "()"
 
 
 @written.register
@@ -64,9 +66,11 @@ def _exclusion(node: nodes.PatternExclusion) -> str:
 def _quantifier(node: nodes.PatternQuantifier) -> str:
     part = _grouped(node.this, nodes.PatternSequence, nodes.PatternAlternation, nodes.PatternQuantifier)
     high = "" if node.high is None else node.high
-    return f"{part}{{{node.low},{high}}}{'?' * node.reluctant}"
+    low = "" if node.without_low else node.low
+    return f"{part}{{{low},{high}}}{'?' * node.reluctant}"
 
 
 def _grouped(part: nodes.Node, *kinds: type[nodes.Node]) -> str:
     """A part, in brackets if it is one of these."""
-    return f"({written(part)})" if isinstance(part, kinds) else written(part)
+    text = written(part)
+    return f"({text})" if isinstance(part, kinds) and text != "()" else text

@@ -83,11 +83,6 @@ def _subquery(tree: nodes.Subquery, at: From) -> Source:
     return aliased(tree, Source(plan, scope_of(None, plan.schema)))
 
 
-@binds_relation(nodes.MatchRecognize)
-def _match_recognize(tree: nodes.MatchRecognize, at: From) -> Source:
-    fail(tree, "MATCH_RECOGNIZE is not supported yet: use LAG and LEAD over a window, or a KeyedProcessFunction")
-
-
 def aliased(tree: nodes.Relation, source: Source) -> Source:
     """With the alias of this item and its names for the columns."""
     alias = tree.alias

@@ -1,0 +1,202 @@
+"""Patterns of MATCH_RECOGNIZE, and the expressions that only it has: values of the rows of a match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from millrace.relational.rex import AggCall, Rex
+
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Base of all parts of a pattern."""
+
+    @property
+    def parts(self) -> tuple[Pattern, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Variable(Pattern):
+    """One row that its definition takes."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class _Several(Pattern):
+    items: tuple[Pattern, ...]
+
+    @property
+    def parts(self) -> tuple[Pattern, ...]:
+        return self.items
+
+
+@dataclass(frozen=True)
+class Sequence(_Several):
+    """One after the other. Without items it takes no row."""
+
+    def __str__(self) -> str:
+        return " ".join(_in_brackets(each, Sequence, Alternation) for each in self.items) or "()"
+
+
+@dataclass(frozen=True)
+class Alternation(_Several):
+    """One of these; the first one that fits is preferred."""
+
+    def __str__(self) -> str:
+        return " | ".join(_in_brackets(each, Alternation) for each in self.items)
+
+
+@dataclass(frozen=True)
+class Permutation(_Several):
+    """All of these in any order; the order in which they are written is preferred, then the next one of their
+    places."""
+
+    def __str__(self) -> str:
+        return f"PERMUTE({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True)
+class _Around(Pattern):
+    inner: Pattern
+
+    @property
+    def parts(self) -> tuple[Pattern, ...]:
+        return (self.inner,)
+
+
+@dataclass(frozen=True)
+class Exclusion(_Around):
+    """Rows that are a part of the match, and are not given out by ALL ROWS PER MATCH."""
+
+    def __str__(self) -> str:
+        return f"{{- {self.inner} -}}"
+
+
+@dataclass(frozen=True)
+class Repetition(_Around):
+    """From ``low`` to ``high`` times (None: any number), as often as possible, or if it is reluctant as rarely."""
+
+    low: int
+    high: int | None
+    reluctant: bool = False
+
+    def __str__(self) -> str:
+        inner = _in_brackets(self.inner, Sequence, Alternation, Repetition)
+        return f"{inner}{_QUANTIFIERS.get((self.low, self.high)) or self._bounds()}{'?' * self.reluctant}"
+
+    def _bounds(self) -> str:
+        if self.low == self.high:
+            return f"{{{self.low}}}"
+        return f"{{{self.low},{'' if self.high is None else self.high}}}"
+
+
+_QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+
+def _in_brackets(part: Pattern, *kinds: type[Pattern]) -> str:
+    text = str(part)
+    return f"({text})" if isinstance(part, kinds) and text != "()" else text
+
+
+def parts_of(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and everything in it, outside first."""
+    yield pattern
+    for each in pattern.parts:
+        yield from parts_of(each)
+
+
+def variables_of(pattern: Pattern) -> list[str]:
+    """The variables in the order in which they are written, each once."""
+    return list(dict.fromkeys(each.name for each in parts_of(pattern) if isinstance(each, Variable)))
+
+
+# -- values of a match ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MatchPart(Rex):
+    """Base of what depends on the rows of a match. While it is matched, and in RUNNING measures, these are the rows so
+    far with the one that is looked at; else all."""
+
+
+@dataclass(frozen=True)
+class Navigation(MatchPart):
+    """A value of one row: the first or the last of those that a variable has, or of all; then some on or back.
+
+    NULL if there is no such row.
+    """
+
+    expression: Rex
+    """over the columns of that row; or a ``Classifier``: the variable that has it"""
+    variable: str | None = None
+    """or a subset; None: all rows of the match"""
+    first: bool = False
+    offset: int = 0
+    """how many rows after the first, or before the last"""
+    shift: int = 0
+    """PREV (below 0) and NEXT: how many rows on, within the partition"""
+    final: bool = False
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return (self.expression,)
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, expression=children[0])
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is the row that is looked at, or one at a fixed distance of it, as long as it is not final."""
+        return self.variable is None and not self.first and self.offset == 0 and not self.final
+
+
+@dataclass(frozen=True)
+class MatchAggregate(MatchPart):
+    """An aggregate over the rows that a variable has, or over all."""
+
+    call: AggCall
+    variable: str | None = None
+    final: bool = False
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return tuple(self.call.inputs())
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        given = iter(children)
+        return replace(self, call=self.call.map(lambda _: next(given)))
+
+
+@dataclass(frozen=True)
+class Classifier(MatchPart):
+    """The variable that the last row has, or the last row of a subset."""
+
+    variable: str | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class MatchNumber(MatchPart):
+    """The number of the match in its partition, from 1 on."""
+
+
+@dataclass(frozen=True)
+class MatchRowtime(MatchPart):
+    """The time of the last row of the match; of an empty one that of the row where it was found."""
+
+    time: Rex
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return (self.time,)
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, time=children[0])

@@ -1,0 +1,1 @@
+"""Tables of elements that wait for their time."""

@@ -1,0 +1,181 @@
+"""Matches as Flink's automaton finds them, and what a stream keeps of them by key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millrace.relational.matching import Pattern, Repetition, Variable
+from millrace.relational.matching import Sequence as PatternSequence
+from millrace.relational.nodes import Match
+from millrace.runtime.cep import key_state
+from millrace.runtime.cep.backtracking import Found, Row
+from millrace.runtime.cep.conditions import Context, IterativeCondition, SimpleCondition
+from millrace.runtime.cep.description import (
+    ONCE,
+    Contiguity,
+    PatternDescription,
+    Quantifier,
+    Skip,
+    SkipKind,
+    Step,
+    Times,
+)
+from millrace.runtime.cep.key_state import KeyState
+from millrace.runtime.cep.nfa import ConditionError, Nfa
+from millrace.runtime.functions.runner import FunctionRunner
+from millrace.runtime.tables.columns.keys import Key
+from millrace.runtime.tables.matching.conditions import Evaluate
+from millrace.runtime.tables.matching.definitions import Defined
+from millrace.runtime.tables.matching.description import Matching
+from millrace.runtime.tables.matching.machine import Machine
+from millrace.runtime.tables.matching.states import MatchStates
+from millrace.runtime.tables.state import KeyedValue
+
+_SKIPS = {
+    "PAST LAST ROW": SkipKind.SKIP_PAST_LAST_EVENT,
+    "TO NEXT ROW": SkipKind.SKIP_TO_NEXT,
+    "TO FIRST": SkipKind.SKIP_TO_FIRST,
+    "TO LAST": SkipKind.SKIP_TO_LAST,
+}
+NUMBER = -1
+"""the last value of an event: the row's number among those that the automaton has taken"""
+
+
+@dataclass
+class Running:
+    """A partition: the automaton's state, and how many rows it has taken."""
+
+    state: KeyState = field(default_factory=KeyState)
+    rows: int = 0
+
+
+class AutomatonMachine(Machine):
+    """Parameters as those of ``Machine``."""
+
+    def __init__(self, matching: Matching, functions: FunctionRunner, evaluate: Evaluate) -> None:
+        node = matching.node
+        self._names = [_variable(part).name for part in _parts(node.pattern)]
+        # Flink takes SUBSET, and then finds no rows of one.
+        super().__init__(matching, [(name, False) for name in self._names], functions, evaluate, ())
+        self._nfa = Nfa(_described(node, self._names, self.definitions), timeouts=False)
+
+    @property
+    def window(self) -> int:
+        """ms; 0 without"""
+        return self._nfa.window
+
+    def new(self) -> Running:
+        return Running()
+
+    def search(self, key: Key, partition: Running, new: Sequence[Row], horizon: int | None, ended: bool) -> None:
+        nfa, state = self._nfa, partition.state
+        for row in new:
+            time = row[0]
+            nfa.prune(state, time)
+            event = (*row, partition.rows)
+            partition.rows += 1
+            try:
+                matches = nfa.advance(state, event, time)
+            except ConditionError as error:
+                raise (error.__cause__ or error) from error
+            for match in matches:
+                rows, labels = _in_order(self._names, match)
+                self.output.add(key, Found(0, labels, 0, rows))
+        if horizon is not None:
+            nfa.prune(state, horizon - 1)
+
+
+def _in_order(names: Sequence[str], match: dict[str, list[Row]]) -> tuple[list[Row], bytes]:
+    """(the rows of a match, their labels)"""
+    found = [(row[NUMBER], label, row) for label, name in enumerate(names) for row in match.get(name, ())]
+    found.sort()
+    return [row for _, _, row in found], bytes([label for _, label, _ in found])
+
+
+# -- the pattern as the automaton has it ------------------------------------------------------------------------------
+
+
+def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
+    return pattern.items if isinstance(pattern, PatternSequence) else (pattern,)
+
+
+def _variable(part: Pattern) -> Variable:
+    found = part.inner if isinstance(part, Repetition) else part
+    assert isinstance(found, Variable), "patterns beyond Flink's are not for the automaton"
+    return found
+
+
+def _described(node: Match, names: Sequence[str], definitions: Defined) -> PatternDescription:
+    parts = _parts(node.pattern)
+    steps = []
+    for label, part in enumerate(parts):
+        looks = definitions.rest_of[label] is not None
+        condition: IterativeCondition = (OfMatch if looks else OfRow)(definitions, names, label)
+        quantifier = _quantifier(part) if isinstance(part, Repetition) else ONCE
+        within = node.within if label == len(parts) - 1 else None
+        steps.append(Step(names[label], Contiguity.STRICT, condition, quantifier, within=within))
+    target = node.target[0] if node.target else None
+    return PatternDescription(tuple(steps), Skip(_SKIPS[node.skip], target, target is not None))
+
+
+def _quantifier(part: Repetition) -> Quantifier:
+    if (part.low, part.high) == (0, 1):
+        return Quantifier(None, True)
+    greedy = not part.reluctant and part.low != part.high
+    times = Times(max(part.low, 1), part.high)
+    return Quantifier(times, part.low == 0, greedy, Contiguity.STRICT)
+
+
+class OfRow(SimpleCondition):
+    """The definition of a variable that looks at the row alone."""
+
+    def __init__(self, definitions: Defined, names: Sequence[str], label: int) -> None:
+        self._definitions, self._label = definitions, label
+
+    def filter(self, event: Any, ctx: Context | None = None) -> bool:
+        return self._definitions.fits_alone(self._label, event)
+
+
+class OfMatch(IterativeCondition):
+    """The definition of a variable that looks at the rows before."""
+
+    def __init__(self, definitions: Defined, names: Sequence[str], label: int) -> None:
+        self._definitions, self._names, self._label = definitions, names, label
+
+    def filter(self, event: Any, ctx: Context) -> bool:
+        definitions, label = self._definitions, self._label
+        if not definitions.fits_alone(label, event):
+            return False
+        rows, labels = _in_order(self._names, {name: [*ctx.get_events_for_pattern(name)] for name in self._names})
+        rows.append(event)
+        labels += bytes((label,))
+        memory = definitions.nothing
+        if memory:
+            for row, each in zip(rows, labels):
+                memory = definitions.remember(memory, row, each)
+        rest = definitions.rest_of[label]
+        assert rest is not None
+        return rest(rows, len(rows) - 1, labels, memory, 0) is True
+
+
+class AutomatonStates(MatchStates):
+    """The automaton's state of each partition that it knows something of."""
+
+    def __init__(self, machine: AutomatonMachine, states: KeyedValue) -> None:
+        self._machine = machine
+        self._states = states
+        """key -> (the automaton's state, how many rows it has taken)"""
+
+    def search(self, key: Key, new: Sequence[Row], horizon: int | None, ended: bool) -> int | None:
+        known = self._states.get(key)
+        if known is None and not new:
+            return None
+        partition = self._machine.new() if known is None else Running(key_state.load(known[0]), known[1])
+        self._machine.search(key, partition, new, horizon, ended)
+        if partition.state.idle or ended:
+            self._states.remove(key)
+            return None
+        self._states.put(key, (key_state.store(partition.state), partition.rows))
+        return partition.state.partials[0][3] + self._machine.window if self._machine.window else self.ENDLESS

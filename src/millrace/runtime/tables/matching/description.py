@@ -1,0 +1,42 @@
+"""What an operator of MATCH_RECOGNIZE is told: the node of the plan, and which clock its rows follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from millrace.relational.fields import Schema
+from millrace.relational.matching import MatchAggregate
+from millrace.relational.nodes.matches import Match
+from millrace.relational.rex import Ref, Rex, walk
+from millrace.runtime.functions.finding import wrappers_in
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A ``Match`` node without its input."""
+
+    input: Schema
+    node: Match
+    """its input is left out: a node without any"""
+
+    @property
+    def time(self) -> int:
+        """The column that the rows are ordered by first."""
+        first = self.node.order[0].expression
+        assert isinstance(first, Ref)
+        return first.index
+
+    def expressions(self) -> Iterator[Rex]:
+        """All expressions over rows and matches."""
+        yield from (condition for _, condition in self.node.defines)
+        yield from self.node.measures
+
+    def wrappers(self) -> Iterator[Any]:
+        """The wrappers of the user's functions that are called."""
+        for expression in self.expressions():
+            yield from wrappers_in(expression)
+            for part in walk(expression):
+                if isinstance(part, MatchAggregate):
+                    yield from wrappers_in(part.call)

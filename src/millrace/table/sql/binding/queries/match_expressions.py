@@ -1,0 +1,276 @@
+"""Expressions of MEASURES and DEFINE: columns of variables, and functions of the rows of a match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from millrace.relational.matching import (
+    Classifier,
+    MatchAggregate,
+    MatchNumber,
+    MatchRowtime,
+    Navigation,
+)
+from millrace.relational.rex import Call, Literal, Ref, Rex, Subquery, walk
+from millrace.relational.types import MAX_LENGTH, BigIntType, VarCharType
+from millrace.table.sql import nodes
+from millrace.table.sql.binding.block import Block
+from millrace.table.sql.binding.calls import built_in, find_user_function
+from millrace.table.sql.binding.dispatch import bind, bind_condition
+from millrace.table.sql.binding.function_names import call_name, core
+from millrace.table.sql.binding.names import resolve
+from millrace.table.sql.binding.problems import fail
+from millrace.table.sql.binding.queries.aggregates import bind_aggregate, is_aggregate_call, take_apart
+from millrace.table.sql.text.errors import did_you_mean
+
+_NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
+_MATCH_FUNCTIONS = (*_NAVIGATION, "CLASSIFIER", "MATCH_NUMBER", "MATCH_ROWTIME", "MATCH_PROCTIME")
+
+
+@dataclass
+class MatchNames:
+    """What the expressions of one MATCH_RECOGNIZE may name."""
+
+    block: Block
+    """the columns of the input"""
+    variables: tuple[str, ...]
+    subsets: tuple[str, ...]
+    time: Ref
+    """the first column of the order"""
+    all_rows: bool = False
+    beyond: list[str] = field(default_factory=list)
+    """what of the expressions Flink refuses, for people"""
+
+    def measure(self, tree: nodes.Node) -> Rex:
+        """An expression of MEASURES."""
+        return self._bound(tree, None, bind)
+
+    def condition(self, name: str, tree: nodes.Node) -> Rex:
+        """The definition of a variable."""
+        return self._bound(tree, name, bind_condition)
+
+    def _bound(self, tree: nodes.Node, own: str | None, how: Callable[[nodes.Node, Block], Rex]) -> Rex:
+        place = "MEASURES" if own is None else "DEFINE"
+        binder = _Expression(self, own, place)
+        found = how(tree, replace(self.block, place=place, intercept=binder.intercept))
+        if any(isinstance(part, Subquery) for part in walk(found)):
+            fail(tree, f"a subquery is not allowed in {place} of MATCH_RECOGNIZE")
+        return found
+
+
+@dataclass
+class _Expression:
+    """One expression of MEASURES, or the definition of a variable."""
+
+    names: MatchNames
+    own: str | None
+    """the variable that is defined"""
+    place: str
+    final: bool = False
+
+    def intercept(self, tree: nodes.Node) -> Rex | None:
+        if isinstance(tree, (nodes.Final, nodes.Running)):
+            return self._moment(tree)
+        name = call_name(core(tree))
+        user = find_user_function(tree, self.names.block)
+        if user is not None:
+            self.names.beyond.append("a function of the user")
+        if name in _MATCH_FUNCTIONS and user is None:
+            assert isinstance(tree, nodes.Call)
+            return self._function(name, tree)
+        if isinstance(core(tree), (nodes.Call, nodes.Dot, nodes.JsonObjectAgg, nodes.JsonArrayAgg)):
+            if not isinstance(tree, nodes.Dot) or isinstance(tree.expression, nodes.Call):
+                return self._aggregate(tree) if is_aggregate_call(tree, self.names.block) else None
+        if isinstance(tree, (nodes.Column, nodes.Dot)):
+            return self._column(tree)
+        return None
+
+    def _moment(self, tree: nodes.Final | nodes.Running) -> Rex:
+        """FINAL and RUNNING before a call."""
+        word = type(tree).__name__.upper()
+        if self.own is not None and word == "FINAL":
+            fail(tree, "FINAL is not allowed in DEFINE: the match is not known yet")
+        if word == "RUNNING":
+            self.names.beyond.append("RUNNING")
+        inside = replace(self, final=word == "FINAL" and self.names.all_rows)
+        found = inside.intercept(tree.this)
+        if found is None or isinstance(tree.this, (nodes.Column, nodes.Dot)):
+            fail(tree, f"{word} stands before FIRST, LAST, CLASSIFIER or an aggregate function")
+        return found
+
+    # -- columns and navigation -------------------------------------------------------------------------------------
+
+    def _column(self, tree: nodes.Column | nodes.Dot) -> Rex | None:
+        parts = _names_of(tree)
+        if parts is None:
+            return None
+        inner = _OneVariable(self)
+        value = inner.column(tree, parts)
+        return self._navigation(value, inner.variable)
+
+    def _navigation(self, value: Rex, variable: str | None, first: bool = False, offset: int = 0) -> Navigation:
+        if variable == self.own and not first and offset == 0:
+            variable = None  # the row that is looked at
+        return Navigation(value.type.nullable(), value, variable, first, offset, 0, self.final)
+
+    def _function(self, name: str, tree: nodes.Call) -> Rex:
+        given = tree.expressions
+        if name in _NAVIGATION:
+            return self._navigated(name, tree)
+        if name == "CLASSIFIER":
+            self.names.beyond.append("CLASSIFIER")
+            return Classifier(VarCharType(MAX_LENGTH), self._argument_variable(tree), self.final)
+        if name == "MATCH_NUMBER":
+            self.names.beyond.append("MATCH_NUMBER")
+            if given:
+                fail(tree, "MATCH_NUMBER takes no arguments")
+            return MatchNumber(BigIntType(False))
+        if self.own is not None:
+            fail(tree, f"{name} is not allowed in DEFINE: the match is not known yet")
+        if name == "MATCH_PROCTIME":
+            if given:
+                fail(tree, "MATCH_PROCTIME takes no arguments")
+            return built_in(tree, "PROCTIME", [])
+        if len(given) > 1:
+            fail(tree, "MATCH_ROWTIME takes the time attribute of the input, or nothing")
+        time = bind(given[0], replace(self.names.block, place="MATCH_ROWTIME", intercept=None)) if given else None
+        if time is not None and time != self.names.time:
+            fail(given[0], "MATCH_ROWTIME takes the time attribute that the rows are ordered by")
+        return MatchRowtime(self.names.time.type.not_null(), self.names.time)
+
+    def _navigated(self, name: str, tree: nodes.Call) -> Rex:
+        given = tree.expressions
+        if not 1 <= len(given) <= 2:
+            fail(tree, f"{name} is called as {name}(expression [, offset])")
+        physical = name in ("PREV", "NEXT")
+        offset = self._offset(name, given[1]) if len(given) == 2 else int(physical)
+        if not physical:
+            value, variable = self._value(given[0], name)
+            return self._navigation(value, variable, name == "FIRST", offset)
+        self.names.beyond.append(name)
+        inner = given[0]
+        if call_name(inner) in ("FIRST", "LAST"):
+            assert isinstance(inner, nodes.Call)
+            found = self._navigated(call_name(inner), inner)
+        else:
+            found = self._navigation(*self._value(inner, name))
+        assert isinstance(found, Navigation)
+        return replace(found, shift=-offset if name == "PREV" else offset)
+
+    def _offset(self, name: str, tree: nodes.Node) -> int:
+        found = bind(tree, replace(self.names.block, intercept=None))
+        if not isinstance(found, Literal) or not isinstance(found.value, int) or found.value < 0:
+            fail(tree, f"the offset of {name} is a whole number from 0 on that is written in the query")
+        return found.value
+
+    def _value(self, tree: nodes.Node, name: str) -> tuple[Rex, str | None]:
+        """(a value of one row, the variable whose row it is)"""
+        if call_name(tree) == "CLASSIFIER":
+            assert isinstance(tree, nodes.Call)
+            self.names.beyond.append("CLASSIFIER")
+            return Classifier(VarCharType(MAX_LENGTH)), self._argument_variable(tree)
+        inner = _OneVariable(self)
+        place = f"an argument of {name}"
+        value = bind(tree, replace(self.names.block, place=place, intercept=inner.intercept))
+        if isinstance(value, Literal):
+            fail(tree, f"{name} needs a column of a row of the match")
+        return value, inner.variable
+
+    def _argument_variable(self, tree: nodes.Call) -> str | None:
+        if not tree.expressions:
+            return None
+        parts = _names_of(tree.expressions[0]) or ()
+        if len(tree.expressions) > 1 or len(parts) != 1:
+            fail(tree, "CLASSIFIER takes a variable of the pattern or a subset, or nothing")
+        return self.variable_named(tree.expressions[0], parts[0])
+
+    def variable_named(self, tree: nodes.Node, name: str) -> str:
+        known = (*self.names.variables, *self.names.subsets)
+        if name not in known:
+            fail(tree, f"the pattern has no variable '{name}'{did_you_mean(name, known)}")
+        return name
+
+    # -- aggregates -------------------------------------------------------------------------------------------------
+
+    def _aggregate(self, tree: nodes.Node) -> Rex:
+        inner = _OneVariable(self)
+        block = replace(self.names.block, place=self.place, intercept=inner.intercept)
+        call = bind_aggregate(self._counting(tree, inner), block, may_be_empty=True)
+        if call.distinct or isinstance(_first_argument(tree), nodes.Distinct):
+            self.names.beyond.append("DISTINCT")
+        if call.filter is not None or call.order:
+            self.names.beyond.append("FILTER or an order in an aggregate")
+        if call.udf is not None:
+            self.names.beyond.append("a function of the user")
+        return MatchAggregate(call.type, call, inner.variable, self.final)
+
+    def _counting(self, tree: nodes.Node, inner: _OneVariable) -> nodes.Node:
+        """COUNT(A.*) counts the rows of A."""
+        given = _first_argument(tree)
+        if isinstance(given, nodes.Column) and isinstance(given.this, nodes.Star) and given.table is not None:
+            if isinstance(tree, nodes.Call) and call_name(tree) == "COUNT" and len(tree.expressions) == 1:
+                inner.variable = self.variable_named(given, given.table.name)
+                return replace(tree, expressions=(nodes.Star(),))
+        return tree
+
+
+@dataclass
+class _OneVariable:
+    """The inside of FIRST, LAST, PREV, NEXT and of aggregates: columns of one variable."""
+
+    outer: _Expression
+    variable: str | None = None
+    seen: bool = False
+
+    def intercept(self, tree: nodes.Node) -> Rex | None:
+        if isinstance(tree, (nodes.Final, nodes.Running)) or call_name(tree) in _MATCH_FUNCTIONS:
+            what = call_name(tree) or type(tree).__name__.upper()
+            fail(tree, f"{what} cannot stand inside of FIRST, LAST, PREV, NEXT or an aggregate function")
+        if find_user_function(tree, self.outer.names.block) is not None:
+            self.outer.names.beyond.append("a function of the user")
+        if isinstance(tree, (nodes.Column, nodes.Dot)):
+            parts = _names_of(tree)
+            return None if parts is None else self.column(tree, parts)
+        return None
+
+    def column(self, tree: nodes.Node, parts: Sequence[str]) -> Rex:
+        names = self.outer.names
+        variable = None
+        if len(parts) > 1 and parts[0] in (*names.variables, *names.subsets):
+            variable, parts = parts[0], parts[1:]
+        elif len(parts) > 1 and not names.block.scope.find(parts[0]) and not _is_relation(names.block, parts):
+            self.outer.variable_named(tree, parts[0])
+        if self.seen and variable != self.variable:
+            pair = " and ".join(f"'{each}'" if each else "all rows" for each in (self.variable, variable))
+            fail(tree, f"columns of {pair} cannot stand in one call: FIRST, LAST and aggregates look at one variable")
+        self.variable, self.seen = variable, True
+        return resolve(tree, list(parts), names.block)
+
+
+def _is_relation(block: Block, parts: Sequence[str]) -> bool:
+    return any(block.scope.relations_named(tuple(parts[:length])) for length in range(1, len(parts)))
+
+
+def _names_of(tree: nodes.Node) -> list[str] | None:
+    """The names of ``a.b.c``; None of what is no name."""
+    if isinstance(tree, nodes.Column):
+        return None if isinstance(tree.this, nodes.Star) else [part.name for part in nodes.column_parts(tree)]
+    if isinstance(tree, nodes.Dot) and isinstance(tree.expression, nodes.Identifier):
+        front = _names_of(tree.this)
+        return None if front is None else [*front, tree.expression.name]
+    return None
+
+
+def _first_argument(tree: nodes.Node) -> nodes.Node | None:
+    call = take_apart(tree).call
+    call = call.expression if isinstance(call, nodes.Dot) else call
+    given = getattr(call, "expressions", ())
+    return given[0] if given else None
+
+
+def is_time(expression: Rex) -> str | None:
+    """ROWTIME or PROCTIME if a measure is the time of its match."""
+    if isinstance(expression, MatchRowtime):
+        return "ROWTIME"
+    return "PROCTIME" if isinstance(expression, Call) and expression.function == "PROCTIME" else None
