@@ -79,7 +79,8 @@ def answers_for(case: Case) -> bool:
     """Whether the rules alone say what this pattern matches."""
     found = set(case["tags"])
     skips = case.get("skip") is not None and case["skip"][0] != "noSkip"
-    return not (found & UNKNOWN) and not skips and not _odd(stages_of(case["pattern"]))
+    stages = stages_of(case["pattern"])
+    return not (found & UNKNOWN) and not skips and not _odd(stages) and not _both(stages, case["events"])
 
 
 def matches(case: Case) -> set[Found]:
@@ -170,7 +171,8 @@ def window_of(calls: Calls) -> int | None:
 
 def _odd(stages: tuple[Stage, ...], in_group: bool = False) -> bool:
     """What only the automaton can tell: a not-pattern behind a loop also ends the loop, one before an optional step may
-    be the last, the last one needs its own window, and a loop at the head of a group forgets that it is consecutive."""
+    be the last, the last one needs its own window, a loop at the head of a group forgets that it is consecutive, and a
+    group in a group or one whose first step may be missing begins more often than it is written."""
     for before, after in itertools.pairwise(stages):
         if after.way.startswith("not") and (before.most != 1 or before.inner):
             return True
@@ -179,9 +181,22 @@ def _odd(stages: tuple[Stage, ...], in_group: bool = False) -> bool:
     last = stages[-1]
     if last.way == "notFollowedBy" and not last.limited:
         return True
-    if in_group and (last.way.startswith("not") or stages[0].most != 1):
+    if in_group and (last.way.startswith("not") or stages[0].most != 1 or stages[0].optional):
+        return True
+    if in_group and any(stage.inner for stage in stages):
         return True
     return any(_odd(stage.inner, True) for stage in stages if stage.inner)
+
+
+def _both(stages: tuple[Stage, ...], rows: list[Event]) -> bool:
+    """Whether an event is what a not-pattern excludes and what the next step takes: it depends on what follows which of
+    the two counts."""
+    for before, after in itertools.pairwise(stages):
+        if before.way != "notFollowedBy" or before.inner or after.inner:
+            continue
+        if any(holds(before.condition, rows, (), at) and holds(after.condition, rows, (), at) for at in range(len(rows))):
+            return True
+    return False
 
 
 def unrolled(stages: tuple[Stage, ...], longest: int) -> Iterator[tuple[tuple[Slot, ...], tuple[list[Any], ...]]]:

@@ -228,7 +228,6 @@ CREATE TEMPORARY VIEW doubled AS SELECT twice(n) AS n FROM numbers;
 CREATE TABLE printed (n BIGINT) WITH ('connector' = 'print');
 SET 'pipeline.name' = 'through the gateway';
 INSERT INTO printed SELECT n FROM doubled;
-SHOW JOBS;
 """
 TWICE = """\
 from pyflink.table.udf import udf
@@ -248,8 +247,10 @@ def test_a_job_outlives_the_gateway(cluster: Operated, tmp_path: Path) -> None:
     said = cluster("sql", "gateway", "-e", address, "--execute", SQL)
     assert said.returncode == 0, said.stdout + said.stderr
     job = re.search(r"Job ID: ([0-9a-f]{32})", said.stdout + said.stderr)
-    assert job is not None and f"{job[1]} | through the gateway" in said.stdout, said.stdout
+    assert job is not None, said.stdout
     cluster.wait_until(job[1], "RUNNING")
+    listed = cluster("sql", "gateway", "-e", address, "--execute", "SHOW JOBS;").stdout
+    assert f"{job[1]} | through the gateway" in listed, listed
     os.kill(int(pid), signal.SIGKILL)
     grows(cluster, job[1])
     assert f"{job[1]} : through the gateway (RUNNING)" in cluster("list").stdout

@@ -25,7 +25,8 @@ class Client:
 
 
 def executed(monkeypatch: pytest.MonkeyPatch, **options: str) -> Any:
-    monkeypatch.setattr(handing_over, "hand_over", lambda job, settings: Client())
+    monkeypatch.setattr(handing_over, "cluster_named", lambda configuration: None)
+    monkeypatch.setattr(handing_over, "hand_over", lambda job, cluster: Client())
     configuration = Configuration()
     for key, value in {"execution.target": "remote", **options}.items():
         configuration.set_string(key.replace("_", "."), value)

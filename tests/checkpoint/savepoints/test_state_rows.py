@@ -23,8 +23,8 @@ from millrace.checkpoint.savepoints.state_rows import (
 from millrace.datastream.window import CountWindow, GlobalWindow, TimeWindow
 from millrace.runtime.exchange.keygroups import key_group
 from millrace.runtime.state.address import Scoped, key_of
-from millrace.runtime.state.buffers.row_buffer_table import RowBufferTable
 from millrace.runtime.state.kinds import TABLES
+from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
 from millrace.runtime.timers import TimerQueue
 
 GROUPS = 8
@@ -93,6 +93,9 @@ ENTRIES: dict[str, st.SearchStrategy[Any]] = {
         lambda elements: tuple(map(list, zip(*sorted(elements, key=lambda element: element[0]))))
     )),
     "row buffers": st.lists(st.integers(0, 9), max_size=12).map(buffered_rows),
+    "event buffers": by(KEYS, st.lists(st.tuples(TIMES, VALUES), min_size=1, max_size=4).map(
+        lambda elements: tuple(map(list, zip(*sorted(elements, key=lambda element: element[0]))))
+    )),
     "timers": by(st.tuples(TIMES, ADDRESSES), st.integers(0, 9)),
 }  # fmt: skip
 KINDS = list(ENTRIES)
@@ -114,7 +117,7 @@ def content(kind: str, pieces: Iterable[Any]) -> Any:
         table.describe([pa.int64(), pa.string()], (0,))
     for piece in pieces:
         table.apply(piece)
-    found = {"rows": _sorted(table.entries() if isinstance(table, RowBufferTable) else table.rows)}
+    found = {"rows": _sorted(table.entries() if isinstance(table, (RowBufferTable, EventBufferTable)) else table.rows)}
     if kind == "time buffers":
         found["times"] = _sorted(table.times)  # type: ignore[attr-defined]
     if kind in ("windows", "window lists"):

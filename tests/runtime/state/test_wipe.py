@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.buffers.time_buffer_table import TimeBufferTable
 from millrace.runtime.state.session_table import SessionTable
 from millrace.runtime.state.tables import ListTable, MapTable, Table, ValueTable
+from millrace.runtime.state.time_buffer_table import TimeBufferTable
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 

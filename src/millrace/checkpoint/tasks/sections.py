@@ -17,8 +17,8 @@ from millrace.checkpoint.tasks.key_groups import key_groups
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import TIMERS, KeyedDelta
-from millrace.runtime.state.buffers.row_buffer_table import EventBufferTable, RowBufferTable
 from millrace.runtime.state.kinds import TABLES
+from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 __all__ = ["BY_ADDRESS", "Divider", "Grouped", "of_groups"]

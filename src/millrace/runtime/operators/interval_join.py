@@ -15,7 +15,7 @@ from millrace.runtime.bases.process_base import Results
 from millrace.runtime.elements import Chunk
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.buffers.time_buffer_table import TimeBufferTable
+from millrace.runtime.state.time_buffer_table import TimeBufferTable
 
 LEFT_BUFFER, RIGHT_BUFFER = "LEFT_BUFFER", "RIGHT_BUFFER"
 FLUSH_AT = 16_384

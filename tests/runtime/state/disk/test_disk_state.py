@@ -12,12 +12,12 @@ import pytest
 from tests.runtime.state.backend_suite import Copy
 from tests.runtime.state.copies import JOB, TASK, UID, Machine, Turns
 
-from millrace.runtime.state.buffers.time_buffer_table import TimeBufferTable
 from millrace.runtime.state.disk import environment, place, state, writer
 from millrace.runtime.state.disk.environment import UnusableError
 from millrace.runtime.state.disk.place import Place
 from millrace.runtime.state.disk.state import DiskState, OutdatedError
 from millrace.runtime.state.state_time import NO_TIME
+from millrace.runtime.state.time_buffer_table import TimeBufferTable
 from millrace.runtime.storage import MemoryStorage, TaskId
 from millrace.runtime.versions import NO_PAST, REACH, Past, whole_at
 

@@ -134,10 +134,11 @@ class _Expression:
             return built_in(tree, "PROCTIME", [])
         if len(given) > 1:
             fail(tree, "MATCH_ROWTIME takes the time attribute of the input, or nothing")
-        time = bind(given[0], replace(self.names.block, place="MATCH_ROWTIME", intercept=None)) if given else None
+        time = self._value(given[0], name)[0] if given else None
         if time is not None and time != self.names.time:
             fail(given[0], "MATCH_ROWTIME takes the time attribute that the rows are ordered by")
-        return MatchRowtime(self.names.time.type.not_null(), self.names.time)
+        type_ = self.names.time.type
+        return MatchRowtime(type_ if given else type_.not_null(), self.names.time)
 
     def _navigated(self, name: str, tree: nodes.Call) -> Rex:
         given = tree.expressions

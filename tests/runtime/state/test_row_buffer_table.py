@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from millrace.relational.rows import Rows, record_batch
-from millrace.runtime.state.buffers import row_buffer_table
-from millrace.runtime.state.buffers.row_buffer_table import RowBufferTable
+from millrace.runtime.state import row_buffer_table
+from millrace.runtime.state.row_buffer_table import RowBufferTable
 
 Model = list[tuple[int, int, int]]
 """(key, time, kind) in the order of arrival"""

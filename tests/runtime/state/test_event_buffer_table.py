@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.runtime.state.buffers.row_buffer_table import EventBufferTable
+from millrace.runtime.state.row_buffer_table import EventBufferTable
 
 ELEMENTS = st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 20)), max_size=6)
 STEPS = st.lists(st.one_of(ELEMENTS, st.integers(0, 20), st.just("delta"), st.just("full")), max_size=30)

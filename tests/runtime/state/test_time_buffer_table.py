@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from millrace.runtime.state.buffers import time_buffer_table
-from millrace.runtime.state.buffers.time_buffer_table import SLOT_BITS, TimeBufferTable
+from millrace.runtime.state import time_buffer_table
+from millrace.runtime.state.time_buffer_table import SLOT_BITS, TimeBufferTable
 
 KEYS = ["a", "b", ("c", 1)]
 SLOT = 1 << SLOT_BITS

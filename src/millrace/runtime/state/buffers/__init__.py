@@ -1,1 +1,0 @@
-"""Tables of elements that wait for their time."""

@@ -1,0 +1,1 @@
+"""States of keys whose entries expire: a value, a list, a map."""
