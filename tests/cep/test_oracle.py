@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.cep import oracle
 from tests.cep.answers import answer_of
@@ -22,7 +22,7 @@ DRAWN = 8
 PLAIN = {profile.name: profile for profile in PROFILES if not (profile.greedy or profile.group or profile.window)}
 del PLAIN["skips"], PLAIN["processing"]
 GROUPS = Profile("groups", stages=(1, 2, 3), group=0.5, nested=0.2, loop=0.2, within=0.2)
-SETTINGS = settings(deadline=None)
+SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 
 
 def found(answer: dict[str, Any]) -> set[oracle.Found]:
