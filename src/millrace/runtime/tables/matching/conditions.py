@@ -79,38 +79,26 @@ Made = Callable[[list[Look], Look], Look]
 """(the arguments, the same on columns) -> the value"""
 
 
-def _and(call: Call, types: Sequence[DataType]) -> Made:
-    def made(args: list[Look], slow: Look) -> Look:
-        def look(*seen: Any) -> Any:
-            result: Any = True
-            for arg in args:
-                value = arg(*seen)
-                if value is False:
-                    return False
-                if value is None:
-                    result = None
-            return result
+def _logical(decisive: bool) -> Callable[[Call, Sequence[DataType]], Made]:
+    """AND (False decides) or OR (True decides): what comes behind the value that decides is not computed."""
 
-        return look
+    def of(call: Call, types: Sequence[DataType]) -> Made:
+        def made(args: list[Look], slow: Look) -> Look:
+            def look(*seen: Any) -> Any:
+                result: Any = not decisive
+                for arg in args:
+                    value = arg(*seen)
+                    if value is decisive:
+                        return decisive
+                    if value is None:
+                        result = None
+                return result
 
-    return made
+            return look
 
+        return made
 
-def _or(call: Call, types: Sequence[DataType]) -> Made:
-    def made(args: list[Look], slow: Look) -> Look:
-        def look(*seen: Any) -> Any:
-            result: Any = False
-            for arg in args:
-                value = arg(*seen)
-                if value is True:
-                    return True
-                if value is None:
-                    result = None
-            return result
-
-        return look
-
-    return made
+    return of
 
 
 def _not(call: Call, types: Sequence[DataType]) -> Made:
@@ -220,8 +208,8 @@ def _cast(call: Call, types: Sequence[DataType]) -> Made | None:
 
 
 _forms: dict[str, Callable[[Call, Sequence[DataType]], Made | None]] = {
-    "AND": _and,
-    "OR": _or,
+    "AND": _logical(False),
+    "OR": _logical(True),
     "NOT": _not,
     "IS NULL": _is_null,
     "IS NOT NULL": _is_null,
