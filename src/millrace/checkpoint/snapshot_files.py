@@ -30,8 +30,8 @@ from millrace.runtime.protocol.epoch import SavedSubtask
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend
 from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.operator_state import Distribution
-from millrace.runtime.state.redistribute import redistribute
-from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.state.restoring.redistribute import redistribute
+from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.state.tables import ListTable, MapTable
 from millrace.runtime.storage import Wanted
 

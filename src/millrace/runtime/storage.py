@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from millrace.runtime.jobs.job import OperatorInfo
     from millrace.runtime.protocol.epoch import SavedSubtask
     from millrace.runtime.state.info import StateInfo
-    from millrace.runtime.state.saved import EarlierState, SubtaskState
+    from millrace.runtime.state.restoring.saved import EarlierState, SubtaskState
 
 TaskId = tuple[int, int]
 """(stage, partition)"""

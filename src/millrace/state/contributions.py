@@ -13,7 +13,7 @@ from millrace.checkpoint.savepoints.state_files import write_states
 from millrace.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend
-from millrace.runtime.state.redistribute import redistribute
+from millrace.runtime.state.restoring.redistribute import redistribute
 from millrace.state.bootstrap import BootstrapTransformation
 from millrace.state.bootstrap_frames import run_on_spark
 from millrace.state.inputs import Getter, batches_of, is_frame

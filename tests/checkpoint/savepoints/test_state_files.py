@@ -41,7 +41,7 @@ from millrace.runtime.exchange.keygroups import group_range, key_group
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import EVENT_TIMERS, KeyedStateBackend
 from millrace.runtime.state.operator_state import Distribution, OperatorStateBackend
-from millrace.runtime.state.redistribute import redistribute
+from millrace.runtime.state.restoring.redistribute import redistribute
 
 MAX = 16
 ANY = Types.PICKLED_BYTE_ARRAY()

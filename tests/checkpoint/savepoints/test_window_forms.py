@@ -40,7 +40,7 @@ from millrace.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from millrace.runtime.state.backend import KeyedDelta, KeyedStateBackend, only_keys
-from millrace.runtime.state.saved import EarlierState
+from millrace.runtime.state.restoring.saved import EarlierState
 from millrace.runtime.windows import aligned_window
 from millrace.runtime.windows.choice import window_operator
 from millrace.runtime.windows.description import describe_windows

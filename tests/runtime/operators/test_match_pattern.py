@@ -17,7 +17,7 @@ from millrace.cep import (
 from millrace.common.output_tag import OutputTag
 from millrace.common.time import Time
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.state.saved import EarlierState
+from millrace.runtime.state.restoring.saved import EarlierState
 from millrace.testing import Element, OperatorHarness, ProcessingTime, Record, Step, check_variants, steps
 from millrace.testing.patterns import pattern_harness
 

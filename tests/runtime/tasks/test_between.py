@@ -32,7 +32,7 @@ from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import ProcessingTimeTrigger, TumblingProcessingTimeWindows
 from millrace.runtime.coordination.coordinator import EpochResult, JobFailedError
 from millrace.runtime.protocol.epoch import SavedSubtask
-from millrace.runtime.state.saved import SubtaskState
+from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks import between
 from millrace.runtime.tasks.task_cache import PATIENCE_MS, TaskCache

@@ -36,7 +36,7 @@ from millrace.checkpoint.values.columns import check, check_keys, classes_of
 from millrace.checkpoint.values.evolution import EvolutionError, Problem
 from millrace.runtime.state.backend import KeyedDelta
 from millrace.runtime.state.operator_state import Distribution, OperatorDelta
-from millrace.runtime.state.redistribute import shares
+from millrace.runtime.state.restoring.redistribute import shares
 
 __all__ = [
     "check_states",

@@ -12,7 +12,7 @@ from millrace.runtime.context.context import OperatorRuntimeContext
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback, is_final, shorten, user_location
 from millrace.runtime.protocol.epoch import SourceOrder, SourceReport
-from millrace.runtime.state.saved import EarlierState, KeyedPieces
+from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces
 
 NO_ELEMENT = object()
 

@@ -23,8 +23,8 @@ from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators.match_deadlines import Deadlines
 from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces
 from millrace.runtime.state.row_buffer_table import EventBufferTable
-from millrace.runtime.state.saved import EarlierState, KeyedPieces
 from millrace.runtime.state.tables import ValueTable
 
 MATCHES, WAITING = "partial-matches", "waiting-events"

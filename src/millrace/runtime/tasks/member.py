@@ -17,7 +17,7 @@ from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import NO_TIMES, Latency, OperatorReport, StateQuery
 from millrace.runtime.protocol.times import OperatorTimes
 from millrace.runtime.state.info import StateInfo
-from millrace.runtime.state.saved import SubtaskState
+from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.tasks.state_sizes import StateSizes
 from millrace.runtime.tasks.wiring import Fork, Gate
 

@@ -22,7 +22,7 @@ from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.pickling import dumps
 from millrace.runtime.protocol.epoch import EpochOrder, OperatorReport, SavedSubtask, SourceOrder, StateQuery, TaskOrder
 from millrace.runtime.protocol.results import ResultFiles
-from millrace.runtime.state.saved import EarlierState, KeyedPieces, SubtaskState
+from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, SubtaskState
 from millrace.runtime.storage import Wanted
 from millrace.runtime.tasks.between import Between
 from millrace.runtime.tasks.heavy_keys import watched

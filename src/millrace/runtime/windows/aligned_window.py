@@ -18,7 +18,7 @@ from millrace.runtime.bases.base import failing
 from millrace.runtime.bases.by_key import EndingTimers
 from millrace.runtime.bases.process_base import Results
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
-from millrace.runtime.state.saved import KeyedPieces
+from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 from millrace.runtime.windows.agenda import Agenda
 from millrace.runtime.windows.contents import fold_of

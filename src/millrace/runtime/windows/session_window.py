@@ -18,7 +18,7 @@ from millrace.runtime.bases.base import failing
 from millrace.runtime.bases.by_key import EndingTimers
 from millrace.runtime.bases.process_base import Results
 from millrace.runtime.elements import Chunk
-from millrace.runtime.state.saved import KeyedPieces
+from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.session_table import CONTENTS, END, START, SessionTable
 from millrace.runtime.windows import strategy as names
 from millrace.runtime.windows.agenda import Agenda

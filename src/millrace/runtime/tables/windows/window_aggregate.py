@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
 from millrace.runtime.state.address import Scoped
-from millrace.runtime.state.saved import KeyedPieces
+from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.tables.aggregates.accumulators import Accumulator
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from millrace.common.typeinfo import Types
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor
 from millrace.runtime.state.operator_state import OperatorDelta, OperatorStateBackend
-from millrace.runtime.state.redistribute import redistribute
+from millrace.runtime.state.restoring.redistribute import redistribute
 
 INT = Types.INT()
 NAMES = ("a", "b")

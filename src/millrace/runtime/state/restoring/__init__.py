@@ -1,0 +1,1 @@
+"""What is saved of the states of operators, and how other numbers of tasks share it."""

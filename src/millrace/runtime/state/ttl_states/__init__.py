@@ -1,1 +1,0 @@
-"""States of keys whose entries expire: a value, a list, a map."""
