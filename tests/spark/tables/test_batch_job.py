@@ -16,6 +16,7 @@ from tests.spark.tables.test_connectors import ROWS, Numbers, NumbersTable, Read
 from millrace.common.jobs.job_client import JobClient
 from millrace.common.jobs.job_status import JobStatus
 from millrace.common.source import Source, SourceReaderContext
+from millrace.metrics.snapshot import CounterSnapshot, GaugeSnapshot
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -229,9 +230,9 @@ def test_reporters_of_a_batch_query_and_the_records_that_it_left_out(
     assert sorted(row[0] for row in result.collect()) == [1, 2]
     reported = own.Remembers.all
     [left_out] = [value for name, value in reported.items() if name.endswith("numRecordsInErrors")]
-    assert left_out.count == 3
+    assert left_out == CounterSnapshot(3)
     [running] = [value for name, value in reported.items() if name.endswith(".runningTimeTotal")]
-    assert isinstance(running, int) and running > 0
+    assert isinstance(running, GaugeSnapshot) and running.value > 0
     environment.get_config().set("metrics.reporter.own.factory.class", "tests.metrics.reporters.own:Missing")
     with pytest.raises(ValueError, match="Missing"):
         environment.execute_sql("SELECT v FROM bad")
