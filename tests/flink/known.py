@@ -210,6 +210,9 @@ QUERIES = _by_text(
 BATCH_QUERIES = _by_text(
     {
         AS_THE_STANDARD_SAYS: MATCHES,
+        "Flink takes MATCH_ROWTIME of a variable's time in streaming mode only": """
+            SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES MATCH_ROWTIME(C.ts) AS rt, C.id AS c ONE ROW PER MATCH AFTER MATCH SKIP PAST LAST ROW PATTERN (A B+ C) DEFINE B AS LAST(B.price, 1) IS NULL AND B.price < A.price OR B.price < LAST(B.price, 1), C AS C.price > LAST(B.price)) AS m
+        """,
         "Flink refuses a NULL without a type": """
             SELECT n + 1 FROM (VALUES (1), (2), (NULL)) AS v(n)
             SELECT id, IF(amount > 2, price, NULL) FROM orders
