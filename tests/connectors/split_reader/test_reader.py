@@ -95,8 +95,17 @@ def until(condition: Callable[[], bool]) -> None:
     pytest.fail("it never came to that")
 
 
+BEFORE: set[threading.Thread] = set()
+"""threads of jobs of other tests in this process, which may still run"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _threads_before() -> None:
+    BEFORE.update(threading.enumerate())
+
+
 def fetchers() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == "millrace-fetcher"]
+    return [each.name for each in threading.enumerate() if each.name == "millrace-fetcher" and each not in BEFORE]
 
 
 @given(st.lists(st.integers(1, 60), max_size=4), st.integers(1, 25), st.lists(st.integers(1, 8), max_size=6))
