@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from millrace.cep.conditions import UnboundCondition
 from millrace.common.typeinfo import TypeInformation
 from millrace.relational.fields import Field
@@ -29,16 +31,38 @@ from millrace.table.sql.parser import parse_expression
 from millrace.table.values.stream_types import data_type_of_info
 
 
+class Fields:
+    """The fields of events as columns, for all conditions of a pattern: made once for the events at hand.
+
+    :param columns: the fields of an event.
+    :param single: whether an event is the value of the only column.
+    """
+
+    def __init__(self, columns: Schema, single: bool) -> None:
+        self.columns, self._single = columns, single
+        self._events: Sequence[Any] | None = None
+        self._arrays: list[pa.Array] = []
+
+    def of(self, events: Sequence[Any]) -> list[pa.Array]:
+        """:param events: must not change as long as they are asked about."""
+        if events is not self._events:
+            self._events, self._arrays = events, columns_of(events, self.columns, self._single)
+        return self._arrays
+
+    def __reduce__(self) -> tuple[type[Fields], tuple[Schema, bool]]:
+        return Fields, (self.columns, self._single)
+
+
 class ExpressionCondition(ColumnCondition):
     """An expression over the fields of the events."""
 
-    def __init__(self, condition: Rex, columns: Schema, single: bool) -> None:
-        self._condition, self._columns, self._single = condition, columns, single
+    def __init__(self, condition: Rex, fields: Fields) -> None:
+        self._condition, self._fields = condition, fields
 
     def mask(self, events: Sequence[Any]) -> Sequence[bool]:
         if not events:
             return []
-        arrays = columns_of(events, self._columns, self._single)
+        arrays = self._fields.of(events)
         found: list[bool] = Evaluator(arrays, Surroundings(len(events))).mask(self._condition).tolist()
         return found
 
@@ -48,38 +72,43 @@ def bound(pattern: PatternDescription, type_info: TypeInformation) -> PatternDes
 
     :raises MalformedPatternException: there are expressions, and the elements have no declared fields.
     """
-    return replace(pattern, steps=tuple(_step(step, type_info) for step in pattern.steps))
+    fields = _fields(type_info)
+    return replace(pattern, steps=tuple(_step(step, fields) for step in pattern.steps))
 
 
-def _step(step: Step, type_info: TypeInformation) -> Step:
-    group = None if step.group is None else tuple(_step(inner, type_info) for inner in step.group)
-    return replace(
-        step, condition=_condition(step.condition, type_info), until=_condition(step.until, type_info), group=group
-    )
+def _fields(type_info: TypeInformation) -> Fields | None:
+    """None: the elements have none that are declared."""
+    data_type = data_type_of_info(type_info)
+    if isinstance(data_type, RawType):
+        return None
+    named = data_type.fields if isinstance(data_type, RowType) else [RowField("f0", data_type)]
+    return Fields(tuple(Field(each.name, each.data_type) for each in named), not isinstance(data_type, RowType))
 
 
-def _condition(condition: Any, type_info: TypeInformation) -> Any:
+def _step(step: Step, fields: Fields | None) -> Step:
+    group = None if step.group is None else tuple(_step(inner, fields) for inner in step.group)
+    condition, until = _condition(step.condition, fields), _condition(step.until, fields)
+    return replace(step, condition=condition, until=until, group=group)
+
+
+def _condition(condition: Any, fields: Fields | None) -> Any:
     if isinstance(condition, (AndCondition, OrCondition)):
-        left, right = _condition(condition.left, type_info), _condition(condition.right, type_info)
+        left, right = _condition(condition.left, fields), _condition(condition.right, fields)
         same = left is condition.left and right is condition.right
         return condition if same else type(condition)(left, right)
     if isinstance(condition, NotCondition):
-        negated = _condition(condition.negated, type_info)
+        negated = _condition(condition.negated, fields)
         return condition if negated is condition.negated else NotCondition(negated)
     if not isinstance(condition, UnboundCondition):
         return condition
     given = condition.given
     tree = parse_expression(given) if isinstance(given, str) else expression_of(given)
-    data_type = data_type_of_info(type_info)
-    if isinstance(data_type, RawType):
+    if fields is None:
         raise MalformedPatternException(
             f"{condition.where}: an expression needs a stream whose elements have declared fields; declare the type of "
             f"the stream before key_by() (output_type=Types.ROW_NAMED(...) or Types.TUPLE(...)), or give a function"
         )
-    single = not isinstance(data_type, RowType)
-    named = [RowField("f0", data_type)] if not isinstance(data_type, RowType) else data_type.fields
-    columns = tuple(Field(field.name, field.data_type) for field in named)
-    return ExpressionCondition(bind_condition(tree, Block.of(columns, _Names())), columns, single)
+    return ExpressionCondition(bind_condition(tree, Block.of(fields.columns, _Names())), fields)
 
 
 class _Names:

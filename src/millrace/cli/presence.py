@@ -117,16 +117,15 @@ class Presence:
         from millrace.cluster.rest.app import make_app
         from millrace.cluster.rest.options import binding, rest_settings
         from millrace.cluster.rest.serving import NoPortError, RestServer
+        from millrace.metrics.system import wants_machine
 
         assert self._here is not None and self._folder is not None
         token = read_token(self._folder)
         try:
             where = binding(self._configuration)
             settings = rest_settings(self._configuration, token, where)
-            from millrace.metrics.system import SYSTEM_RESOURCE
-
-            machine = self._configuration.get(SYSTEM_RESOURCE, "").lower() == "true"
-            holder = ProcessHolder(self._here, self._configuration, _TaskManagers(machine), self._log_file)
+            managers = _TaskManagers(wants_machine(self._configuration))
+            holder = ProcessHolder(self._here, self._configuration, managers, self._log_file)
             server = RestServer(make_app(holder, None, settings), where)
         except (NoPortError, ValueError) as error:
             if self._say is not None:
@@ -154,7 +153,6 @@ class Presence:
                 self._server.stop()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
-
 
     def _archive(self) -> None:
         """Put its jobs where a history server finds them."""

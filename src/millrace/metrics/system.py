@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["SYSTEM_RESOURCE", "Machine", "OwnProcess"]
+__all__ = ["Machine", "OwnProcess", "wants_machine"]
 
 SYSTEM_RESOURCE = "metrics.system-resource"
 """Option: whether processors, memory and network of the machine are metrics."""
@@ -17,6 +17,11 @@ FRESH_SECONDS = 1.0
 """Shares and rates are of the time since the last look, and of so much at least."""
 _UNDEFINED = -1
 """What Flink shows where there is no limit."""
+
+
+def wants_machine(configuration: Mapping[str, str]) -> bool:
+    """Whether figures of the machine are asked for."""
+    return configuration.get(SYSTEM_RESOURCE, "").lower() == "true"
 
 
 class _Remembered:

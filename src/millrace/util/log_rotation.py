@@ -56,9 +56,11 @@ def turn_over(path: str, descriptors: Sequence[int], limits: LogLimits) -> bool:
     Nothing is lost: until the moment at which a descriptor leads to the new file, what is written goes to the old one.
     Children that have inherited a descriptor write there as long as they live.
     """
-    if os.path.getsize(path) <= limits.file_bytes or not any(_leads_to(each, path) for each in descriptors):
+    if os.path.getsize(path) <= limits.file_bytes:
         return False
     mine = [each for each in descriptors if _leads_to(each, path)]
+    if not mine:
+        return False
     make_room(path, limits.older_files)
     if limits.older_files:
         os.replace(path, f"{path}.1")

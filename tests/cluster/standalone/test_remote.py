@@ -16,7 +16,7 @@ import pytest
 from tests.cluster.processes.running import ROOT, wait_for
 from tests.cluster.standalone import fake_ssh
 
-from millrace.cluster.places.run_folder import process_of
+from millrace.cluster.places.run_folder import end, process_of
 from millrace.cluster.processes.remote_service import RemoteService, end_remote
 from millrace.cluster.standalone import agent, ssh
 from millrace.cluster.standalone.agent import LOOK, START, STOP, Answer, Request
@@ -176,9 +176,9 @@ def test_a_process_with_the_number_of_a_dead_one_is_left_alone(tmp_path: Path) -
     try:
         taken = process_of(other.pid)
         stale = type(taken)(taken.pid, taken.started + 1, taken.machine)
-        assert agent.end(stale, 1.0)
+        assert end(stale, 1.0)
         assert other.poll() is None
-        assert agent.end(taken, 5.0) or other.wait(5) is not None
+        assert end(taken, 5.0) or other.wait(5) is not None
     finally:
         other.kill()
         other.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from dataclasses import dataclass
+from typing import TypeVar
 
 from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.places.durable import write_file
@@ -70,31 +71,28 @@ class GatewayDescription:
     process: Process
 
 
+D = TypeVar("D", EngineDescription, ServerDescription, GatewayDescription)
+
+
 def describe_engine(folder: str) -> EngineDescription | None:
     """What is known about the engine of a cluster; None: it is not ready, or dead."""
-    try:
-        with open(os.path.join(folder, ENGINE_FILE), "rb") as file:
-            found = decode(file.read(), EngineDescription)
-    except (OSError, ValueError):
-        return None
-    return found if found.process.is_alive else None
+    return _described(folder, ENGINE_FILE, EngineDescription)
 
 
 def describe_server(folder: str) -> ServerDescription | None:
     """What is known about the server of a cluster; None: it is not ready, or dead."""
-    try:
-        with open(os.path.join(folder, SERVER_FILE), "rb") as file:
-            found = decode(file.read(), ServerDescription)
-    except (OSError, ValueError):
-        return None
-    return found if found.process.is_alive else None
+    return _described(folder, SERVER_FILE, ServerDescription)
 
 
 def describe_gateway(folder: str) -> GatewayDescription | None:
     """What is known about the SQL gateway of a cluster; None: it is not ready, or not needed."""
+    return _described(folder, GATEWAY_FILE, GatewayDescription)
+
+
+def _described(folder: str, name: str, kind: type[D]) -> D | None:
     try:
-        with open(os.path.join(folder, GATEWAY_FILE), "rb") as file:
-            found = decode(file.read(), GatewayDescription)
+        with open(os.path.join(folder, name), "rb") as file:
+            found = decode(file.read(), kind)
     except (OSError, ValueError):
         return None
     return found if found.process.is_alive else None

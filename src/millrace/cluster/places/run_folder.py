@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
+import time
 from dataclasses import dataclass, field
 
 from millrace.cluster.documents.codec import decode, encode
@@ -19,6 +21,8 @@ from millrace.util.processes import is_alive, started_at, this_machine
 RUN_DIRECTORY = "MILLRACE_RUN_DIR"
 """Environment variable that names another run folder."""
 CLUSTER, FOREGROUND, GATEWAY = "cluster", "foreground", "sql-gateway"
+KILL_SECONDS = 5.0
+LOOK_SECONDS = 0.02
 _ENTRY = "entry.json"
 _TOKEN = "token"
 
@@ -46,6 +50,21 @@ def this_process() -> Process:
 def process_of(pid: int) -> Process:
     """A process of this machine."""
     return Process(pid, started_at(pid) or 0, this_machine())
+
+
+def end(process: Process, seconds: float) -> bool:
+    """End exactly this process: it is asked first, and made to after so many seconds. Whether it has ended."""
+    for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, KILL_SECONDS)):
+        if not process.is_alive:
+            return True
+        try:
+            os.kill(process.pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + patience
+        while process.is_alive and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+    return not process.is_alive
 
 
 @dataclass(frozen=True)

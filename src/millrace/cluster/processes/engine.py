@@ -25,7 +25,7 @@ from millrace.cluster.standalone.driver import driver_of
 from millrace.cluster.standalone.layout import read_layout
 from millrace.cluster.wire.serving import CallServer
 from millrace.configuration.log_limits import DIRECTORY, log_limits
-from millrace.metrics.system import SYSTEM_RESOURCE
+from millrace.metrics.system import wants_machine
 from millrace.util.log_rotation import keep_own_short
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Engine:
 
     def __init__(self, session: Any, configuration: Mapping[str, str]) -> None:
         self._session = session
-        self._measured = Measured(session.sparkContext, configuration.get(SYSTEM_RESOURCE, "").lower() == "true")
+        self._measured = Measured(session.sparkContext, wants_machine(configuration))
         self._leases: dict[int, _Lease] = {}
         self._changed = threading.Condition()
 

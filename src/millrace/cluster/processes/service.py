@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 
-from millrace.cluster.places.run_folder import Process
-from millrace.util.processes import started_at
+from millrace.cluster.places.run_folder import Process, end, process_of
 
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 30.0
@@ -88,19 +84,11 @@ class Service:
 
     def end(self, seconds: float) -> None:
         """Ask it to end, and make it end when the time is over."""
-        pid = self.pid
-        if pid is None:
-            return
-        known = Process(pid, started_at(pid) or 0, "")
-        for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-            until = time.monotonic() + patience
-            while time.monotonic() < until:
-                if (self._child is not None and self._child.poll() is not None) or started_at(pid) != known.started:
-                    self._child = self._adopted = None
-                    return
-                time.sleep(0.02)
+        process = self._adopted if self._child is None else process_of(self._child.pid)
+        if process is not None and end(process, seconds):
+            if self._child is not None:
+                self._child.wait()
+            self._child = self._adopted = None
 
     def _say(self, text: str) -> None:
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} the {self.name} {text}", file=sys.stderr, flush=True)

@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Mapping
 
 from millrace.cluster.places import job_folder
-from millrace.cluster.places.run_folder import Process
+from millrace.cluster.places.run_folder import Process, end
 from millrace.cluster.processes.remote_service import RemoteService, end_remote
 from millrace.cluster.processes.service import Service
-from millrace.cluster.standalone.agent import end
 from millrace.cluster.standalone.daemon import command
 from millrace.cluster.standalone.layout import folder_of, names, read_layout
 from millrace.cluster.standalone.orders import MASTER, Logging, Order, orders, write_order

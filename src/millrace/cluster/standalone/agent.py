@@ -9,19 +9,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 
 from millrace.cluster.documents.codec import decode, encode
-from millrace.cluster.places.run_folder import Process, run_folder
+from millrace.cluster.places.run_folder import Process, end, run_folder
 from millrace.cluster.standalone.daemon import command, wait_for
 from millrace.cluster.standalone.orders import MASTER, Order, write_order
 from millrace.cluster.standalone.records import Record, read_record, recorded, remove_record
 from millrace.util.private_folder import make_private
-from millrace.util.processes import started_at
 
 START, LOOK, STOP = "start", "look", "stop"
 MARK = "millrace-answer "
@@ -98,21 +96,6 @@ def _start(folder: str, order: Order) -> Answer:
 def _port(order: Order) -> int:
     words = order.daemon.arguments
     return int(words[words.index("--port") + 1])
-
-
-def end(process: Process, seconds: float) -> bool:
-    """End exactly this process; whether it has ended."""
-    for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
-        if not process.is_alive or started_at(process.pid) != process.started:
-            return True
-        try:
-            os.kill(process.pid, number)
-        except ProcessLookupError:
-            return True
-        until = time.monotonic() + patience
-        while process.is_alive and time.monotonic() < until:
-            time.sleep(0.05)
-    return not process.is_alive
 
 
 def _remove_unused(folder: str) -> None:

@@ -11,7 +11,6 @@ from millrace.cluster.standalone.layout import Layout, names
 from millrace.spark.standalone.daemons import Daemon, as_file, master, properties, worker
 
 MASTER = "master"
-PROPERTIES = "daemons.conf"
 _SUFFIX = ".order.json"
 
 

@@ -9,7 +9,6 @@ from millrace.connectors.jdbc.sink import Buffering, Database, Retrying
 from millrace.relational.fields import Schema
 from millrace.relational.sources import LookupTableSource
 from millrace.relational.values import to_arrow
-from millrace.util.secrets import mask_text
 
 MOST = 2_000
 """keys that are asked for together"""
@@ -55,7 +54,7 @@ class JdbcLookup(LookupTableSource):
         except (ImportError, ValueError, LookupError):
             raise
         except Exception as error:
-            said = mask_text(str(error).strip())
+            said = self._database.target.masked(error)
             raise RuntimeError(f"{self._database.dialect.title}, table {self._name}: {said}") from error
         columns = self._database.dialect.columns_of([row for _, row in pairs], [each.type for each in self._columns])
         answers: list[list[tuple[Any, ...]]] = [[] for _ in keys]

@@ -13,7 +13,6 @@ from millrace.connectors.ranges import split_range
 from millrace.relational.fields import Schema
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import IntType
-from millrace.util.secrets import mask_text
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,8 @@ class Query:
         except (ImportError, GeneratorExit):
             raise
         except Exception as error:
-            said = mask_text(str(error).strip())
-            if database.target.password:
-                said = said.replace(database.target.password, "******")
             where = f"{database.dialect.title} at {database.target.place}, table {self.table}"
-            raise RuntimeError(f"{where}: {said}") from None
+            raise RuntimeError(f"{where}: {database.target.masked(error)}") from None
 
 
 @dataclass(frozen=True)

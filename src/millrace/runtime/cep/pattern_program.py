@@ -27,8 +27,6 @@ _MOST_FOLLOWERS = 1_000_000
 _MOST_SYMBOLS = 255
 """labels of rows are bytes"""
 
-ACCEPT = -1
-
 
 @dataclass(frozen=True)
 class Followers:

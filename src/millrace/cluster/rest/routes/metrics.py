@@ -19,7 +19,7 @@ from millrace.cluster.rest.answers.metrics import (
 from millrace.cluster.rest.web.call import Call, at, find_vertex
 from millrace.cluster.rest.web.operation import Operation
 from millrace.cluster.rest.web.parameters import HEX, Query, choice
-from millrace.metrics.system import SYSTEM_RESOURCE, Machine, OwnProcess
+from millrace.metrics.system import Machine, OwnProcess, wants_machine
 
 _GET = Query("get", many=True)
 _AGG = Query("agg", choice(*AGGREGATIONS), many=True)
@@ -100,8 +100,8 @@ _OWN, _MACHINE = OwnProcess(), Machine()
 
 def _job_manager(call: Call) -> list[Metric]:
     counted = job_manager_metrics(call.holder.jobs(), call.holder.task_managers())
-    machine = call.holder.configuration().get(SYSTEM_RESOURCE, "").lower() == "true"
-    return _shown(call, {**counted, **_OWN.read(), **(_MACHINE.read() if machine else {})})
+    machine = _MACHINE.read() if wants_machine(call.holder.configuration()) else {}
+    return _shown(call, {**counted, **_OWN.read(), **machine})
 
 
 def _of_coordinators(call: Call) -> list[Metric]:

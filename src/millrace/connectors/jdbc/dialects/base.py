@@ -13,7 +13,6 @@ from millrace.connectors.jdbc.dialects.target import ConnectionFailed, TableShap
 from millrace.relational.fields import Schema
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
-from millrace.util.secrets import mask_text
 
 
 class Dialect(ABC):
@@ -51,11 +50,8 @@ class Dialect(ABC):
         except ImportError:
             raise
         except Exception as error:
-            said = mask_text(str(error).strip())
-            if target.password:
-                said = said.replace(target.password, "******")
             user = f" as {target.user}" if target.user else ""
-            message = f"{self.title} at {target.place}{user}: {said or type(error).__name__}"
+            message = f"{self.title} at {target.place}{user}: {target.masked(error) or type(error).__name__}"
             raise ConnectionFailed(message, self.is_passing(error)) from None
 
     @abstractmethod

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from millrace.util.secrets import mask_text
+
 CONNECT_SECONDS = 30.0
 
 
@@ -28,6 +30,11 @@ class Target:
         """For messages: no secret is in it."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return f"{hosts}/{self.database}" if hosts else self.database
+
+    def masked(self, error: BaseException) -> str:
+        """What an error says, without the password."""
+        said = mask_text(str(error).strip())
+        return said.replace(self.password, "******") if self.password else said
 
 
 @dataclass(frozen=True)
