@@ -10,6 +10,7 @@ from millrace.cep import CEP, MalformedPatternException, Pattern
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.types import Row
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.failure import JobFailedError
 from millrace.table.expressions import col
 from millrace.testing.local import run_locally
 
@@ -50,6 +51,12 @@ def test_fields_of_tuples_and_single_values_are_called_f0_and_so_on() -> None:
 def test_elements_without_fields_are_refused() -> None:
     with pytest.raises(MalformedPatternException, match=r"where\(\) of pattern 'a'.*declare the type"):
         matches(Pattern.begin("a").where("x > 1"), [object], None)
+
+
+def test_one_that_fails_names_the_event_and_the_line() -> None:
+    rows = [Row(name="a", price=2), Row(name="b", price=0)]
+    with pytest.raises(JobFailedError, match=r"(?s)CepOperator.*test_expressions\.py.*price=0.*division by zero"):
+        matches(Pattern.begin("a").where("10 / price > 1"), rows, ROW)
 
 
 def test_unknown_fields_are_named() -> None:

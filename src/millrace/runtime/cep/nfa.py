@@ -94,7 +94,7 @@ class Nfa:
             return [unknown.copy() for _ in events]
         answers: list[list[Any]] = [[None] * len(events) for _ in unknown]
         for number, condition in self.columns:
-            answers[number] = list(condition.mask(events))
+            answers[number] = list(_mask(condition, events))
         return [list(row) for row in zip(*answers)]
 
     def begins(self, event: Any, timestamp: int, answers: Answers) -> bool:
@@ -277,6 +277,19 @@ class Nfa:
                 state.numbers = None
                 if partials is state.completed:
                     heap.heapify(partials, _by_first_event)
+
+
+def _mask(condition: ColumnCondition, events: Sequence[Any]) -> Sequence[bool]:
+    """:raises ConditionError: it fails; with the first event that it fails for."""
+    try:
+        return condition.mask(events)
+    except Exception as error:
+        for event in events:
+            try:
+                condition.mask([event])
+            except Exception as of_one:
+                raise ConditionError(event) from of_one
+        raise ConditionError(None) from error
 
 
 def _numbers(partials: list[Partial]) -> bytearray:

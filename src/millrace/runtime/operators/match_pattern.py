@@ -204,7 +204,6 @@ class MatchPatternOperator(FunctionOperator[PatternProcessFunction]):
     def _run(self, keys: list[Any], times: list[int], values: list[Any], until: int | None) -> None:
         """Events in the order of time, each key's one after the other, then the passing of time until ``until``."""
         found = self._ctx.found = Results()
-        answers = self._nfa.answers(values)
         places: dict[Any, list[int]] = {}
         for place, key in enumerate(keys):
             known = places.get(key)
@@ -216,6 +215,7 @@ class MatchPatternOperator(FunctionOperator[PatternProcessFunction]):
             for own in places.values():
                 _sort_ties(own, times, values, self._order)
         try:
+            answers = self._nfa.answers(values)
             for key, own in places.items():
                 self._run_key(key, own, times, values, answers, until)
                 if len(found.values) >= FLUSH_AT:
