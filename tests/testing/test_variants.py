@@ -85,7 +85,7 @@ def test_finds_changes_that_are_not_in_a_delta() -> None:
         return OperatorHarness(lambda: Forgetful(Sum()), key_selectors=[lambda v: 0])
 
     with pytest.raises(AssertionError, match=r"variant 'rebuilt from deltas, seed \d+'"):
-        check_variants(make, NUMBERS)
+        check_variants(make, NUMBERS, seed=7)
 
 
 def test_the_seed_repeats_a_failure() -> None:

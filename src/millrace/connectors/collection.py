@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-import cloudpickle
-
 from millrace.common.source import (
     Boundedness,
     ReaderOutput,
@@ -19,6 +17,7 @@ from millrace.common.source import (
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.queue_reader import QueueReader
 from millrace.connectors.ranges import BATCH, split_range
+from millrace.util.by_value import pickled_by_value
 
 __all__ = ["CollectionSource", "CollectionSplit"]
 
@@ -56,7 +55,7 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
             if values is None:
                 raise RuntimeError("this copy of the source was made for the tasks (for_readers) and has no values")
             checkpoint = [
-                CollectionSplit(str(n), cloudpickle.dumps(values[part.start : part.stop], protocol=5))
+                CollectionSplit(str(n), pickled_by_value(values[part.start : part.stop]))
                 for n, part in enumerate(split_range(0, len(values), context.current_parallelism()))
             ]
         return QueueEnumerator(context, checkpoint)

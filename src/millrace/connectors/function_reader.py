@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import cloudpickle
-
 from millrace.common.source import InputStatus, ReaderOutput, SourceReader, SourceReaderContext
 from millrace.connectors.handover import ELEMENT, IDLE, WAIT_SECONDS, WATERMARK, Event, Handover, emit
+from millrace.util.by_value import pickled_by_value
 from millrace.util.threads import Cancelled, end_thread
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         from millrace.common.functions import CheckpointedFunction
 
         # A copy: a reader that takes over from this one begins with the function as it came.
-        self._function: SourceFunction[T] = pickle.loads(cloudpickle.dumps(function))
+        self._function: SourceFunction[T] = pickle.loads(pickled_by_value(function))
         self._checkpointed = isinstance(function, CheckpointedFunction)
         self._context = context
         self._split: FunctionSplit | None = None

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-import cloudpickle
-
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.source import (
     Boundedness,
@@ -25,6 +23,7 @@ from millrace.common.source import (
 )
 from millrace.connectors.queue_enumerator import QueueEnumerator
 from millrace.connectors.queue_reader import QueueReader
+from millrace.util.by_value import pickled_by_value
 from millrace.util.private_folder import make_shared
 
 __all__ = ["CacheSink", "CacheSource", "ResultCache"]
@@ -174,7 +173,7 @@ class CacheWriter(SinkWriter[Any]):
             name = f"{self._context.get_index_of_subtask()}-{uuid.uuid4().hex}"
             self._file = open(os.path.join(self._directory, name), "wb")  # noqa: SIM115  closed at the end of the epoch
         stamped = any(timestamp is not None for timestamp in self._timestamps)
-        self._file.write(cloudpickle.dumps((self._values, self._timestamps if stamped else None), protocol=5))
+        self._file.write(pickled_by_value((self._values, self._timestamps if stamped else None)))
         self._values, self._timestamps = [], []
 
     def prepare_commit(self) -> list[CachePart]:

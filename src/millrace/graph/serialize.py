@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import pickle
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import cloudpickle
-
 from millrace.graph.nodes import GraphError
 from millrace.runtime.failure import describe
 from millrace.runtime.jobs.job import JobGraph
+from millrace.util.by_value import pickled_by_value
 
 DEPTH = 6
 """How many steps into the user's objects the search for the culprit goes."""
@@ -24,7 +22,7 @@ SHOWN = 3
 def serialize(job: JobGraph) -> bytes:
     """The job as bytes. Raises ``GraphError`` naming the operator and the offending variable."""
     try:
-        payload: bytes = cloudpickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
+        payload: bytes = pickled_by_value(job)
     except Exception as error:
         raise _explain(job, error) from error
     return payload
@@ -143,7 +141,7 @@ def _refuses(value: Any) -> bool:
 def pickles(value: Any) -> bool:
     """Whether a value can be sent to the workers."""
     try:
-        cloudpickle.dumps(value)
+        pickled_by_value(value)
     except Exception:
         return False
     return True

@@ -92,9 +92,9 @@ def _user_converter(data_type: t.UserDefinedType) -> Any:
 
 
 def _raw_converter(data_type: t.RawType) -> Any:
-    import cloudpickle
+    from millrace.util.by_value import pickled_by_value
 
-    return lambda value: None if value is None else cloudpickle.dumps(value)
+    return lambda value: None if value is None else pickled_by_value(value)
 
 
 def _list_converter(data_type: DataType) -> Any:

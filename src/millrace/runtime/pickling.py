@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Iterable
 from typing import Any
 
-import cloudpickle
+from millrace.util.by_value import pickled_by_value
 
 
 def dumps(value: Any) -> bytes:
@@ -18,8 +18,7 @@ def dumps(value: Any) -> bytes:
     try:
         return pickle.dumps(value, protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError):
-        by_value: bytes = cloudpickle.dumps(value, protocol=5)
-        return by_value
+        return pickled_by_value(value)
 
 
 def first_unpicklable(values: Iterable[Any]) -> Any:

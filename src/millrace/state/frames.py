@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
 import pyarrow as pa
 
 from millrace.checkpoint.values.classes import Classes
@@ -18,6 +17,7 @@ from millrace.state.opened import Opened, Piece
 from millrace.state.rows import added, columns_of, described_columns, shapes_of, stored_name
 from millrace.state.shapes import PLAIN, Shape, fields_of
 from millrace.state.spark_types import ddl_of, spark_type, type_name
+from millrace.util.by_value import pickled_by_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,9 +116,9 @@ def _expression(piece: Piece, field: Any) -> str:
 def _read_by_workers(
     session: SparkSession, pieces: Sequence[Piece], shapes: Sequence[tuple[str, Shape]], known: Classes
 ) -> DataFrame:
-    work = [(number, bytearray(cloudpickle.dumps(piece))) for number, piece in enumerate(pieces)]
+    work = [(number, bytearray(pickled_by_value(piece))) for number, piece in enumerate(pieces)]
     frame = session.createDataFrame(work, "number INT, piece BINARY")
-    read = _ReadPieces(cloudpickle.dumps((list(shapes), dict(known))))
+    read = _ReadPieces(pickled_by_value((list(shapes), dict(known))))
     return frame.repartitionById(len(work), "number").mapInArrow(read, ddl_of(_schema(shapes)))
 
 

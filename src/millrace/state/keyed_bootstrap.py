@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import cloudpickle
-
 from millrace.runtime.bases.base import OperatorContext
 from millrace.runtime.bases.process_base import KeyedProcessBase
 from millrace.runtime.context.context import OperatorRuntimeContext
@@ -17,6 +15,7 @@ from millrace.runtime.exchange.keygroups import key_group, subtask_of_group, unh
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.state.bootstrap import BootstrapTransformation, KeyedStateBootstrapFunction
+from millrace.util.by_value import pickled_by_value
 
 __all__ = ["BootstrapError", "KeyedChunk", "Recipe"]
 
@@ -35,7 +34,7 @@ class Recipe:
         self, transformation: BootstrapTransformation, uid: str, origin: str, max_parallelism: int, parallelism: int = 1
     ) -> None:
         parts = (transformation.key, transformation.timestamps, transformation.function)
-        self._payload: bytes = cloudpickle.dumps(parts)
+        self._payload: bytes = pickled_by_value(parts)
         self.uid = uid
         self.origin = origin
         self.max_parallelism = max_parallelism

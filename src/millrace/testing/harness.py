@@ -19,8 +19,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import cloudpickle
-
 from millrace.common.functions import AggregateFunction, KeySelector, ReduceFunction
 from millrace.common.functions.adapt import as_key_selector
 from millrace.common.output_tag import OutputTag
@@ -56,6 +54,7 @@ from millrace.testing.records import Captured, Item, Record, records
 from millrace.testing.snapshot import Snapshot
 from millrace.testing.versions import Versions
 from millrace.testing.windows import window_spec
+from millrace.util.by_value import pickled_by_value
 
 __all__ = ["OperatorHarness"]
 
@@ -171,7 +170,7 @@ class OperatorHarness:
             second = None if choice.broadcast else key_selector2 or key_selector
             selectors = [key_selector, second][: choice.inputs]
         described = (tuple(broadcast_state_descriptors),) if choice.broadcast else ()
-        payload = cloudpickle.dumps(choice.describe(choice.adapt(function), *described))
+        payload = pickled_by_value(choice.describe(choice.adapt(function), *described))
         return cls(
             lambda: make_operator(pickle.loads(payload), batch),
             inputs=choice.inputs,
@@ -231,7 +230,7 @@ class OperatorHarness:
             key_selector=key_selector,
         )
         in_memory = isinstance(settings.get("state_backend") or HashMapStateBackend(), HashMapStateBackend)
-        payload = cloudpickle.dumps(replace(spec, strategy=replace(spec.strategy, in_memory=in_memory)))
+        payload = pickled_by_value(replace(spec, strategy=replace(spec.strategy, in_memory=in_memory)))
         selector = key_selector if key_selector is not None else lambda value: 0
         tags = [*settings.pop("side_outputs", ()), *([] if late_tag is None else [late_tag])]
         return cls(
@@ -567,7 +566,7 @@ class OperatorHarness:
 
 def _own(selector: Selector) -> Selector:
     """As in a job every copy of the operator has a copy of the selector."""
-    return pickle.loads(cloudpickle.dumps(selector)) if isinstance(selector, KeySelector) else selector
+    return pickle.loads(pickled_by_value(selector)) if isinstance(selector, KeySelector) else selector
 
 
 def _address(key: Any, namespace: Any) -> Any:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import cloudpickle
-
 from millrace.common.functions import ProcessJoinFunction
 from millrace.common.output_tag import OutputTag
 from millrace.common.time import TimeSpan, to_millis
 from millrace.runtime.jobs import specs
 from millrace.runtime.operators.making import make_operator
 from millrace.testing.harness import OperatorHarness, Selector
+from millrace.util.by_value import pickled_by_value
 
 
 def interval_join_harness(
@@ -33,7 +32,7 @@ def interval_join_harness(
     """
     tags = [None if tag is None else tag.tag_id for tag in (left_late_tag, right_late_tag)]
     spec = specs.IntervalJoin(to_millis(lower_bound), to_millis(upper_bound), function, *tags)
-    payload = cloudpickle.dumps(spec)
+    payload = pickled_by_value(spec)
     return OperatorHarness(
         lambda: make_operator(pickle.loads(payload), final=False),
         inputs=2,

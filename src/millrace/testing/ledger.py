@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
 from millrace.common.sink import Committer, NamedSink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.owner import epoch_of_name, owner_of, prepared_name
+from millrace.util.by_value import pickled_by_value
 
 __all__ = ["Ledger", "LedgerEntry", "LedgerSink", "read_ledger"]
 
@@ -138,7 +137,7 @@ class _LedgerWriter(SinkWriter[Any]):
         path = os.path.join(self._directory, name)
         # Only a complete file has the name that recover() looks for; what is left of others has no meaning.
         with open(f"{path}.tmp", "wb") as file:
-            file.write(cloudpickle.dumps(self._records, protocol=5))
+            file.write(pickled_by_value(self._records))
         os.rename(f"{path}.tmp", path + PREPARED)
         self._records = []
         return [name]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import cloudpickle
-
 from millrace.cep import EventComparator, Pattern, PatternProcessFunction
 from millrace.common.output_tag import OutputTag
 from millrace.runtime.jobs import specs
 from millrace.runtime.operators.making import make_operator
 from millrace.testing.harness import OperatorHarness, Selector
+from millrace.util.by_value import pickled_by_value
 
 
 def pattern_harness(
@@ -32,7 +31,7 @@ def pattern_harness(
     """
     compare = None if comparator is None else comparator.compare
     tag = None if late_tag is None else late_tag.tag_id
-    payload = cloudpickle.dumps(specs.MatchPattern(pattern.describe(), function, event_time, compare, tag))
+    payload = pickled_by_value(specs.MatchPattern(pattern.describe(), function, event_time, compare, tag))
     selector = key_selector if key_selector is not None else lambda value: 0
     return OperatorHarness(
         lambda: make_operator(pickle.loads(payload), batch), key_selectors=[selector], **settings

@@ -34,6 +34,7 @@ from millrace.checkpoint.values.classes import (
 )
 from millrace.checkpoint.values.evolution import Change, EvolutionError, Problem, change_of
 from millrace.checkpoint.values.moved import loads, present_module
+from millrace.util.by_value import Pickler
 
 __all__ = ["decode_pickles", "encode_pickles"]
 
@@ -60,7 +61,7 @@ def encode_pickles(values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
     return array, {"form": FORM, "classes": [pickler.described[cls] for cls in pickler.described]}
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+class _Pickler(Pickler):
     """Notes the classes that it meets."""
 
     def __init__(self, file: io.BytesIO) -> None:

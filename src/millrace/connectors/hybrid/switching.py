@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-
 from millrace.common.source import Source, SourceEvent, SplitEnumerator, SplitEnumeratorContext
 from millrace.connectors.hybrid.messages import Finished, HybridPosition, HybridSplit, Inner, NoMoreSplits, SwitchTo
+from millrace.util.by_value import pickled_by_value
 
 AnySource = Source[Any, Any]
 AnyEnumerator = SplitEnumerator[Any]
@@ -130,7 +129,7 @@ class HybridEnumerator(SplitEnumerator[Any]):
         following, payload = self._sources[index], None
         if not isinstance(following, Source):
             following = following(SourceSwitchContext(previous))
-            payload = cloudpickle.dumps(following)
+            payload = pickled_by_value(following)
         previous.close()
         self._position = HybridPosition(index, payload)
         self._finished.clear()

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.owner import prepared_name
 from millrace.connectors.write_ahead.folder import LogFolder
+from millrace.util.by_value import pickled_by_value
 
 __all__ = ["LOG", "Batch", "BatchWriter"]
 
@@ -116,7 +115,7 @@ class BatchWriter(SinkWriter[Any]):
 
     def _end_block(self) -> None:
         self._name = self._name or prepared_name(self._context, self._uid)
-        payload = cloudpickle.dumps(self._block, protocol=5)
+        payload = pickled_by_value(self._block)
         self._count += len(self._block)
         self._block = []
         data = _HEADER.pack(len(payload), zlib.crc32(payload)) + payload

@@ -10,9 +10,8 @@ from __future__ import annotations
 import pickle
 import sys
 
-import cloudpickle
-
 from millrace.graph.serialize import pickles
+from millrace.util.by_value import pickled_by_value
 
 
 def main_classes() -> bytes:
@@ -21,7 +20,7 @@ def main_classes() -> bytes:
     classes = {
         name: value for name, value in vars(main).items() if isinstance(value, type) and value.__module__ == "__main__"
     }
-    return cloudpickle.dumps({name: cls for name, cls in classes.items() if pickles(cls)})  # type: ignore[no-any-return]
+    return pickled_by_value({name: cls for name, cls in classes.items() if pickles(cls)})
 
 
 def install_main_classes(payload: bytes) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -17,6 +16,7 @@ from millrace.relational.nodes import StreamScan
 from millrace.spark.shipping import surroundings as workers
 from millrace.spark.tables.steps.python_tasks import PythonTask
 from millrace.spark.tables.steps.task_metrics import BatchMetrics
+from millrace.util.by_value import pickled_by_value
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Context:
         :raises TypeError: it cannot be pickled.
         """
         try:
-            payload = cloudpickle.dumps(function, protocol=pickle.HIGHEST_PROTOCOL)
+            payload = pickled_by_value(function)
         except Exception as error:
             raise TypeError(
                 f"{what} cannot be sent to the workers: {error}. Make what does not pickle in open() of the function"
