@@ -9,14 +9,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import cloudpickle
-
 from millrace.cluster.places import run_folder, sockets, submissions
 from millrace.cluster.places.descriptions import describe_server
 from millrace.cluster.remote.addresses import same_address
 from millrace.cluster.remote.rest_client import RestJobClient
 from millrace.cluster.wire.asking import NotThereError, ask
 from millrace.datastream.settings.defaults import Portable
+from millrace.util.by_value import pickled_by_value
 
 JOB = "job.pickle"
 """File with the job in the folder of a submission."""
@@ -37,7 +36,7 @@ class Cluster:
 
 def hand_over(job: Portable, cluster: Cluster) -> RestJobClient:
     """Submit a job to a cluster: from here on it is the cluster's, whatever becomes of this process."""
-    payload = cloudpickle.dumps(job)
+    payload = pickled_by_value(job)
     program = submissions.SubmittedProgram(
         job.job_id,
         os.getcwd(),
