@@ -139,7 +139,12 @@ def _by_point_in_time(
     after: Any = None
     try:
         while True:
-            asked = {**body, "track_total_hits": False, "pit": {"id": context, "keep_alive": alive}, "sort": ["_shard_doc"]}
+            asked = {
+                **body,
+                "track_total_hits": False,
+                "pit": {"id": context, "keep_alive": alive},
+                "sort": ["_shard_doc"],
+            }
             page = _page(client, "/_search", asked if after is None else {**asked, "search_after": after}, **_WHOLE)
             context = page.context or context
             if not page.hits:

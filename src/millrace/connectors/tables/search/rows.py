@@ -22,15 +22,15 @@ from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType, string
 
 _JSON = JsonTexts(SQL)
-_EPOCHS = 31
-"""bits of a version for the number of the epoch"""
 
 
 @dataclass(frozen=True)
 class Versions:
-    """Where the version of a document comes from: a column, or the time when the program was started and the epoch.
+    """Where the version of a document comes from: a column, or the start of the program and the epoch.
 
-    :ivar started: seconds since 1970.
+    Their sum grows with each epoch, and from one start to the next: no program has more epochs than microseconds.
+
+    :ivar started: microseconds since 1970.
     """
 
     column: int | None = None
@@ -38,7 +38,7 @@ class Versions:
 
     def now(self) -> Versions:
         """For a program that starts now."""
-        return replace(self, started=int(time.time())) if self.column is None else self
+        return replace(self, started=time.time_ns() // 1000) if self.column is None else self
 
     def texts(self, rows: Rows, kind: DataType | None, epoch: int, table: str) -> Any:
         """A number for all rows, as text, or one for each.
@@ -46,7 +46,7 @@ class Versions:
         :raises ValueError: a version is NULL.
         """
         if self.column is None:
-            return str((self.started << _EPOCHS) | epoch)
+            return str(self.started + epoch)
         column = rows.columns[self.column]
         if column.null_count:
             raise ValueError(f"table {table}: the column of the version must not be NULL")
