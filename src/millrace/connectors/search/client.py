@@ -137,7 +137,7 @@ class SearchClient:
         self, method: str, path: str, content: bytes | None, parameters: dict[str, str], headers: dict[str, str]
     ) -> Any:
         hosts, httpx = self.place.hosts, self._httpx
-        failed: dict[str, str] = {}
+        failed: list[str] = []
         once_more = True
         while len(failed) < len(hosts):
             host = hosts[self._first]
@@ -152,9 +152,9 @@ class SearchClient:
                 if used and once_more and closed and not isinstance(error, httpx.ConnectError):
                     once_more = False
                     continue
-                failed[host] = f"{host}: {_cause(error, self.place)}"
+                failed.append(f"{host}: {_cause(error, self.place)}")
                 self._first = (self._first + 1) % len(hosts)
-        raise SearchError(f"{self.place.dialect.title} does not answer: {'; '.join(failed.values())}")
+        raise SearchError(f"{self.place.dialect.title} does not answer: {'; '.join(failed)}")
 
     def _client(self, host: str) -> Any:
         client = self._clients.get(host)

@@ -58,7 +58,7 @@ def hosts_of(given: str | Iterable[str]) -> tuple[str, ...]:
     :raises ValueError: one is none.
     """
     texts = given.split(";") if isinstance(given, str) else list(given)
-    found = tuple(_host(text.strip()) for text in texts if text.strip())
+    found = tuple(dict.fromkeys(_host(text.strip()) for text in texts if text.strip()))
     if not found:
         raise ValueError("there is no host")
     return found
