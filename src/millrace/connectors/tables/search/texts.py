@@ -43,13 +43,8 @@ def _instant(at: datetime | None) -> str | None:
     """As Java's Instant: always with seconds, and in UTC."""
     if at is None:
         return None
-    plain = at.replace(tzinfo=None)
-    seconds = plain.isoformat("seconds")
-    return (
-        f"{plain.isoformat('microseconds' if at.microsecond % 1000 else 'milliseconds')}Z"
-        if at.microsecond
-        else (f"{seconds}Z")
-    )
+    digits = "seconds" if not at.microsecond else "microseconds" if at.microsecond % 1000 else "milliseconds"
+    return f"{at.replace(tzinfo=None).isoformat(timespec=digits)}Z"
 
 
 _TEXTS: ByFamily = {
