@@ -21,10 +21,18 @@ FOLDER = Path(__file__).parent
 START_SECONDS = 60.0
 # All that the page loads is its own.
 HEADERS = {"Content-Security-Policy": "default-src 'self'", "X-Content-Type-Options": "nosniff"}
+
+
+def _by(field: str, order: str = "asc") -> dict[str, Any]:
+    # An index that has just been made knows no fields yet.
+    return {field: {"order": order, "unmapped_type": "keyword"}}
+
+
+# OpenSearch takes texts such as 2024-05-06 for dates by itself, and keeps others as keyword, too.
 QUERIES: dict[str, dict[str, Any]] = {
-    "buy_cnt_per_hour": {"size": 24, "sort": [{"hour_of_day": "asc"}]},
-    "cumulative_uv": {"size": 144, "sort": [{"date_str.keyword": "asc"}, {"time_str.keyword": "asc"}]},
-    "top_category": {"size": 10, "sort": [{"buy_cnt": "desc"}, {"category_name.keyword": "asc"}]},
+    "buy_cnt_per_hour": {"size": 24, "sort": [_by("hour_of_day")]},
+    "cumulative_uv": {"size": 144, "sort": [_by("date_str"), _by("time_str.keyword")]},
+    "top_category": {"size": 10, "sort": [_by("buy_cnt", "desc"), _by("category_name.keyword")]},
 }
 
 
@@ -33,9 +41,9 @@ def make_app(search: str, prefix: str = "") -> Starlette:
     client = httpx.Client(base_url=search, timeout=30, trust_env=False)
 
     def rows(index: str) -> list[dict[str, Any]]:
-        """None yet if the index is not there, or being made, or does not know yet how fields are kept."""
+        """None yet if the index is not there, or being made."""
         answer = client.post(f"/{prefix}{index}/_search", json=QUERIES[index])
-        if answer.status_code in (400, 404, 503):
+        if answer.status_code in (404, 503):
             return []
         return [hit["_source"] for hit in answer.raise_for_status().json()["hits"]["hits"]]
 
@@ -45,8 +53,12 @@ def make_app(search: str, prefix: str = "") -> Starlette:
     def file(name: str) -> Any:
         return lambda request: FileResponse(FOLDER / name, headers=HEADERS)
 
+    def no_icon(request: Request) -> Response:
+        return Response(status_code=204)
+
     names = {"/": "index.html", "/charts.js": "charts.js", "/charts.css": "charts.css"}
-    return Starlette(routes=[Route("/charts", charts), *(Route(at, file(name)) for at, name in names.items())])
+    files = [Route(at, file(name)) for at, name in names.items()]
+    return Starlette(routes=[Route("/charts", charts), Route("/favicon.ico", no_icon), *files])
 
 
 @contextmanager
