@@ -111,11 +111,11 @@ def test_updates_that_met_another_one_are_sent_again() -> None:
 
 
 def test_deleting_what_is_not_there_is_fine() -> None:
-    def script(asked: Asked) -> Answer:
-        return 200, {"errors": True, "items": [{"delete": {"_id": "1", "status": 404, "result": "not_found"}}]}
-
-    with serving("opensearch", script) as fake:
-        send(fake, pa.array([b'{"delete":{"_index":"i","_id":"1"}}\n']))
+    error = {"type": "index_not_found_exception", "reason": "no such index [i]"}
+    for item in ({"result": "not_found"}, {"error": error}):
+        answer = {"errors": True, "items": [{"delete": {"_id": "1", "status": 404, **item}}]}
+        with serving("opensearch", lambda _, answer=answer: (200, answer)) as fake:
+            send(fake, pa.array([b'{"delete":{"_index":"i","_id":"1"}}\n']))
 
 
 def test_an_answer_with_too_few_items_is_an_error() -> None:

@@ -156,3 +156,10 @@ def test_options_that_cannot_be(options: dict[str, str], columns: str, said: str
     with pytest.raises(Exception, match=said) as caught:
         run()
     assert "Pass-Word-1234" not in str(caught.value)
+
+
+def test_what_could_be_in_any_index_is_not_read() -> None:
+    tables = SearchTables()
+    name = tables.over(("opensearch", "http://a"), "{v}", "id BIGINT, v STRING")
+    with pytest.raises(TableException, match=r"'index' = '\{v\}' could be any"):
+        tables.query(f"SELECT * FROM {name}")

@@ -115,8 +115,8 @@ class Bulk:
 
     def _failure(self, action: str, item: dict[str, Any], pieces: _Pieces, number: int) -> Failure | None:
         status = int(item.get("status", 0))
-        if 200 <= status < 300 or (action == "delete" and status == NOT_FOUND and "error" not in item):
-            return None
+        if 200 <= status < 300 or (action == "delete" and status == NOT_FOUND):
+            return None  # what is not there, or in an index that is not, need not be deleted
         if status == CONFLICT and self._settings.conflicts_count:
             return None
         kind, reason = told(item.get("error", {}))

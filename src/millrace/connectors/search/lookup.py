@@ -53,6 +53,7 @@ class SearchLookup(LookupTableSource):
         self.options = {name: value for name, value in options.items() if name.startswith("lookup.")}
         self._retries = retries
         self._client: SearchClient | None = None
+        self._known: Mapping[str, Field] = {}
 
     def open(self) -> None:
         self._client = SearchClient(self._place)
@@ -117,7 +118,7 @@ class SearchLookup(LookupTableSource):
         import msgspec
 
         client = self._opened()
-        known = fields_of(client, self._index)
+        known = self._mapping(client)
         encode = msgspec.json.encode
         lines: list[bytes] = []
         for key in keys:
@@ -138,6 +139,12 @@ class SearchLookup(LookupTableSource):
                     f"{self._place.where}, index '{self._index}': more than {MOST_HITS} documents have {said}", 400
                 )
         return [list(page.hits) for page in pages]
+
+    def _mapping(self, client: SearchClient) -> Mapping[str, Field]:
+        """How the index keeps the fields of the key: asked for until it knows all of them, for that stays."""
+        if not all(name in self._known for name in self._names):
+            self._known = fields_of(client, self._index)
+        return self._known
 
     def _term(self, known: Mapping[str, Field], name: str, value: Any) -> Any:
         """:raises SearchError: the index cannot find exact values of the field."""

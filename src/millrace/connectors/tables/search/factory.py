@@ -45,10 +45,10 @@ class SearchFactory(TableFactory):
     optional = (*COMMON, *SINK, *SCAN, *LOOKUP)
 
     def source(self, table: TableContext) -> TableSource:
-        return SearchTableSource(table, _Index(table, self.dialect))
+        return SearchTableSource(table, _Index(table, self.dialect).readable())
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
-        at = _Index(table, self.dialect)
+        at = _Index(table, self.dialect).readable()
         names = [column.name for column in table.columns]
         asked = [names[place] for place in key]
         by_id = bool(table.primary_key) and sorted(asked) == sorted(table.primary_key) and at.index.fixed is not None
@@ -125,6 +125,14 @@ class _Index:
         format = Format.named("format", self._context)
         assert format is not None
         self._format: Format = format
+
+    def readable(self) -> _Index:
+        """:raises TableException: its rows may be in any index whatever."""
+        if not self.index.pattern.strip("*"):
+            raise TableException(
+                f"table {self.table.summary}: 'index' = '{self.options.index}' could be any: nothing says what to read"
+            )
+        return self
 
     def decoding(self, columns: Any) -> Any:
         return self._format.decoding(columns, (), self._context)
