@@ -72,6 +72,12 @@ def test_names_of_indexes(text: str, wanted: str) -> None:
     assert not name.of_clock
 
 
+def test_names_of_what_is_not_known() -> None:
+    columns = [to_arrow([None, value], column.type) for value, column in zip(VALUES, COLUMNS)]
+    for text, wanted in (("i-{ts|yyyy}", ["i-null", "i-2024"]), ("{name}-{n}", ["null-null", "x-7"])):
+        assert index_name(text, COLUMNS, "UTC", "t").texts(columns, 2).to_pylist() == wanted
+
+
 @pytest.mark.parametrize("text", ["i-{now()|yyyy}", "i-{NOW()|yyyy}", "i-{current_timestamp|yyyy}"])
 def test_names_by_the_clock(text: str) -> None:
     name = index_name(text, COLUMNS, "UTC", "t")
@@ -109,7 +115,7 @@ def test_names_that_cannot_be(text: str, said: str) -> None:
         (dt.datetime(2024, 3, 1, 4, 5, 6), TimestampType(3), "2024-03-01T04:05:06"),
         (dt.datetime(2024, 3, 1, 4, 5, 6, 700000), TimestampType(3), "2024-03-01T04:05:06.700"),
         (dt.datetime(2024, 3, 1, 4, 5, 6, 700001), TimestampType(6), "2024-03-01T04:05:06.700001"),
-        (dt.datetime(2024, 3, 1, tzinfo=dt.timezone.utc), LocalZonedTimestampType(3), "2024-03-01T00:00:00Z"),
+        (dt.datetime(2024, 3, 1, tzinfo=dt.timezone.utc), LocalZonedTimestampType(3), "2024-03-01T00:00"),
         (None, DateType(), None),
     ],
 )

@@ -70,18 +70,15 @@ class IndexName:
         return "".join(each if isinstance(each, str) else "*" for each in self.parts)
 
     def texts(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
-        """The name for each row. :raises ValueError: a value is NULL."""
+        """The name for each row; of NULL it is ``null``, as in Flink."""
         pieces = [each if isinstance(each, str) else self._values(each, columns) for each in self.parts]
-        arrays = [pa.repeat(each, count) if isinstance(each, str) else each for each in pieces]
-        found = pc.binary_join_element_wise(*arrays, "")
-        if found.null_count:
-            raise ValueError(f"table {self.table}: a column of which the name of the index is made is NULL")
-        return found
+        arrays = [pa.repeat(each, count) if isinstance(each, str) else each.fill_null("null") for each in pieces]
+        return pc.binary_join_element_wise(*arrays, "")
 
     def _values(self, part: _Part, columns: Sequence[pa.Array]) -> Any:
         if part.column is None:
             now = pa.array([datetime.now(timezone.utc)], pa.timestamp("us", "UTC"))
-            return self._written(now, part)[0].as_py()
+            return str(self._written(now, part)[0].as_py())
         column = columns[part.column]
         return key_texts(column, part.kind) if part.pattern is None else self._written(column, part)
 

@@ -39,14 +39,6 @@ def _clock(at: time | None) -> str | None:
     return at.isoformat("microseconds" if at.microsecond % 1000 else "milliseconds")
 
 
-def _instant(at: datetime | None) -> str | None:
-    """As Java's Instant: always with seconds, and in UTC."""
-    if at is None:
-        return None
-    digits = "seconds" if not at.microsecond else "microseconds" if at.microsecond % 1000 else "milliseconds"
-    return f"{at.replace(tzinfo=None).isoformat(timespec=digits)}Z"
-
-
 _TEXTS: ByFamily = {
     Family.TEXT: lambda column: column,
     Family.INTEGER: lambda column: column.cast(pa.string()),
@@ -56,7 +48,8 @@ _TEXTS: ByFamily = {
     Family.DATE: lambda column: column.cast(pa.string()),
     Family.TIME: lambda column: pa.array(map(_clock, column.to_pylist()), pa.string()),
     Family.TIMESTAMP: lambda column: pa.array(map(_moment, column.to_pylist()), pa.string()),
-    Family.INSTANT: lambda column: pa.array(map(_instant, column.to_pylist()), pa.string()),
+    # What Flink has of an instant is its time in UTC, and so without a zone.
+    Family.INSTANT: lambda column: pa.array(map(_moment, column.to_pylist()), pa.string()),
 }
 
 
