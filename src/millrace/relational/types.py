@@ -463,7 +463,7 @@ class RowField:
         return hash((self.name, self.data_type))
 
     def __repr__(self) -> str:
-        return f"RowField({self.name}, {self.data_type!r})"
+        return f"RowField({self.name}, {self.data_type!r}, {self.description or '...'})"
 
     def __str__(self) -> str:
         quoted = self.name.replace("`", "``")
@@ -510,6 +510,27 @@ class RowType(DataType):
 
     def __len__(self) -> int:
         return len(self.fields)
+
+    def __repr__(self) -> str:
+        return f"RowType({','.join(map(repr, self.fields))})"
+
+    def __getitem__(self, key: str | int | slice) -> RowField | RowType:
+        """The field of that name or place; of a slice a ROW.
+
+        :raises KeyError: there is no such name.
+        :raises IndexError: there is no such place.
+        :raises TypeError: it is none of these.
+        """
+        if isinstance(key, str):
+            for field in self.fields:
+                if field.name == key:
+                    return field
+            raise KeyError(f"no RowField named {key}")
+        if isinstance(key, slice):
+            return RowType(self.fields[key])
+        if isinstance(key, int):
+            return self.fields[key]
+        raise TypeError(f"RowType keys should be strings, integers or slices, not {key!r}")
 
 
 class RawType(DataType):
