@@ -56,14 +56,22 @@ class DataType:
         return cls.__name__.removesuffix("Type").upper()
 
     def need_conversion(self) -> bool:
-        """Whether values look different inside of Millrace than in Python."""
-        return False
+        """Whether ``to_sql_type`` and ``from_sql_type`` change values."""
+        from millrace.relational.sql_values import is_converted
+
+        return is_converted(self)
 
     def to_sql_type(self, obj: Any) -> Any:
-        return obj
+        """A date as days, a time or timestamp as microseconds, since 1970; others as they are."""
+        from millrace.relational.sql_values import to_sql
+
+        return to_sql(self, obj)
 
     def from_sql_type(self, obj: Any) -> Any:
-        return obj
+        """The value of what ``to_sql_type`` gives."""
+        from millrace.relational.sql_values import from_sql
+
+        return from_sql(self, obj)
 
     def parameters(self) -> tuple[Any, ...]:
         """What distinguishes two types of this class, nullability aside."""
