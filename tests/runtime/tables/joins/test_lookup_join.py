@@ -183,21 +183,23 @@ def test_errors_of_the_source_name_the_keys() -> None:
     assert "the table is gone" in str(failure.value) and "(1,)" in str(failure.value)
 
 
+ENDED = threading.Event()
+
+
+class Hanging(Memory):
+    def lookup(self, keys: Sequence[tuple[Any, ...]]) -> list[Sequence[tuple[Any, ...]]]:
+        ENDED.wait(60)
+        return super().lookup(keys)
+
+
 def test_a_table_that_does_not_answer_in_time() -> None:
-    class Hanging(Memory):
-        ended = threading.Event()
-
-        def lookup(self, keys: Sequence[tuple[Any, ...]]) -> list[Sequence[tuple[Any, ...]]]:
-            self.ended.wait(60)
-            return super().lookup(keys)
-
     source = Hanging()
     external = LookupConfig.of(source, {"timeout": "30 ms"}, 3)
     with harness(config(source, external=external), INPUT) as run:
         with pytest.raises(OperatorError, match=r"did not come within 0.03 s") as failure:
             run.process_element(SCRIPT[0].value)
         assert "(1,)" in str(failure.value)
-        source.ended.set()
+        ENDED.set()
     assert source.opened == 0
 
 
