@@ -137,10 +137,10 @@ def faulty(*faults: Any) -> Callable[[Asked], Any]:
     ids=["500", "503", "429", "closed", "slow"],
 )
 def test_what_may_pass_is_tried_again(serve: Serve, tables: HttpTables, fault: Reply) -> None:
-    service = serve(faulty(fault, fault))
-    tables.over("t", COLUMNS, service.url, **{"http.source.lookup.request.timeout": "1"})
+    service = serve(faulty(fault))
+    tables.over("t", COLUMNS, service.url, **{"http.source.lookup.request.timeout": "500 ms"})
     assert tables.joined("t", [1], what="r.name") == [(1, "one")]
-    assert len(service.asked) == 3
+    assert len(service.asked) >= 2
 
 
 @pytest.mark.parametrize(
