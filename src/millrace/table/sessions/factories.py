@@ -28,6 +28,7 @@ _BUILT_IN = {
     "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
     "rabbitmq": "millrace.connectors.tables.messages.rabbitmq:RabbitMQFactory",
+    "redis": "millrace.connectors.tables.redis.factory:RedisFactory",
     "redis-pubsub": "millrace.connectors.tables.messages.redis:RedisPubSubFactory",
     "redis-stream": "millrace.connectors.tables.messages.redis:RedisStreamFactory",
     "rest-lookup": "millrace.connectors.tables.http.factory:RestLookupFactory",
