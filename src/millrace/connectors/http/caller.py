@@ -143,13 +143,13 @@ class Caller:
         logger.debug("%s: %s", request, answer.status)
         return answer, _said(answer)
 
-    async def _send(self, request: HttpRequest, anew: bool) -> HttpAnswer:
-        """:param anew: whether the token is fetched although it has not expired."""
+    async def _send(self, request: HttpRequest, fresh: bool) -> HttpAnswer:
+        """:param fresh: whether the token is fetched although it has not expired."""
         headers = dict(self._settings.headers)
         told = {name.lower() for name in headers}
         headers |= {name: value for name, value in request.headers.items() if name.lower() not in told}
         if self._token is not None:
-            headers["Authorization"] = f"Bearer {await self._token.text(anew)}"
+            headers["Authorization"] = f"Bearer {await self._token.text(fresh)}"
         sent = self._client.request(
             request.method, request.url, params=request.params or None, content=request.body, headers=headers
         )

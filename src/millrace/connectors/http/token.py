@@ -25,13 +25,15 @@ class Token:
         self._text = ""
         self._fetched = self._until = 0.0
 
-    async def text(self, anew: bool = False) -> str:
-        """:param anew: the server does not take the one that there is.
+    async def text(self, fresh: bool = False) -> str:
+        """The token.
+
+        :param fresh: the server does not take the one that there is.
         :raises ConnectionError: there is none to be had.
         """
         asked = time.monotonic()
         async with self._lock:
-            stale = time.monotonic() >= self._until or (anew and self._fetched < asked)
+            stale = time.monotonic() >= self._until or (fresh and self._fetched < asked)
             if stale:
                 await self._fetch()
             return self._text

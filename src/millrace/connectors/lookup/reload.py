@@ -1,4 +1,4 @@
-"""When a table that is kept as a whole is read anew: Flink's ``lookup.full-cache.*``."""
+"""When a table that is kept as a whole is read again: Flink's ``lookup.full-cache.*``."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ CLOSING_SECONDS = 10.0
 
 
 class LookupThread:
-    """Runs one call after the other, all in the same thread: connections need that. A call that hangs keeps nobody
-    but the thread, which ends with the process.
+    """Runs one call after the other, all in the same thread: connections need that. A call that hangs
+    holds back its thread alone, which ends with the process.
 
     :param seconds: that a call may take.
     :param what: the table, for the error.

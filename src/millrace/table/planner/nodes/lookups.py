@@ -15,7 +15,7 @@ from millrace.table.planner.forms import streaming_form
 from millrace.table.planner.plan import Plan, Planned, by
 
 _STRATEGY = "table.optimizer.non-deterministic-update.strategy"
-STRATEGIES = ("TRY_RESOLVE", "IGNORE")
+_RESOLVE = "TRY_RESOLVE"
 
 
 @streaming_form(n.LookupJoin, changes=without_keys)
@@ -50,8 +50,4 @@ def _shuffle(node: n.LookupJoin) -> Partitioner | None:
 
 
 def _resolves(plan: Plan) -> bool:
-    """:raises ValueError: the session asks for something else."""
-    given = plan.options.environment.configuration.get(_STRATEGY, STRATEGIES[1])
-    if given.upper() not in STRATEGIES:
-        raise ValueError(f"'{_STRATEGY}' is {' or '.join(STRATEGIES)}, not {given}")
-    return given.upper() == STRATEGIES[0]
+    return plan.options.environment.configuration.get(_STRATEGY, "").upper() == _RESOLVE
