@@ -32,6 +32,7 @@ from millrace.datastream.connectors.redis import (
 )
 from millrace.relational.fields import Field
 from millrace.relational.types import BigIntType, string
+from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
 from millrace.testing.connectors.sinks import sink_checks
 from millrace.testing.local import run_locally
@@ -246,9 +247,22 @@ def running(redis_server: Any) -> Iterator[None]:
     SERVERS.clear()
 
 
+def cases() -> Iterator[Any]:
+    """Three of each are in every run of the tests, the others where all of the connectors' are."""
+    for place in (ListToWrite, ListAtLeastOnce):
+        checks = sink_checks(place)
+        always = [check for check in checks if any(word in str(check) for word in ALWAYS)]
+        assert len(always) == 3
+        for check in checks:
+            marks = [] if check in always else [pytest.mark.slow]
+            yield pytest.param(check, marks=marks, id=f"{place.__name__}, {check}")
+
+
+ALWAYS = ("killed after flush", "committing", "seed 1")
+
+
 @services
 @pytest.mark.usefixtures("running")
-@pytest.mark.parametrize("place", [ListToWrite, ListAtLeastOnce])
-@pytest.mark.parametrize("number", range(len(sink_checks(ListToWrite))))
-def test_conformance(place: type[SinkUnderTest], number: int) -> None:
-    sink_checks(place)[number]()
+@pytest.mark.parametrize("check", list(cases()))
+def test_conformance(check: Check) -> None:
+    check()
