@@ -65,7 +65,7 @@ def test_both_sides_show_who_they_are(
     tables.over("lenient", "id BIGINT, name STRING", service.url, **anyone, **client)
     assert tables.joined("lenient", [1], what="r.name") == [(1, "safe")]
     for name, options, message in [
-        ("nobody", known, r"no answer \((Connect|Read|RemoteProtocol)Error"),
+        ("nobody", known, r"no answer \(\w+Error"),
         ("stranger", {**client, "lookup.max-retries": "0"}, r"CERTIFICATE_VERIFY_FAILED"),
         ("nothing", {**known, f"{at}.cert.client": str(tmp_path / "x.pem")}, r"x\.pem is not one"),
     ]:

@@ -94,7 +94,7 @@ class Caller:
             limits=httpx.Limits(max_connections=self._connections, max_keepalive_connections=self._connections),
             proxy=None if settings.proxy is None else httpx.Proxy(settings.proxy, auth=settings.proxy_login),
             http2=settings.http2,
-            follow_redirects=settings.redirects,
+            follow_redirects=False,
             trust_env=False,
         )
         self._token = None if settings.oidc is None else Token(settings.oidc, self._client)

@@ -81,8 +81,8 @@ class CallSettings:
     """
     :ivar timeout: seconds for a request as a whole; ``connect`` for its connection.
     :ivar success: codes that are fine; ``ignored``: fine, and what came with them is not looked at; ``again``: those
-        after which the request is sent again. All others are errors.
-    :ivar redirects: whether the answer may be fetched from where the server points to.
+        after which the request is sent again. All others are errors, also those that point elsewhere: headers with
+        secrets would go there.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -97,7 +97,6 @@ class CallSettings:
     proxy_login: tuple[str, str] | None = field(default=None, repr=False)
     oidc: Oidc | None = None
     http2: bool = False
-    redirects: bool = False
 
     @staticmethod
     def of(properties: Properties, side: str, attempts: int) -> CallSettings:

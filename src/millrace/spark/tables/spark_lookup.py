@@ -31,7 +31,8 @@ class SparkLookup(LookupTableSource):
         self._content = content
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SparkLookup, (self._source, self._key, self._content or self._read())
+        self._content = self._content or self._read()
+        return SparkLookup, (self._source, self._key, self._content), {"table": self.table}
 
     def _read(self) -> bytes:
         session = child_session(session_of_program())

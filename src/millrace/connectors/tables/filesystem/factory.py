@@ -60,18 +60,13 @@ class FileSystemFactory(TableFactory):
         )
 
     def looks_up(self, table: TableContext) -> bool:
-        """Files that more are expected of are a stream: joins take the newest row of each key from it."""
-        return "source.monitor-interval" not in table.options
+        """Not where more files are expected, nor where they have changes: joins take the newest row of each key then."""
+        return "source.monitor-interval" not in table.options and self.source(table).kinds == INSERT_ONLY
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         options = TableOptions(table)
         options.one_of("lookup.cache", "full", ("full",))
-        source = self.source(table)
-        if source.kinds != INSERT_ONLY:
-            raise TableException(
-                f"table {table.summary}: its format '{table.options['format']}' has changes, and a look-up needs rows"
-            )
-        return FullLookup(source, table, key, reload.Reload.of(options))
+        return FullLookup(self.source(table), table, key, reload.Reload.of(options))
 
     def sink(self, table: TableContext) -> TableSink:
         layout = self._layout(table)

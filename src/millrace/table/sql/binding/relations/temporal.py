@@ -51,6 +51,7 @@ def bind_temporal(tree: nodes.Join, at: From) -> Source:
 def _refuse_hint(tree: nodes.Join, at: From, info: TableInfo, plan: Rel, time: Field) -> None:
     """A LOOKUP hint about a table whose rows are not looked up would have no effect."""
     table = tree.this
+    assert isinstance(table, nodes.Table)
     name = info.path[-1]
     if not lookup_options(at.hints, table.alias.name if table.alias else name):
         return
