@@ -60,7 +60,7 @@ class FileSystemFactory(TableFactory):
         )
 
     def looks_up(self, table: TableContext) -> bool:
-        """Not where more files are expected, nor where they have changes: joins take the newest row of each key then."""
+        """Not if more files are expected, or have changes: joins then take the newest row of each key."""
         return "source.monitor-interval" not in table.options and self.source(table).kinds == INSERT_ONLY
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
