@@ -14,8 +14,8 @@ from millrace.relational.sources import LookupTableSource
 from millrace.relational.types import BigIntType, string
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.tables.joins.lookup_cache import CacheSettings, LookupCache
-from millrace.runtime.tables.joins.lookup_join import LookupJoin
 from millrace.runtime.tables.joins.lookup_hint import LookupHint, Retry
+from millrace.runtime.tables.joins.lookup_join import LookupJoin
 from millrace.runtime.tables.joins.lookups import LookupConfig
 from millrace.runtime.tables.joins.remembering_lookup_join import RememberingLookupJoin
 from millrace.testing import Element
