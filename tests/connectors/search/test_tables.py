@@ -205,6 +205,16 @@ def test_look_ups_by_field(tables: SearchTables, indexes: Indexes) -> None:
     assert sorted(row for _, row in tables.query(joined)) == [("x", 20), ("x y", 10)]
 
 
+def test_look_ups_that_read_all(tables: SearchTables, indexes: Indexes) -> None:
+    index = indexes.new()
+    indexes.put(index, {"a": {"d": 1.5, "v": 10}, "b": {"d": 2.5, "v": 20}})
+    # Which an index cannot be asked for.
+    name = tables.over(indexes, index, "d DOUBLE, v INT", **{"lookup.cache": "FULL"})
+    left = "(SELECT k, PROCTIME() AS p FROM (VALUES (1.5E0), (9E0)) AS x(k)) AS l"
+    joined = f"SELECT l.k, r.v FROM {left} LEFT JOIN {name} FOR SYSTEM_TIME AS OF l.p AS r ON r.d = l.k"
+    assert sorted(row for _, row in tables.query(joined)) == [(1.5, 10), (9.0, None)]
+
+
 def test_look_ups_by_a_key_of_two_columns(tables: SearchTables, indexes: Indexes) -> None:
     index = indexes.new()
     columns = "a INT, b DATE, v INT, PRIMARY KEY (b, a) NOT ENFORCED"

@@ -8,11 +8,14 @@ from typing import Any
 
 from millrace.common.sink import Sink
 from millrace.common.source import Source
+from millrace.connectors.lookup.full import FullLookup
+from millrace.connectors.lookup.reload import Reload
 from millrace.connectors.search.dialect import ELASTICSEARCH_7, ELASTICSEARCH_8, OPENSEARCH, Dialect
 from millrace.connectors.search.lookup import SearchLookup
 from millrace.connectors.search.pushed import Conditions
 from millrace.connectors.search.scan import Search, SearchSource
 from millrace.connectors.search.sink import SearchSink
+from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.formats import Format
 from millrace.connectors.tables.search.decoding import METADATA, HitColumn, HitRows, KeyIds, LookupRows
 from millrace.connectors.tables.search.index_name import IndexName, index_name
@@ -49,6 +52,8 @@ class SearchFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         at = _Index(table, self.dialect).readable()
+        if at.options.keeps_all:
+            return FullLookup(self.source(table), table, key, Reload.of(TableOptions(table)))
         names = [column.name for column in table.columns]
         asked = [names[place] for place in key]
         by_id = bool(table.primary_key) and sorted(asked) == sorted(table.primary_key) and at.index.fixed is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millrace.connectors.lookup import reload
 from millrace.connectors.search.backoff import Backoff
 from millrace.connectors.search.bulk import BulkSettings
 from millrace.connectors.search.dialect import Dialect
@@ -50,13 +51,12 @@ SINK = (
 )
 SCAN = ("scan.slices", "scan.fetch-size", "scan.keep-alive", "filter.handling.policy")
 LOOKUP = (
-    "lookup.cache",
     "lookup.partial-cache.max-rows",
     "lookup.partial-cache.expire-after-write",
     "lookup.partial-cache.expire-after-access",
     "lookup.partial-cache.cache-missing-key",
     "lookup.partial-cache.caching-missing-key",
-    "lookup.full-cache.periodic-reload.interval",
+    *reload.OPTIONS,
     "lookup.max-retries",
 )
 _NO = ("DISABLED", "CONSTANT", "EXPONENTIAL")
@@ -191,6 +191,11 @@ class SearchOptions:
     @property
     def pushes(self) -> bool:
         return self._options.one_of("filter.handling.policy", "always", ("always", "never")) == "always"
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether look-ups read the whole index."""
+        return self._options.given.get("lookup.cache", "").upper() == "FULL"
 
     @property
     def lookup_retries(self) -> int:
