@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from millrace.cep.conditions import UnboundCondition
+from millrace.cep.discoverers import DiscoveringSource, PatternProcessorDiscoverer
+from millrace.cep.dynamic_stream import DynamicPatternStream, compare_of
 from millrace.cep.pattern import Pattern
 from millrace.cep.pattern_stream import PatternStream
+from millrace.datastream.broadcast_stream import BroadcastStream
 from millrace.datastream.data_stream import DataStream, expect
 from millrace.runtime.cep.functions import EventComparator
 from millrace.runtime.cep.numbering import conditions_of
@@ -37,3 +40,24 @@ class CEP:
 
             described = bound(described, input.get_type())
         return PatternStream(input, described, comparator)
+
+    @staticmethod
+    def dynamic_patterns(
+        input: DataStream,
+        patterns: DataStream | BroadcastStream | PatternProcessorDiscoverer,
+        conditions: Mapping[str, Any] | None = None,
+        comparator: EventComparator | Callable[[Any, Any], int] | None = None,
+    ) -> DynamicPatternStream:
+        """The matches of several patterns, which are data and may change while the job runs.
+
+        :param patterns: a stream of ``PatternProcessor`` (or of rows, objects or JSON with id, version, pattern and
+            function), or a discoverer that is asked for all of them again and again.
+        :param conditions: what the patterns' conditions of the type CLASS may name.
+        """
+        expect(input, DataStream, "CEP.dynamic_patterns()")
+        if isinstance(patterns, BroadcastStream):
+            patterns = patterns.input_stream
+        elif isinstance(patterns, PatternProcessorDiscoverer):
+            patterns = input._env.add_source(DiscoveringSource(patterns), "Patterns")
+        expect(patterns, DataStream, "the patterns of CEP.dynamic_patterns()")
+        return DynamicPatternStream(input, patterns, conditions or {}, compare_of(comparator))

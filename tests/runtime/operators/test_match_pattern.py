@@ -111,10 +111,10 @@ def test_keys_without_a_partial_match_leave_no_state() -> None:
         tested.process_elements(events(("x", "c1", 1), ("y", "b1", 2), ("z", "a1", 3)))
         tested.process_watermark(3)
         operator: Any = tested.operator
-        assert list(operator._states.rows) == ["z"]
+        assert list(operator.runs()[0].states.rows) == ["z"]
         assert tested.metrics()["numPartialMatches"].value == 1
         tested.process_watermark(30)
-        assert not operator._states.rows
+        assert not operator.runs()[0].states.rows
         assert tested.metrics()["sharedBufferEntries"].value == 0
 
 

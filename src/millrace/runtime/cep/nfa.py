@@ -104,8 +104,13 @@ class Nfa:
             context = _Context(self, KeyState(), None, timestamp)
         return not self._outcome(self._start, event, answers, context).unchanged
 
-    def advance(self, state: KeyState, event: Any, timestamp: int, answers: Answers | None = None) -> list[Match]:
-        """Take the next event of a key; the matches that it completes."""
+    def advance(
+        self, state: KeyState, event: Any, timestamp: int, answers: Answers | None = None, begins: bool = True
+    ) -> list[Match]:
+        """Take the next event of a key; the matches that it completes.
+
+        :param begins: whether the event may begin a match, too.
+        """
         if answers is None:
             answers = self._unknown.copy()
         step = _Step(state, event, timestamp)
@@ -113,6 +118,8 @@ class Nfa:
             changed = self._follow_all(state, step, event, answers)
         else:
             changed = self._follow_some(state, step, event, answers)
+        if not begins:
+            return self._complete(state, step.finals) if changed else []
         at_start = _Context(self, state, None, timestamp) if self._iterative[self._start] else None
         outcome = self._outcome(self._start, event, answers, at_start)
         if not outcome.unchanged:
