@@ -9,6 +9,7 @@ from millrace.cep.discoverers import (
     PeriodicPatternProcessorDiscoverer,
 )
 from millrace.cep.dynamic_stream import DynamicPatternStream
+from millrace.cep.explanation import Ended, ExplainedStep, Explanation, PartialMatch, Why
 from millrace.cep.pattern import GroupPattern, Pattern
 from millrace.cep.pattern_processor import PatternProcessor
 from millrace.cep.pattern_stream import PatternStream
@@ -31,11 +32,15 @@ __all__ = [
     "AfterMatchSkipStrategy",
     "ConsumingStrategy",
     "DynamicPatternStream",
+    "Ended",
     "EventComparator",
+    "ExplainedStep",
+    "Explanation",
     "GroupPattern",
     "IterativeCondition",
     "JDBCPeriodicPatternProcessorDiscoverer",
     "MalformedPatternException",
+    "PartialMatch",
     "Pattern",
     "PatternFlatSelectFunction",
     "PatternFlatTimeoutFunction",
@@ -51,5 +56,6 @@ __all__ = [
     "RichIterativeCondition",
     "SimpleCondition",
     "TimedOutPartialMatchHandler",
+    "Why",
     "WithinType",
 ]

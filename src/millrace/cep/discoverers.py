@@ -82,7 +82,7 @@ class JDBCPeriodicPatternProcessorDiscoverer(PatternProcessorDiscoverer):
 
 
 class DiscoveringSource(SourceFunction[PatternUpdates], CheckpointedFunction):
-    """Emits all patterns whenever they are others than before; after a restart it begins anew."""
+    """Emits all patterns whenever they are others than before, and once after a restart."""
 
     def __init__(self, discoverer: PatternProcessorDiscoverer) -> None:
         self._discoverer = discoverer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millrace.cep.conditions import UnboundCondition
+from millrace.cep.conditions import bound_pattern
 from millrace.cep.json_conditions import Named
 from millrace.cep.json_form import pattern_from_json
 from millrace.cep.named_functions import NamedFunctions
@@ -16,10 +16,8 @@ from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream, expect
-from millrace.runtime.cep.compiler import compile_pattern
 from millrace.runtime.cep.description import PatternDescription
 from millrace.runtime.cep.functions import EventComparator, PatternProcessFunction
-from millrace.runtime.cep.numbering import conditions_of
 from millrace.runtime.cep.updates import PatternReader, PatternUpdate, PatternUpdates
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.jobs import specs
@@ -48,12 +46,7 @@ class _Reader(PatternReader):
                 f"{', '.join(sorted(self.functions))}"
             )
         described = pattern_from_json(update.pattern, self.conditions).describe()
-        if any(isinstance(each, UnboundCondition) for each in conditions_of(described.steps)):
-            from millrace.cep.expressions import bound  # only those who use expressions need what computes them
-
-            described = bound(described, self.type_info)
-        compile_pattern(described)
-        return described
+        return bound_pattern(described, lambda: self.type_info)
 
 
 class _NeverWaits(WatermarkGenerator):
