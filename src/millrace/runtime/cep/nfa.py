@@ -36,6 +36,8 @@ class ConditionError(Exception):
 
 MANY = 32
 """So many partial matches of a key are not looked at one by one."""
+FEW = 2
+"""So many of them may become none or several in place."""
 
 
 def _by_first_event(partial: Partial) -> tuple[int, int]:
@@ -184,18 +186,21 @@ class Nfa:
                 if outcome.unchanged:
                     continue
             replaced.append((place, step.follow(partial, outcome)))
-        if len(replaced) > len(partials) // MANY:
-            left, since = [], 0
-            for place, new in replaced:
-                left += partials[since:place]
-                left += new
-                since = place + 1
-            state.partials, state.numbers = left + partials[since:], None
-        else:
+        if sum(len(new) != 1 for _, new in replaced) <= FEW:
             for place, new in reversed(replaced):
                 partials[place : place + 1] = new
                 numbers[place : place + 1] = _numbers(new)
-        return bool(replaced)
+            return bool(replaced)
+        # Each of these would move all that is behind it.
+        left, left_numbers, since = list[Partial](), bytearray(), 0
+        for place, new in replaced:
+            left += partials[since:place]
+            left += new
+            left_numbers += numbers[since:place]
+            left_numbers += _numbers(new)
+            since = place + 1
+        state.partials, state.numbers = left + partials[since:], left_numbers + numbers[since:]
+        return True
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
         """Time has come to ``time``: the matches of NOT patterns that have passed, and the partial matches that have
