@@ -4,8 +4,8 @@
     python -m benchmarks.cep_memory keys [--keys 1000000] [--rows]
 
 `window`: one key; every event begins a match, and the last stage (`followed_by_any`) never comes, so only the window
-ends them: with 1,000 events in it there are 1,000 partial matches at any time. With three stages every event is also one
-of the second stage for each match that has begun (`followed_by_any`, too): half a million partial matches at a time,
+ends them: with 1,000 events in it there are 1,000 partial matches at any time. With three stages each event is also one
+of the second stage for each match that has begun (`followed_by_any`, too): half a million partial matches at once,
 and a thousand new ones with each event, which takes some 40 ms: give it fewer events. Printed is the memory of the
 process after a tenth of the events, and after the last one.
 

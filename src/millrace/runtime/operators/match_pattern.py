@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,11 +10,14 @@ from millrace.runtime.bases.by_key import ByKey
 from millrace.runtime.cep.description import PatternDescription
 from millrace.runtime.cep.fingerprint import fingerprint
 from millrace.runtime.cep.functions import PatternProcessFunction
+from millrace.runtime.cep.key_state import load
 from millrace.runtime.cep.nfa import Nfa
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.operators.matching.base import MATCHES, PatternOperator
 from millrace.runtime.operators.matching.run import PatternRun
 from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces
+
+_log = logging.getLogger(__name__)
 
 
 class MatchPatternOperator(PatternOperator):
@@ -29,6 +33,8 @@ class MatchPatternOperator(PatternOperator):
     ) -> None:
         super().__init__(function, event_time, comparator, late_tag)
         self._pattern = pattern
+        self._of_another = False
+        """whether what is taken over is of another pattern"""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -62,18 +68,34 @@ class MatchPatternOperator(PatternOperator):
         """The pattern is the same: a job's own snapshots are of this very program."""
 
     def take_over(self, earlier: EarlierState) -> None:
-        for before in earlier.smalls:
-            if before is not None and before != self._fingerprint:
-                raise ValueError(
-                    "its partial matches are of another pattern, and can't go on with this one: keep names, order, "
-                    "quantifiers and windows of the patterns as they were, or change its uid and allow to drop the "
-                    "state (--allowNonRestoredState)"
-                )
+        self._of_another = any(before not in (None, self._fingerprint) for before in earlier.smalls)
+        if self._of_another and not earlier.may_drop:
+            raise ValueError(
+                "its partial matches are of another pattern, and can't go on with this one: keep names, order, "
+                "quantifiers and windows of the patterns as they were, or allow to drop them "
+                "(--allowNonRestoredState): then it begins without, and events that wait for the watermark are kept"
+            )
         super().take_over(earlier)
 
     def take_over_keyed(self, pieces: KeyedPieces) -> None:
-        super().take_over_keyed(pieces)
+        super().take_over_keyed(self._without_matches(pieces) if self._of_another else pieces)
         self._pattern_run.plan()
+
+    def _without_matches(self, pieces: KeyedPieces) -> KeyedPieces:
+        """What is not of the pattern; says how much was."""
+        keys = partials = 0
+        for piece in pieces:
+            _, dropped = piece.get(MATCHES, (None, {}))
+            keys += len(dropped)
+            partials += sum(len(load(stored).partials) for stored in dropped.values())
+            yield {name: state for name, state in piece.items() if name != MATCHES}
+        self.context.runtime.get_metrics_group().counter("numPartialMatchesDropped").inc(partials)
+        _log.warning(
+            "%s: %s partial matches of %s keys are of another pattern than this one, and are dropped",
+            self.context.name,
+            partials,
+            keys,
+        )
 
 
 class BatchMatchPatternOperator(ByKey, MatchPatternOperator):
