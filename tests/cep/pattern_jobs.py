@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.cep import CEP, AfterMatchSkipStrategy, Pattern, PatternProcessFunction, PatternProcessor
@@ -69,12 +69,15 @@ QUERY = """
 """
 
 
-def patterns(env: StreamExecutionEnvironment) -> DataStream:
-    """All matches as texts."""
+def patterns(env: StreamExecutionEnvironment, on_the_way: Callable[[Row], Row] = lambda row: row) -> DataStream:
+    """All matches as texts.
+
+    :param on_the_way: called with each event.
+    """
     times = WatermarkStrategy.for_bounded_out_of_orderness(Time(30)).with_timestamp_assigner(Numbers())
     events = env.from_sequence(0, COUNT - 1).uid("numbers").map(event_of, EVENT).uid("events")
     events = events.assign_timestamps_and_watermarks(times).uid("times")
-    keyed = events.key_by(lambda row: row.k, Types.LONG())
+    keyed = events.map(on_the_way, EVENT).uid("way").key_by(lambda row: row.k, Types.LONG())
     given = CEP.pattern(keyed, GIVEN).select(shown, Types.STRING()).uid("given")
     messages = env.from_collection(BROUGHT).uid("messages")
     brought = CEP.dynamic_patterns(keyed, messages).process(Numbered(), Types.STRING()).uid("brought")
