@@ -92,7 +92,7 @@ def drawn(name: str, seed: int) -> list[Event]:
     fields = [list(column) for column in zip(*reading.lines(name))][:-1]
     moment, found = BEGIN, []
     for _ in range(200):
-        moment += datetime.timedelta(seconds=choose.choice([1, 1, 1, 2, 20, 60, 300]))
+        moment += datetime.timedelta(seconds=choose.choices([1, 2, 5, 60, 300], [20, 5, 5, 2, 1])[0])
         found.append((*(choose.choice(column) for column in fields), moment.isoformat(" ")))
     return found
 
