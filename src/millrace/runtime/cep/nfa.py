@@ -6,7 +6,7 @@ first events; the start state is but a number; and a partial match that an event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.common.functions.base import RuntimeContext
@@ -34,6 +34,7 @@ class ConditionError(Exception):
         self.event = event
 
 
+FINAL, NORMAL, STOP = Kind.FINAL, Kind.NORMAL, Kind.STOP
 MANY = 32
 """So many partial matches of a key are not looked at one by one."""
 FEW = 2
@@ -335,7 +336,7 @@ class _Step:
             increased = (*version[:-1], version[-1] + move.increase) if move.increase else version
             if move.kind == TAKE:
                 here = self._take(move.page, node, increased)
-                new += self._taken(move, here, (*increased, 0), first, first_id)
+                self._taken(new, move, here, (*increased, 0), first, first_id)
             else:
                 new_version = increased if move.kind == PASS else (*increased, 0)
                 lock(nodes.get(node), new_version)
@@ -350,28 +351,30 @@ class _Step:
         for move in outcome.moves:
             increased = (state.run + move.increase,)
             here = self._take(move.page, None, increased)
-            new += self._taken(move, here, (*increased, 0), self.time, self._event_id)
+            self._taken(new, move, here, (*increased, 0), self.time, self._event_id)
         state.run += outcome.start_increase
         return self._sort(new)
 
     def _taken(
-        self, move: Move, node: int, version: Version, first: int, first_id: int
-    ) -> Iterator[tuple[Partial, Kind]]:
-        """The partial match that has taken the event, and the match that it may be already."""
+        self, new: list[tuple[Partial, Kind]], move: Move, node: int, version: Version, first: int, first_id: int
+    ) -> None:
+        """Add the partial match that has taken the event, and the match that it may be already."""
         nodes = self._state.nodes
         lock(nodes.get(node), version)
-        yield (move.target, version, node, first, first_id, self.time), move.target_kind
+        new.append(((move.target, version, node, first, first_id, self.time), move.target_kind))
         if move.final is not None:
             lock(nodes.get(node), version)
-            yield (move.final, version, node, first, first_id, self.time), Kind.FINAL
+            new.append(((move.final, version, node, first, first_id, self.time), Kind.FINAL))
 
     def _sort(self, new: list[tuple[Partial, Kind]]) -> list[Partial]:
         """Matches apart; the partial matches, unless a NOT pattern ends all that came of the same one."""
+        if len(new) == 1 and new[0][1] is NORMAL:
+            return [new[0][0]]
         nodes, retained, stopped = self._state.nodes, list[Partial](), False
         for partial, kind in new:
-            if kind is Kind.FINAL:
+            if kind is FINAL:
                 self.finals.append(partial)
-            elif kind is Kind.STOP:
+            elif kind is STOP:
                 stopped = True
                 release(nodes, partial[2], partial[1])
             else:
