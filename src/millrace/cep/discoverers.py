@@ -87,9 +87,6 @@ class DiscoveringSource(SourceFunction[PatternUpdates], CheckpointedFunction):
     def __init__(self, discoverer: PatternProcessorDiscoverer) -> None:
         self._discoverer = discoverer
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> DiscoveringSource:
-        return object.__new__(cls)
-
     def open(self, runtime_context: Any) -> None:
         self._ended = threading.Event()
 
