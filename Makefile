@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -72,6 +72,9 @@ kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-
 
 conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
 	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
+
+connectors: java venv ## heavy servers and the longer tests of connectors, one after the other: a quarter of an hour
+	$(BIN)/python -m pytest -m connectors tests $(ARGS) $(NONE_IS_FINE)
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)

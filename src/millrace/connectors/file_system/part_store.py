@@ -67,7 +67,8 @@ class PartStore:
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is gone is fine."""
-        discard_file(self._file_system, path)
+        with explaining(self._root):
+            discard_file(self._file_system, path)
 
     def files(self, directory: str) -> Iterator[str]:
         """All files below a directory, none if it is not there."""

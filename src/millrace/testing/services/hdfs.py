@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import tempfile
@@ -89,6 +90,11 @@ class Hdfs:
         self.name_node = Server("NameNode", [*command, f"{server}.namenode.NameNode"], folder / "namenode.log")
         self.data_node = Server("DataNode", [*command, f"{server}.datanode.DataNode"], folder / "datanode.log")
         self.name_node.start()
+        self.start_data_node()
+
+    def start_data_node(self) -> None:
+        """Also after it was killed. :raises ServiceUnavailable: it does not come in time."""
+        assert self.data_node is not None
         self.data_node.start()
         self.data_node.wait(self._takes_files, READY_SECONDS, "to take a file")
 
@@ -120,9 +126,12 @@ class Hdfs:
     def _takes_files(self) -> bool:
         at = f"http://127.0.0.1:{self.web_port}/webhdfs/v1/.ready?op=CREATE&overwrite=true&user.name=millrace"
         try:
-            with urllib.request.urlopen(urllib.request.Request(f"{at}&noredirect=true", method="PUT"), timeout=10):
+            with urllib.request.urlopen(_put(f"{at}&noredirect=true"), timeout=10) as answer:
+                place = json.load(answer)["Location"]
+            # The NameNode names one also for a while after it has died.
+            with urllib.request.urlopen(_put(place), timeout=30):
                 return True
-        except (urllib.error.URLError, OSError):
+        except (urllib.error.URLError, OSError, ValueError, KeyError):
             return False
 
     def stop(self) -> None:
@@ -138,3 +147,7 @@ class Hdfs:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+def _put(url: str) -> urllib.request.Request:
+    return urllib.request.Request(url, data=b"", method="PUT", headers={"Content-Type": "application/octet-stream"})

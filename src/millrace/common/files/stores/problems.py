@@ -19,7 +19,7 @@ _MEANT = (
     ),
     (
         "ACCESS_DENIED|AccessDenied|HTTP status 403|Forbidden",
-        "the store knows these credentials not, or does not let them do this; see s3.access-key, s3.secret-key, and "
+        "the store does not know these credentials, or they may not do this; see s3.access-key, s3.secret-key, and "
         "the rights on the bucket",
     ),
     ("NO_SUCH_BUCKET|NoSuchBucket", "there is no such bucket; Millrace makes none"),
