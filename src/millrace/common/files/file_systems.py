@@ -80,7 +80,7 @@ def open_file_system(root: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=256)
 def _opened(root: str, under: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
-    """:param under: the settings of the moment, so that others open it anew."""
+    """Opened once a process and for the same settings; they are an argument so that others lead to another one."""
     if not root:
         return fs.LocalFileSystem(), ""
     scheme, known = root.partition("://")[0].lower(), settings.known()

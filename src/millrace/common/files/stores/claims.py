@@ -1,4 +1,4 @@
-"""Files that may be written once only: whoever comes second is told so."""
+"""Files that may be written once only, so that of two drivers one fails."""
 
 from __future__ import annotations
 
