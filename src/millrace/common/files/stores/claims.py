@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pyarrow import fs
@@ -46,7 +47,7 @@ _MADE, _THERE = "made", "there"
 def _on_s3(uri: str, path: str, content: bytes, settings: Mapping[str, str]) -> str | None:
     """None: boto3, which can ask for this, is not installed."""
     try:
-        store = s3.client(uri, settings)
+        store = _client(s3.bucket_and_key(uri)[0], tuple(sorted(settings.items())))
     except ImportError:
         logger.warning("boto3 is not installed (pip install 'millrace[s3]'): a second driver of a job may go unnoticed")
         return None
@@ -62,6 +63,12 @@ def _on_s3(uri: str, path: str, content: bytes, settings: Mapping[str, str]) -> 
     except BotoCoreError as error:
         raise OSError(f"botocore: {error}") from error
     return _MADE
+
+
+@lru_cache(maxsize=4)
+def _client(bucket: str, settings: tuple[tuple[str, str], ...]) -> Any:
+    """To make one takes longer than to use it."""
+    return s3.client(f"s3://{bucket}", dict(settings))
 
 
 def _by_renaming(file_system: Any, path: str, content: bytes) -> bool:
