@@ -22,7 +22,7 @@ from millrace.checkpoint.files.stored_file import LocalFile, RemoteFile, StoredF
 from millrace.common.files.checkpoint_files import SCHEME
 from millrace.common.files.file_systems import is_local, locate
 from millrace.common.files.stores import claims, settings
-from millrace.common.files.stores.kinds import shows_whole_files
+from millrace.common.files.stores.kinds import makes_folders, shows_whole_files
 from millrace.common.files.stores.problems import explaining
 from millrace.util.private_folder import TRUST_DIRECTORY
 
@@ -212,9 +212,9 @@ class RemoteFolder:
     def write(self, path: str, pieces: Payload) -> int:
         target = self._path(path)
         place = target if self._whole_files else f"{target}.{uuid.uuid4().hex[:8]}{TEMPORARY}"
-        if not self._whole_files:
-            self._system.create_dir(target.rpartition("/")[0], recursive=True)
         with explaining(self.uri):
+            if not makes_folders(self._system):
+                self._system.create_dir(target.rpartition("/")[0], recursive=True)
             size = self._write(place, pieces)
             if place != target:
                 self._system.move(place, target)

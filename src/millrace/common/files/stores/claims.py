@@ -11,7 +11,7 @@ from typing import Any
 from pyarrow import fs
 
 from millrace.common.files.stores import s3
-from millrace.common.files.stores.kinds import shows_whole_files
+from millrace.common.files.stores.kinds import makes_folders, shows_whole_files
 
 __all__ = ["create"]
 
@@ -73,7 +73,8 @@ def _client(bucket: str, settings: tuple[tuple[str, str], ...]) -> Any:
 
 def _by_renaming(file_system: Any, path: str, content: bytes) -> bool:
     aside = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
-    file_system.create_dir(path.rpartition("/")[0], recursive=True)
+    if not makes_folders(file_system):
+        file_system.create_dir(path.rpartition("/")[0], recursive=True)
     with file_system.open_output_stream(aside) as stream:
         stream.write(content)
     move_new = getattr(getattr(file_system, "handler", None), "move_new", None)
