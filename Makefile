@@ -76,8 +76,8 @@ kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-
 conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
 	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
 
-connectors: java venv ## every test of connectors on real servers, also those that `make test` leaves out
-	$(BIN)/python -m pytest -m services -n 2 --dist loadfile tests/connectors $(ARGS)
+connectors: java venv ## heavy servers and the longer tests of connectors, one after the other: a quarter of an hour
+	$(BIN)/python -m pytest -m "connectors or (services and slow)" tests $(ARGS) $(NONE_IS_FINE)
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
