@@ -81,14 +81,15 @@ class Cut:
     @staticmethod
     def begin(table: TableId, column: str | None, bounds: Bounds | None, chunking: Chunking) -> Cut:
         """:param bounds: of the column; None without a column."""
-        if bounds is None or bounds.least is None or bounds.rows <= chunking.rows // 2 and bounds.rows > 0:
+        if bounds is None or bounds.least is None:
             return Cut(table, column)
         return Cut(table, column, step=chunking.step(bounds), greatest=bounds.greatest, least=bounds.least)
 
-    def next(self, bound: Callable[[Any], Any | None]) -> tuple[Chunk, Cut | None]:
+    def next(self, bound: Callable[[Any, Any], Any | None]) -> tuple[Chunk, Cut | None]:
         """The next chunk, and what is left; None: that was all.
 
-        :param bound: gives where a chunk ends by rows that begins at a value, None for nowhere.
+        :param bound: gives where a chunk ends by rows that begins at a value, None for nowhere up to another value. Only
+            the database knows how its texts are ordered, so values are not compared here.
         """
         end = self._end(bound)
         chunk = Chunk(self.table, self.number, self.column, self.start, end)
@@ -96,11 +97,10 @@ class Cut:
             return chunk, None
         return chunk, replace(self, number=self.number + 1, start=end)
 
-    def _end(self, bound: Callable[[Any], Any | None]) -> Any | None:
+    def _end(self, bound: Callable[[Any, Any], Any | None]) -> Any | None:
         if self.greatest is None:
             return None
         if self.step is not None:
             end = (self.least if self.start is None else self.start) + self.step
             return end if end <= self.greatest else None
-        end = bound(self.start)
-        return end if end is not None and end <= self.greatest else None
+        return bound(self.start, self.greatest)

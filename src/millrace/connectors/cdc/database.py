@@ -77,9 +77,12 @@ class CdcDatabase(ABC):
         """The least and the greatest value of a column, and about how many rows there are."""
 
     @abstractmethod
-    def next_bound(self, table: TableId, schema: TableSchema, column: str, start: Any, rows: int) -> Any | None:
-        """The value of the column at which a chunk ends that begins at ``start`` (None: at the first row) and has
-        about so many rows: greater than ``start`` and than the values of the chunk. None: there is nothing beyond."""
+    def next_bound(
+        self, table: TableId, schema: TableSchema, column: str, start: Any, greatest: Any, rows: int
+    ) -> Any | None:
+        """The value of the column at which a chunk ends that begins at ``start`` (None: at the first row) and has about
+        so many rows: greater than ``start`` and than the values of the chunk, at most ``greatest``. None: there is
+        nothing beyond, up to there."""
 
     # -- in the tasks -------------------------------------------------------------------------------------------
 
