@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import TypeVar
-from zoneinfo import ZoneInfo, available_timezones
 
 from millrace.cdc.definition.change_kinds import EXCLUDE, INCLUDE, accepted_kinds
 from millrace.cdc.definition.model import Behavior, End, Pipeline, Route, Transform, UserFunction
 from millrace.cdc.definition.problems import PipelineError
 from millrace.cdc.definition.tree import Block, read_tree
+from millrace.relational.zones import standard_name
 
 T = TypeVar("T")
 
@@ -34,10 +34,9 @@ _REFUSED: Mapping[str, str] = {
 }
 
 
-def read_pipeline(path: str, settings: Mapping[str, str] | None = None) -> Pipeline:
+def read_pipeline(path: str) -> Pipeline:
     """The pipeline that a file describes.
 
-    :param settings: configuration of the command line, which ``flink-conf`` of the file goes before.
     :raises PipelineError: it cannot be read, or says what cannot be.
     """
     try:
@@ -45,10 +44,10 @@ def read_pipeline(path: str, settings: Mapping[str, str] | None = None) -> Pipel
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise PipelineError(f"cannot be read: {error}", path) from None
-    return parse_pipeline(text, os.path.basename(path), settings)
+    return parse_pipeline(text, os.path.basename(path))
 
 
-def parse_pipeline(text: str, file: str = "pipeline", settings: Mapping[str, str] | None = None) -> Pipeline:
+def parse_pipeline(text: str, file: str = "pipeline") -> Pipeline:
     """The pipeline that a text describes. :raises PipelineError: it says what cannot be."""
     top = read_tree(text, file)
     top.only(_TOP)
@@ -81,7 +80,7 @@ def parse_pipeline(text: str, file: str = "pipeline", settings: Mapping[str, str
         zone=_zone(pipeline),
         batch=_one_of(pipeline, "execution.runtime-mode", {"streaming": False, "batch": True}, False),
         uid_prefix=pipeline.text("operator.uid.prefix"),
-        settings={**(settings or {}), **(own.flat() if own is not None else {})},
+        settings=own.flat() if own is not None else {},
     )
 
 
@@ -174,9 +173,7 @@ def _zone(block: Block) -> str | None:
     zone = block.text("local-time-zone")
     if zone is None or zone == "systemDefault":
         return None
-    if zone not in available_timezones():
-        try:
-            ZoneInfo(zone)
-        except (ValueError, OSError):
-            block.fail(f"'local-time-zone': there is no time zone {zone}", "local-time-zone")
-    return zone
+    try:
+        return standard_name(zone)
+    except ValueError as error:
+        block.fail(f"'local-time-zone': {error}", "local-time-zone")

@@ -87,7 +87,7 @@ class Block:
             return tuple(part.strip() for part in (found.value or "").split(",") if part.strip())
         if isinstance(found, Items) and all(isinstance(each, Text) for each in found.values):
             return tuple(each.value.strip() for each in found.values if isinstance(each, Text) and each.value)
-        self.fail(f"'{key}' in {self.title} must be a list of names", key)
+        return self.fail(f"'{key}' in {self.title} must be a list of names", key)
 
     def block(self, key: str) -> Block | None:
         found = self.values.get(key)

@@ -64,5 +64,3 @@ def _cast(table: object, name: str, column: Ref, wanted: DataType, tolerant: boo
             raise ValueError(f"table {table}, column {name}: {error}") from None
         logger.warning("table %s, column %s is NULL from now on: %s", table, name, error)
         return Literal(wanted.nullable(), None)
-
-

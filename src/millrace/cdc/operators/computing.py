@@ -115,5 +115,3 @@ def _soft(batch: Batch, rows: Rows) -> Rows:
         )
     kinds[gone] = INSERT
     return Rows(rows.batch, kinds)
-
-

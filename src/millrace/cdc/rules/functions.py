@@ -12,11 +12,11 @@ from typing import Any
 from millrace.cdc.definition.model import UserFunction
 from millrace.relational import types as t
 from millrace.relational.types import DataType
+from millrace.table.functions.function_classes import ScalarFunction
 from millrace.table.functions.udf import UserDefinedScalarFunctionWrapper, udf
 from millrace.table.sql.binding import UserFunction as Found
 from millrace.table.sql.binding.user_functions import user_function
 from millrace.table.sql.parser import parse_type
-from millrace.table.functions.function_classes import ScalarFunction
 from millrace.util.similar import did_you_mean
 
 _TYPES: Mapping[str, DataType] = {
@@ -120,7 +120,7 @@ def _annotated(found: Any) -> DataType | None:
     method = inner if inspect.isfunction(inner) else getattr(inner, "eval", inner)
     hint = getattr(method, "__annotations__", {}).get("return")
     text = hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))
-    plain = {int: "int", str: "str", float: "float", bool: "bool", bytes: "bytes"}
+    plain: dict[Any, str] = {int: "int", str: "str", float: "float", bool: "bool", bytes: "bytes"}
     plain |= {decimal.Decimal: "Decimal", dt.date: "date", dt.datetime: "datetime", dt.time: "time"}
     name = plain.get(hint) if not isinstance(hint, str) else text
     if name is None:  # int | None, Optional[int]

@@ -103,14 +103,10 @@ def _lenient(event: SchemaChangeEvent, schema: TableSchema) -> Iterator[SchemaCh
 
 
 def _added(event: SchemaChangeEvent, columns: Iterable[Column]) -> AddColumnEvent:
-    return AddColumnEvent(
-        event.table, tuple(AddedColumn(replace(each, type=each.type.nullable())) for each in columns)
-    )
+    return AddColumnEvent(event.table, tuple(AddedColumn(replace(each, type=each.type.nullable())) for each in columns))
 
 
-def _nullable(
-    event: SchemaChangeEvent, schema: TableSchema, names: Iterable[str]
-) -> Iterator[SchemaChangeEvent]:
+def _nullable(event: SchemaChangeEvent, schema: TableSchema, names: Iterable[str]) -> Iterator[SchemaChangeEvent]:
     """Columns that get no values any more must be able to have none."""
     wanted = set(names) - set(schema.primary_key)
     types = {c.name: c.type for c in schema.columns if c.name in wanted and not c.type.is_nullable}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from millrace.cdc.definition.model import End
 from millrace.cdc.definition.tree import Block, Items, Part, Text
 from millrace.cdc.operators.elements import Batch, Element
 from millrace.cdc.rules.selectors import table_id
+from millrace.cdc.sources.base import PipelineSource
+from millrace.common.typeinfo import Types
 from millrace.connectors.cdc.events import (
     AddColumnEvent,
     AddedColumn,
@@ -32,8 +36,25 @@ from millrace.relational.types import DataType
 from millrace.table.sql.parser import parse_type
 from millrace.table.sql.text.errors import SqlError
 
+if TYPE_CHECKING:
+    from millrace.datastream import DataStream, StreamExecutionEnvironment
+
 _ROWS = {"insert": (INSERT,), "update": (UPDATE_BEFORE, UPDATE_AFTER), "delete": (DELETE,)}
 _SCHEMAS = ("create", "add-column", "drop-column", "rename-column", "alter-column-type", "truncate", "drop")
+
+
+class ValuesSource(PipelineSource):
+    """:raises PipelineError: an event cannot be read."""
+
+    def __init__(self, end: End) -> None:
+        self._events = read_events(end.block)
+
+    def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
+        return environment.from_collection(self._events, Types.PICKLED_BYTE_ARRAY()).set_parallelism(1)
+
+    @property
+    def is_unbounded(self) -> bool:
+        return False
 
 
 def read_events(source: Block) -> list[Element]:
@@ -129,9 +150,7 @@ def _batch(block: Block, kind: str, table: TableId, schema: TableSchema) -> Batc
     cycle = _ROWS[kind]
     if len(rows) % len(cycle):
         block.fail("'update' has an old and a new row each", kind)
-    columns = [
-        _typed(block, kind, [row[place] for row in rows], column) for place, column in enumerate(schema.columns)
-    ]
+    columns = [_typed(block, kind, [row[place] for row in rows], column) for place, column in enumerate(schema.columns)]
     kinds = np.array([cycle[place % len(cycle)] for place in range(len(rows))], np.uint8)
     return Batch(table, schema, Rows(record_batch(columns, len(rows)), kinds))
 

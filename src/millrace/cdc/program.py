@@ -1,0 +1,24 @@
+"""The program that runs a pipeline: ``python -m millrace.cdc.program pipeline.yaml``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from millrace.cdc.composer import build, compose
+from millrace.cdc.definition.reading import read_pipeline
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the pipeline of a file, until it ends. Functions are imported from the folder that the file is in."""
+    path = os.path.abspath(arguments[0])
+    folder = os.path.dirname(path)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    pipeline = read_pipeline(path)
+    build(compose(pipeline)).execute(pipeline.name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
