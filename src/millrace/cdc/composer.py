@@ -65,7 +65,8 @@ def build(composed: Composed, environment: StreamExecutionEnvironment | None = N
     source = named.give(composed.source.attach(found), "source", title)
     # As many subtasks as the source has: what one of its readers gives stays in order.
     transforming = Transforming(composed.rules, composed.router, composed.surroundings)
-    routed = source.flat_map(transforming, Types.PICKLED_BYTE_ARRAY()).set_parallelism(source.get_parallelism())
+    routed = source.flat_map(transforming, Types.PICKLED_BYTE_ARRAY())
+    routed.set_parallelism(composed.source.parallelism or pipeline.parallelism)
     policy = Policy(pipeline.behavior, pipeline.accepted)
     followed = (
         named.give(routed, "transform", "Transform")

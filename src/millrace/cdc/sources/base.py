@@ -16,6 +16,9 @@ class PipelineSource(ABC):
     def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
         """A stream of elements: batches and changes of schemas."""
 
+    parallelism: int | None = None
+    """how many subtasks it has; None: as many as the pipeline"""
+
     @property
     def is_unbounded(self) -> bool:
         return True

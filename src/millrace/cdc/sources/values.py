@@ -46,11 +46,13 @@ _SCHEMAS = ("create", "add-column", "drop-column", "rename-column", "alter-colum
 class ValuesSource(PipelineSource):
     """:raises PipelineError: an event cannot be read."""
 
+    parallelism = 1
+
     def __init__(self, end: End) -> None:
         self._events = read_events(end.block)
 
     def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
-        return environment.from_collection(self._events, Types.PICKLED_BYTE_ARRAY()).set_parallelism(1)
+        return environment.from_collection(self._events, Types.PICKLED_BYTE_ARRAY()).set_parallelism(self.parallelism)
 
     @property
     def is_unbounded(self) -> bool:
