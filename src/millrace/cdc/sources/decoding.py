@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from millrace.connectors.cdc.changes import Change, ChunkRows, Relation
 from millrace.connectors.cdc.database import CdcDatabase
 from millrace.connectors.cdc.decoding import ChangeDecoder
 from millrace.connectors.cdc.events import CreateTableEvent, SchemaChangeEvent
+from millrace.connectors.cdc.schema import TableId
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
 
 
@@ -38,10 +40,18 @@ class BatchDecoder(ChangeDecoder[Element]):
     """Batches and changes of schemas. Between two of these the order of tables does not matter, that within one does.
 
     A batch has the schema of its rows, so that of a table need not be told once more.
+
+    :param namespaces: whether tables are known by their database, too, where there are schemas below it.
     """
 
+    def __init__(self, namespaces: bool = False) -> None:
+        self._namespaces = namespaces
+
+    def _called(self, table: TableId) -> TableId:
+        return table if self._namespaces else replace(table, namespace="")
+
     def rows(self, rows: ChunkRows, database: CdcDatabase) -> list[Element]:
-        table, schema = rows.relation.table, rows.relation.schema
+        table, schema = self._called(rows.relation.table), rows.relation.schema
         # Also of a table without rows, which is made nevertheless.
         found: list[Element] = [CreateTableEvent(table, schema)]
         if rows.count:
@@ -59,7 +69,7 @@ class BatchDecoder(ChangeDecoder[Element]):
             if isinstance(event, SchemaChangeEvent):
                 found += self._made(waiting, database)
                 waiting = {}
-                found.append(event)
+                found.append(replace(event, table=self._called(event.table)))
             else:
                 waiting.setdefault(id(event.relation), _Gathered(event.relation)).add(event)
         return found + self._made(waiting, database)
@@ -67,7 +77,7 @@ class BatchDecoder(ChangeDecoder[Element]):
     def _made(self, waiting: dict[int, _Gathered], database: CdcDatabase) -> list[Element]:
         found: list[Element] = []
         for each in waiting.values():
-            table, schema = each.relation.table, each.relation.schema
+            table, schema = self._called(each.relation.table), each.relation.schema
             columns = []
             for place, column in enumerate(schema.columns):
                 values = [row[place] for row in each.rows]
