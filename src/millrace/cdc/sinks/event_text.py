@@ -16,7 +16,6 @@ from millrace.connectors.cdc.events import (
 )
 from millrace.connectors.cdc.schema import Column, TableSchema
 from millrace.relational.rows import DELETE, INSERT, UPDATE_BEFORE
-from millrace.relational.types import DataType
 from millrace.relational.values import to_python
 
 
@@ -76,8 +75,8 @@ def _parts(event: SchemaChangeEvent) -> Iterator[str]:
     elif isinstance(event, RenameColumnEvent):
         yield f"nameMapping={_map(event.names)}"
     elif isinstance(event, AlterColumnTypeEvent):
-        yield f"typeMapping={_map({name: _type(kind) for name, kind in event.types.items()})}"
-        yield f"oldTypeMapping={_map({name: _type(kind) for name, kind in event.old_types.items()})}"
+        yield f"typeMapping={_map(event.types)}"
+        yield f"oldTypeMapping={_map(event.old_types)}"
 
 
 def _schema(schema: TableSchema, event: CreateSinkTable) -> str:
@@ -89,11 +88,7 @@ def _schema(schema: TableSchema, event: CreateSinkTable) -> str:
 
 def _column(column: Column) -> str:
     comment = f" '{column.comment}'" if column.comment else ""
-    return f"`{column.name}` {_type(column.type)}{comment}"
-
-
-def _type(kind: DataType) -> str:
-    return kind.sql()
+    return f"`{column.name}` {column.type}{comment}"
 
 
 def _map(found: Any) -> str:
