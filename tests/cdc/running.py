@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from millrace.cdc.composer import build, compose
@@ -26,10 +27,13 @@ def run(text: str, **how: Any) -> LocalRun:
 
 
 class Running:
-    """A pipeline without an end."""
+    """A pipeline, epoch by epoch. :param epoch_records: about so many elements are read in each."""
 
-    def __init__(self, text: str) -> None:
-        self._engine = LocalEngine(program(text).job_graph(), lambda: int(time.time() * 1000))
+    def __init__(self, text: str, epoch_records: int | None = None) -> None:
+        job = program(text).job_graph()
+        if epoch_records is not None:
+            job = replace(job, epoch_records=epoch_records)
+        self._engine = LocalEngine(job, lambda: int(time.time() * 1000))
         self._fails = 0
 
     def epoch(self) -> None:
@@ -43,6 +47,10 @@ class Running:
             coordinator.restart()
         else:
             coordinator.complete(plan, acks)
+
+    @property
+    def ended(self) -> bool:
+        return self._engine.coordinator.finished
 
     def fail(self, epochs: int = 1) -> None:
         """Let the next epochs fail when all their tasks are through: sinks have written, and nothing is recorded."""
