@@ -119,6 +119,8 @@ def test_a_table_without_a_key(tmp_path: Path) -> None:
 
 
 def test_values_that_are_squeezed(tmp_path: Path) -> None:
-    event = "    - {table: a.t, alter-column-type: {n: STRING}}\n    - {table: a.t, insert: [[5, w, abc], [6, v, '7']]}\n"
+    event = (
+        "    - {table: a.t, alter-column-type: {n: STRING}}\n    - {table: a.t, insert: [[5, w, abc], [6, v, '7']]}\n"
+    )
     copied(tmp_path / "x", event, behavior="ignore")
     assert [row["n"] for row in rows(tmp_path / "x")] == [50, None, 7, 6]

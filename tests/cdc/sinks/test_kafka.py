@@ -43,7 +43,7 @@ def test_one_topic_for_all() -> None:
 
 
 def test_topics_by_tables() -> None:
-    found = records(**{"sink__tableId_to_topic__mapping": "web.x:w;app.orders:mine"}, topic="rest")
+    found = records(sink__tableId_to_topic__mapping="web.x:w;app.orders:mine", topic="rest")
     assert {each.topic for each in found} == {"mine"}
 
 
