@@ -180,7 +180,7 @@ def test_tables_without_a_key(captured: Captured) -> None:
     captured.run("CREATE TABLE t (n INT, v TEXT)")
     captured.run("INSERT INTO t SELECT i % 10, i::text FROM generate_series(1, 100) AS i")
     captured.run("INSERT INTO t VALUES (NULL, 'null')")
-    with pytest.raises(Exception, match="neither a primary key nor a REPLICA IDENTITY.*REPLICA IDENTITY FULL"):
+    with pytest.raises(Exception, match=r"neither a primary key nor a REPLICA IDENTITY.*REPLICA IDENTITY FULL"):
         SourceJob(captured.source())
     captured.run("ALTER TABLE t REPLICA IDENTITY FULL")
     job = SourceJob(captured.source(rows=7, columns={"t": "n"}), 2)
@@ -242,5 +242,5 @@ def test_the_way_out_when_the_position_is_gone(captured: Captured) -> None:
             until(SourceJob(source, 1, each), lambda _: False)
     captured.run("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", captured.slot)
     captured.run("INSERT INTO t VALUES (1)")
-    with pytest.raises(Exception, match="begins at .*and the checkpoint goes on at"):
+    with pytest.raises(Exception, match=r"begins at .*and the checkpoint goes on at"):
         until(SourceJob(source, 1, later), lambda _: False)
