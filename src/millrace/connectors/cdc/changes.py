@@ -67,8 +67,13 @@ class LogPart:
 
 @dataclass(frozen=True)
 class ChunkRows:
-    """The rows of a chunk. :ivar batches: typed as the schema says. :ivar seen: which changes are in them."""
+    """The rows of a chunk.
+
+    :ivar columns: for each column of the schema its values, as the log would have them: a list, or texts in Arrow.
+    :ivar seen: which changes are in them.
+    """
 
     relation: Relation
-    batches: Sequence[pa.RecordBatch]
+    columns: Sequence[Sequence[Any] | pa.Array]
+    count: int
     seen: Seen

@@ -108,11 +108,13 @@ class CdcDatabase(ABC):
         """Values as the log has them in the form of bounds."""
 
     @abstractmethod
-    def column(self, values: Sequence[Any], native: str, kind: DataType, where: str) -> pa.Array:
-        """Values as the log has them as a column of a type, which need not be that of the schema.
+    def column(self, values: Sequence[Any] | pa.Array, native: str, kind: DataType, where: str) -> pa.Array:
+        """Values as the log and ``ChunkRows`` have them as a column of a type, which need not be that of the schema.
+
+        The same value gives the same result wherever it was read: what the log takes back must be what the chunk gave.
 
         :param native: the column's type in the database's words. :param where: table and column, for errors.
-        :raises ValueError: one does not fit into the type.
+        :raises ValueError: one does not fit into the type, or is ``UNCHANGED``.
         """
 
     @abstractmethod
