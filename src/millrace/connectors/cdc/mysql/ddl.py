@@ -10,11 +10,11 @@ __all__ = ["Added", "Altered", "Changed", "Created", "Ddl", "Dropped", "Removed"
 
 _TOKENS = re.compile(
     r"""
-    (?P<space>\s+|/\*(?![!M]).*?\*/|(?:--\s|\#)[^\n]*)
+    (?P<space>\s+|/\*(?!M?!).*?\*/|(?:--\s|\#)[^\n]*)
     | (?P<hint>/\*M?!\d*|\*/)
     | (?P<name>`(?:[^`]|``)*`)
     | (?P<text>'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*")
-    | (?P<word>[\w$@.\u0080-\uffff]+?(?=[.]|\b)|[\w$@]+)
+    | (?P<word>[\w$@]+)
     | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,

@@ -46,6 +46,9 @@ class MySqlGtids:
                 merged.append((begin, end))
         ranges[:] = merged
 
+    def has(self, source: str, number: int) -> bool:
+        return any(first <= number <= last for first, last in reversed(self.ranges.get(source, ())))
+
     def covers(self, other: MySqlGtids) -> bool:
         """Whether all of another set is in this one."""
         return all(

@@ -47,6 +47,7 @@ class Transactions:
     are read again, from where they are.
 
     :ivar replay: gives the steps of the prepared transaction with a name, from the log.
+    :ivar forgets: prepared transactions that are over.
     """
 
     file: str
@@ -55,6 +56,7 @@ class Transactions:
     replay: Callable[[str], Iterator[Step]]
     prepared: dict[str, tuple[str, int]] = field(default_factory=dict)
     """where transactions are that were prepared since this began, for ``replay``"""
+    forgets: bool = True
     count: int = 0
     """of the steps of the transaction at hand"""
     gtid: str = ""
@@ -118,7 +120,7 @@ class Transactions:
             elif xa[1] == "COMMIT":
                 yield from self._replayed(xa[2])
             elif xa[1] == "ROLLBACK":
-                self.prepared.pop(xa[2], None)
+                self._forget(xa[2])
         elif _BEGIN.match(text):
             self._is_open = True
         elif _END.match(text):
@@ -133,7 +135,11 @@ class Transactions:
                 self.count += 1
                 step = Step(self.count, step.event, step.statement)
             yield step
-        self.prepared.pop(name, None)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        if self.forgets:
+            self.prepared.pop(name, None)
 
     def _begin(self, event: Event) -> None:
         self.offset, self.count, body = self._behind(event) - event.size, 0, event.body
@@ -145,7 +151,10 @@ class Transactions:
             self.gtid = f"{domain}-{event.server}-{number}"
             self._is_open, self._waits = not body[12] & _STANDALONE, bool(body[12] & _PREPARED)
         elif event.kind == kinds.GTID:
-            self.gtid = f"{uuid.UUID(bytes=body[1:17])}:{int.from_bytes(body[17:25], 'little')}"
+            source, number = str(uuid.UUID(bytes=body[1:17])), int.from_bytes(body[17:25], "little")
+            self.gtid = f"{source}:{number}"
+            # Sets may have gaps: what is behind the place where they begin may be in them all the same.
+            self._waits = isinstance(self.gtids, MySqlGtids) and self.gtids.has(source, number)
         elif event.kind == kinds.TAGGED_GTID:
             self.gtids = None  # they are not known any more
 
