@@ -88,7 +88,8 @@ class Cut:
     def next(self, bound: Callable[[Any, Any], Any | None]) -> tuple[Chunk, Cut | None]:
         """The next chunk, and what is left; None: that was all.
 
-        :param bound: gives where a chunk ends by rows that begins at a value, None for nowhere up to another value. Only
+        :param bound: gives where a chunk ends by rows that begins at a value, None for nowhere up to another value.
+        Only
             the database knows how its texts are ordered, so values are not compared here.
         """
         end = self._end(bound)

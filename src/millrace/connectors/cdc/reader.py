@@ -1,0 +1,83 @@
+"""The task's half of a capture."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from millrace.common.source import SourceEvent, SourceReaderContext
+from millrace.connectors.cdc.database import CdcDatabase
+from millrace.connectors.cdc.decoding import ChangeDecoder
+from millrace.connectors.cdc.fetching import CdcBatch, CdcSplitReader
+from millrace.connectors.cdc.splits import ChunksReported, ChunksTaken, FinishedChunk, LogSplit
+from millrace.connectors.split_reader import SourceReaderBase, SplitBatch
+
+T = TypeVar("T")
+
+
+class CdcReader(SourceReaderBase[T, Any], Generic[T]):
+    """Emits chunks and changes, reports chunks, and confirms positions once they are in a checkpoint."""
+
+    def __init__(self, database: CdcDatabase, decoder: ChangeDecoder[T], context: SourceReaderContext) -> None:
+        super().__init__(lambda: CdcSplitReader(database, decoder, self._lag_is))
+        self._context = context
+        self._finished: dict[str, FinishedChunk] = {}
+        """emitted, and the enumerator has not said that it knows"""
+        self._unreported: list[FinishedChunk] = []
+        self._positions: dict[int, Any] = {}
+        """by checkpoint, of the log"""
+        self._slot_lag = 0
+        self._last_change: int | None = None
+
+    def start(self) -> None:
+        with contextlib.suppress(NotImplementedError):
+            metrics = self._context.get_runtime_context().get_metrics_group()
+            metrics.gauge("logLagBytes", lambda: self._slot_lag)
+            metrics.gauge("currentEmitEventTimeLag", self._event_lag)
+
+    def _lag_is(self, size: int) -> None:
+        self._slot_lag = size
+
+    def _event_lag(self) -> int:
+        """ms between now and the last change that was emitted."""
+        return 0 if self._last_change is None else max(0, int(time.time() * 1000) - self._last_change)
+
+    def add_splits(self, splits: Sequence[Any]) -> None:
+        finished = [split for split in splits if isinstance(split, FinishedChunk)]
+        self._finished.update((each.split_id, each) for each in finished)
+        self._report(finished)
+        unread = [split for split in splits if not isinstance(split, FinishedChunk)]
+        if unread:
+            super().add_splits(unread)
+
+    def emitted(self, batch: SplitBatch[T, Any]) -> None:
+        assert isinstance(batch, CdcBatch)
+        if batch.last_change is not None:
+            self._last_change = batch.last_change
+        if batch.finished is not None:
+            self._finished[batch.finished.split_id] = batch.finished
+            self._report([batch.finished])
+
+    def _report(self, finished: Sequence[FinishedChunk]) -> None:
+        if finished:
+            self._context.send_source_event_to_coordinator(ChunksReported(tuple(finished)))
+
+    def handle_source_events(self, event: SourceEvent) -> None:
+        if isinstance(event, ChunksTaken):
+            for split_id in event.split_ids:
+                self._finished.pop(split_id, None)
+
+    def snapshot_state(self, checkpoint_id: int) -> list[Any]:
+        left = super().snapshot_state(checkpoint_id)
+        log = next((split for split in left if isinstance(split, LogSplit)), None)
+        if log is not None:
+            self._positions[checkpoint_id] = log.position
+        return [*left, *self._finished.values()]
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        position = self._positions.get(checkpoint_id)
+        self._positions = {known: at for known, at in self._positions.items() if known > checkpoint_id}
+        if position is not None:
+            self.tell(lambda reader: reader.confirm(position))
