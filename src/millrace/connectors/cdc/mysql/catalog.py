@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millrace.connectors.cdc.mysql import charsets
@@ -16,35 +14,14 @@ _NOT_OURS = "('information_schema', 'mysql', 'performance_schema', 'sys')"
 _TABLES_AT_ONCE = 200
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """Which tables: regular expressions for ``database.table``, each for the whole name."""
-
-    names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        for name in self.names:
-            try:
-                re.compile(name)
-            except re.error as error:
-                raise ValueError(f"'{name}' is no regular expression for names of tables: {error}") from None
-
-    def matches(self, table: TableId) -> bool:
-        return any(re.fullmatch(name, table.short) for name in self.names)
-
-    def __str__(self) -> str:
-        return " or ".join(self.names)
-
-
-def table_names(connection: Any, pattern: Pattern) -> list[TableId]:
-    """The tables that a pattern means."""
+def table_names(connection: Any) -> list[TableId]:
+    """All tables but those of the server itself."""
     rows = asked(
         connection,
         "SELECT table_schema, table_name FROM information_schema.tables "
         f"WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND table_schema NOT IN {_NOT_OURS} ORDER BY 1, 2",
     )
-    found = [TableId("", str(database), str(name)) for database, name in rows]
-    return [table for table in found if pattern.matches(table)]
+    return [TableId("", str(database), str(name)) for database, name in rows]
 
 
 def schemas(connection: Any, tables: Sequence[TableId]) -> dict[TableId, TableSchema]:
@@ -108,5 +85,7 @@ def _asked(connection: Any, tables: Sequence[TableId], query: str) -> list[list[
     if not tables:
         return []
     wanted = " OR ".join(["(table_schema = %s AND table_name = %s)"] * len(tables))
-    rows = asked(connection, query.format(f"({wanted})"), *(part for each in tables for part in (each.schema, each.table)))
+    rows = asked(
+        connection, query.format(f"({wanted})"), *(part for each in tables for part in (each.schema, each.table))
+    )
     return [[value.decode() if isinstance(value, bytes) else value for value in row] for row in rows]

@@ -120,5 +120,3 @@ def locate(
                     high[place] = middle
     found = dict(zip(known, low))
     return [0 if value is None else found[value] for value in values]
-
-

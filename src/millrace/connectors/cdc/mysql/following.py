@@ -43,6 +43,7 @@ class Words:
     """What has to be asked of the server. :ivar codec: of a collation, by number.
     :ivar charset: of a column now, as Python calls it. :ivar schema: of a table now; None: it is not there."""
 
+    mariadb: bool
     codec: Callable[[int], str | None]
     charset: Callable[[TableId, str], str | None]
     schema: Callable[[TableId], TableSchema | None]
@@ -72,7 +73,7 @@ class Followed:
             if len(self._parsed) >= _MAPS:
                 self._parsed.clear()
                 self._at.clear()
-            seen = self._parsed[body] = parse(body)
+            seen = self._parsed[body] = parse(body, self._words.mariadb)
         table = TableId("", seen.database, seen.table)
         if table not in self._tables:
             if not self._wanted(table):
@@ -261,5 +262,3 @@ def _compare(table: TableId, schema: TableSchema, logged: Sequence[LoggedColumn]
         f"the log has rows of table {table} that are not as the table is known ({what}), and it does not have the names "
         f"of the columns. Set binlog_row_metadata = FULL, which lets the log have them, and take a new snapshot"
     )
-
-

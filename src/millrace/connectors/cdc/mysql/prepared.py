@@ -9,6 +9,7 @@ from millrace.connectors.cdc.mysql.log import kinds
 from millrace.connectors.cdc.mysql.log.event import Event
 from millrace.connectors.cdc.mysql.log.stream import FIRST, Begin, LogConnectionLost, LogStream
 from millrace.connectors.cdc.mysql.log.transactions import Step, Transactions, prepared_steps
+from millrace.connectors.cdc.mysql.position import file_number
 
 _SECONDS = 60.0
 """in which something has to come of a log that has something"""
@@ -51,7 +52,7 @@ class PreparedReader:
         )
 
     def _in_file(self, name: str, file: str, until: Place) -> Place | None:
-        if file > until[0]:
+        if file_number(file) > file_number(until[0]):
             return None
         stream = self.open(Begin(file, FIRST))
         scan = Transactions(file, FIRST, None, lambda name: iter(()), forgets=False)
@@ -59,7 +60,7 @@ class PreparedReader:
             for event in _all(stream):
                 for _ in scan.steps(event):
                     pass
-                if scan.file != file or (scan.file, scan.offset) >= until:
+                if scan.file != file or (file == until[0] and scan.offset >= until[1]):
                     return scan.prepared.get(name)
         finally:
             stream.close()

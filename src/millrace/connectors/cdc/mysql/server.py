@@ -195,5 +195,7 @@ def codec_of(collations: dict[int, str], number: int) -> str | None:
 def _joined(gtids: str) -> str:
     """MySQL writes each source on a line of its own; sets with tags are not understood here, and not kept."""
     text = "".join(gtids.split())
-    tagged = any(not part.replace("-", "").isdigit() for each in text.split(",") if each for part in each.split(":")[1:])
+    tagged = any(
+        not part.replace("-", "").isdigit() for each in text.split(",") if each for part in each.split(":")[1:]
+    )
     return "" if tagged else text

@@ -19,7 +19,10 @@ from millrace.relational.values import to_arrow
 
 _ALIKE = frozenset(
     [(name, Family.INTEGER) for name in ("tinyint", "smallint", "mediumint", "int", "bigint", "year")]
-    + [(name, Family.TEXT) for name in ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "json")]
+    + [
+        (name, Family.TEXT)
+        for name in ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "json")
+    ]
     + [(name, Family.BYTES) for name in ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")]
 )
 """whose values are what Arrow takes for the type"""

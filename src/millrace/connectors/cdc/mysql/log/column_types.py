@@ -47,9 +47,9 @@ def is_number(kind: int) -> bool:
     return kind in _NUMBERS
 
 
-def is_text(kind: int) -> bool:
-    """Whether it has a collation; bytes have one, too."""
-    return kind in _TEXTS
+def is_text(kind: int, mariadb: bool) -> bool:
+    """Whether the log has a collation for it; bytes have one, too."""
+    return kind in _TEXTS or (mariadb and kind == GEOMETRY)
 
 
 def has_labels(kind: int) -> bool:

@@ -72,7 +72,9 @@ def reader(column: LoggedColumn, known: Known, where: str) -> Read:
     }  # fmt: skip
     if kind in plain:
         return plain[kind]
-    raise ValueError(f"{where} has a type that is not read from the log (number {kind}), as columns with COMPRESSED are")
+    raise ValueError(
+        f"{where} has a type that is not read from the log (number {kind}), as columns with COMPRESSED are"
+    )
 
 
 class RowDecoder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 import threading
 import time
@@ -128,7 +127,7 @@ class LogStream:
         try:
             sock.settimeout(max(0.001, left))
             data = sock.recv(_RECEIVED)
-        except (socket.timeout, BlockingIOError):
+        except (TimeoutError, BlockingIOError):
             return
         except (OSError, ValueError) as error:
             raise LogConnectionLost(str(error)) from None

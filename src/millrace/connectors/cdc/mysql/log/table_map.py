@@ -53,7 +53,7 @@ def table_number(body: bytes) -> int:
     return int.from_bytes(body[:6], "little")
 
 
-def parse(body: bytes) -> TableMap:
+def parse(body: bytes, mariadb: bool) -> TableMap:
     """:raises ValueError: a type of column is not known."""
     size = body[8]
     database = body[9 : 9 + size].decode()
@@ -67,7 +67,7 @@ def parse(body: bytes) -> TableMap:
     for code in codes:
         kind, detail, used = types.described(code, details, used, f"{database}.{table}")
         columns.append(LoggedColumn(kind, detail))
-    more = _Metadata(tuple(columns))
+    more = _Metadata(tuple(columns), mariadb)
     at += (number + 7) // 8
     while at < len(body):
         what = body[at]
@@ -81,13 +81,14 @@ class _Metadata:
     """Adds what follows the types, field by field."""
 
     columns: Sequence[LoggedColumn]
+    mariadb: bool
     key: tuple[int, ...] | None = field(default=None)
 
     def take(self, what: int, value: bytes) -> None:
         take: Mapping[int, Callable[[bytes], None]] = {
             _SIGNS: self._signs,
-            _TEXTS: lambda value: self._collations(types.is_text, _by_default(value)),
-            _EACH_TEXT: lambda value: self._collations(types.is_text, packed_numbers(value).__getitem__),
+            _TEXTS: lambda value: self._collations(self._is_text, _by_default(value)),
+            _EACH_TEXT: lambda value: self._collations(self._is_text, packed_numbers(value).__getitem__),
             _LABELS: lambda value: self._collations(types.has_labels, _by_default(value)),
             _EACH_LABELS: lambda value: self._collations(types.has_labels, packed_numbers(value).__getitem__),
             _NAMES: self._names,
@@ -99,6 +100,9 @@ class _Metadata:
         if what in take:
             take[what](value)
 
+    def _is_text(self, kind: int) -> bool:
+        return types.is_text(kind, self.mariadb)
+
     def _signs(self, value: bytes) -> None:
         places = self._places(types.is_number)
         signs = {place: bool(value[nth >> 3] & (0x80 >> (nth & 7))) for nth, place in enumerate(places)}
@@ -107,8 +111,7 @@ class _Metadata:
     def _collations(self, wanted: Callable[[int], bool], of: Callable[[int], int]) -> None:
         found = {place: of(nth) for nth, place in enumerate(self._places(wanted))}
         self.columns = [
-            replace(each, collation=found[place]) if place in found else each
-            for place, each in enumerate(self.columns)
+            replace(each, collation=found[place]) if place in found else each for place, each in enumerate(self.columns)
         ]
 
     def _names(self, value: bytes) -> None:

@@ -102,7 +102,9 @@ class Transactions:
                 self.count += 1
                 yield Step(self.count, event)
         elif kind == kinds.PARTIAL_UPDATE:
-            raise ValueError("the log has parts of JSON values only: set binlog_row_value_options = '' for all sessions")
+            raise ValueError(
+                "the log has parts of JSON values only: set binlog_row_value_options = '' for all sessions"
+            )
         elif kind in _QUERIES:
             yield from self._statement(event)
         elif kind == kinds.XA_PREPARE:
