@@ -1,9 +1,9 @@
 """What a kind of database implements so that its tables can be captured: ``CdcDatabase`` and ``LogReader``.
 
 Capturing goes like this. The enumerator (driver) calls ``check``, ``tables``, ``prepare``, and cuts each table in
-chunks by a column of its key with ``bounds``, ``next_bound``. Readers (tasks) call ``read_chunk``, several at a time; each chunk
-comes with a ``Seen`` that says which changes are in it. When all chunks are read one reader opens the log where
-``prepare`` said, and leaves out for each row what its chunk has seen.
+chunks by a column of its key with ``bounds`` and ``next_bound``. Readers (tasks) call ``read_chunk``, several at a time;
+each chunk comes with a ``Seen`` that says which changes are in it. When all chunks are read one reader opens the log
+where ``prepare`` said, and leaves out for each row what its chunk has seen.
 
 A database with exact snapshots says in ``Seen`` what its snapshot has. One that only knows positions around a SELECT
 (low before, high after) merges the log between the two into the rows (``backfill.merged``) and gives ``UpTo(high)``.

@@ -47,8 +47,9 @@ def next_bound(connection: Any, table: TableId, column: str, start: Any, greates
     if found is None:
         return None
     if start is not None and found[0] == str(start):  # one value fills the chunk
-        query = f"SELECT {name}::text FROM {whole} WHERE {name} > {_literal(start, key)} AND {up_to} ORDER BY {name}
-        LIMIT 1" found = connection.execute(query).fetchone()
+        behind = f"{name} > {_literal(start, key)} AND {up_to}"
+        query = f"SELECT {name}::text FROM {whole} WHERE {behind} ORDER BY {name} LIMIT 1"
+        found = connection.execute(query).fetchone()
         if found is None:
             return None
     return key_value(found[0], key.native)

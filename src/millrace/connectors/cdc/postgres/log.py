@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from millrace.connectors.cdc.changes import Change, LogPart, Relation
+from millrace.connectors.cdc.changes import UNCHANGED, Change, LogPart, Relation
 from millrace.connectors.cdc.database import LogReader
 from millrace.connectors.cdc.events import SchemaChangeEvent, TruncateTableEvent
 from millrace.connectors.cdc.postgres import pgoutput
@@ -140,8 +140,8 @@ class PostgresLog(LogReader):
         if before is None:
             events.append(Change("u", relation, None, after, mark, at))
             return
-        if not key_only and pgoutput.UNCHANGED in after:
-            after = tuple(old if new is pgoutput.UNCHANGED else new for old, new in zip(before, after))
+        if not key_only and UNCHANGED in after:
+            after = tuple(old if new is UNCHANGED else new for old, new in zip(before, after))
         if key_only or any(before[key] != after[key] for key in told.keys):
             # Another key: another row. So it is for whoever keeps rows by their keys.
             events.append(Change("d", relation, before, None, mark, at, key_only))

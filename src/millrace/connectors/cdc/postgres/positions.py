@@ -35,7 +35,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class SnapshotSeen(Seen):
-    """The transactions that a snapshot sees, exactly: those with numbers below ``xmax`` that had ended when it was taken.
+    """The transactions that a snapshot sees, exactly: of those below ``xmax`` all that had ended when it was taken.
 
     Positions would not do: a transaction is seen a moment after its commit was written, and with synchronous replicas
     much later.

@@ -1,4 +1,4 @@
-"""Texts as PostgreSQL writes them, in columns of a type."""
+"""pa.Array as PostgreSQL writes them, in columns of a type."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ FAMILIES = frozenset(
         Family.TIME, Family.TIMESTAMP, Family.INSTANT, Family.ARRAY,
     }
 )  # fmt: skip
-Texts = pa.Array
 
 
 def column(values: Sequence[Any] | pa.Array, kind: DataType, where: str) -> pa.Array:
-    """Texts, NULLs and ``UNCHANGED`` as a column.
+    """pa.Array, NULLs and ``UNCHANGED`` as a column.
 
     :raises ValueError: a text is no value of the type, or the log does not have one.
     """
@@ -38,7 +37,7 @@ def column(values: Sequence[Any] | pa.Array, kind: DataType, where: str) -> pa.A
         raise _first_wrong(texts, kind, where, error) from None
 
 
-def _texts(values: Sequence[Any], where: str) -> Texts:
+def _texts(values: Sequence[Any], where: str) -> pa.Array:
     try:
         return pa.array(values, pa.string())
     except (TypeError, pa.ArrowException):
@@ -51,7 +50,7 @@ def _texts(values: Sequence[Any], where: str) -> Texts:
         raise
 
 
-def _first_wrong(texts: Texts, kind: DataType, where: str, error: Exception) -> ValueError:
+def _first_wrong(texts: pa.Array, kind: DataType, where: str, error: Exception) -> ValueError:
     for place in range(len(texts)):
         try:
             _convert(texts.slice(place, 1), kind)
@@ -60,25 +59,25 @@ def _first_wrong(texts: Texts, kind: DataType, where: str, error: Exception) -> 
     return ValueError(f"{where}: {error}")
 
 
-def _convert(texts: Texts, kind: DataType) -> pa.Array:
+def _convert(texts: pa.Array, kind: DataType) -> pa.Array:
     convert = _BY_FAMILY.get(family_of(kind))
     if convert is None:
         raise ValueError(f"PostgreSQL has no columns of type {kind}")
     return convert(texts, kind)
 
 
-def _booleans(texts: Texts, kind: DataType) -> pa.Array:
+def _booleans(texts: pa.Array, kind: DataType) -> pa.Array:
     found = pc.index_in(texts, value_set=pa.array(["f", "t", "false", "true", "0", "1"]))
     if found.null_count != texts.null_count:
         raise ValueError("neither t nor f")
     return pc.equal(pc.bit_wise_and(found, 1), 1)
 
 
-def _cast(texts: Texts, kind: DataType) -> pa.Array:
+def _cast(texts: pa.Array, kind: DataType) -> pa.Array:
     return texts.cast(arrow_type(kind))
 
 
-def _decimals(texts: Texts, kind: DataType) -> pa.Array:
+def _decimals(texts: pa.Array, kind: DataType) -> pa.Array:
     wanted = arrow_type(kind)
     try:
         return texts.cast(wanted)
@@ -100,11 +99,11 @@ def _decimals(texts: Texts, kind: DataType) -> pa.Array:
             raise ValueError("no number") from None
 
 
-def _strings(texts: Texts, kind: DataType) -> pa.Array:
+def _strings(texts: pa.Array, kind: DataType) -> pa.Array:
     return pc.utf8_rpad(texts, kind.length) if isinstance(kind, t.CharType) else texts
 
 
-def _bytes(texts: Texts, kind: DataType) -> pa.Array:
+def _bytes(texts: pa.Array, kind: DataType) -> pa.Array:
     def one(text: str | None) -> bytes | None:
         if text is None:
             return None
@@ -115,7 +114,7 @@ def _bytes(texts: Texts, kind: DataType) -> pa.Array:
     return pa.array(list(map(one, texts.to_pylist())), pa.binary())
 
 
-def _times(texts: Texts, kind: DataType) -> pa.Array:
+def _times(texts: pa.Array, kind: DataType) -> pa.Array:
     def one(text: str | None) -> dt.time | None:
         return None if text is None else dt.time.fromisoformat(_six_digits(text))
 
@@ -130,7 +129,7 @@ def _six_digits(text: str) -> str:
     return f"{whole}.{digits:0<6}"
 
 
-def _arrays(texts: Texts, kind: DataType) -> pa.Array:
+def _arrays(texts: pa.Array, kind: DataType) -> pa.Array:
     assert isinstance(kind, t.ArrayType)
     elements: list[str | None] = []
     offsets: list[int | None] = []
@@ -178,7 +177,7 @@ def _elements(text: str) -> Iterator[str | None]:
         place += 1
 
 
-_BY_FAMILY: dict[Family, Callable[[Texts, DataType], pa.Array]] = {
+_BY_FAMILY: dict[Family, Callable[[pa.Array, DataType], pa.Array]] = {
     Family.BOOLEAN: _booleans,
     Family.INTEGER: _cast,
     Family.APPROXIMATE: _cast,
