@@ -78,8 +78,8 @@ class DataChangeEvent(Event):
 class SchemaChangeEvent(Event):
     """A table itself was changed; all events of it that follow are of the new schema.
 
-    :ivar result: the whole schema afterwards, if more is known of it than the event says: types in the database's words,
-        columns that were moved.
+    :ivar result: the whole schema afterwards, if more is known of it than the event says: types in the database's
+        words, columns that were moved.
     """
 
     result: TableSchema | None = field(default=None, kw_only=True, compare=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
+from typing import Any
 
 __all__ = ["codec"]
 
@@ -36,7 +37,7 @@ def _latin1(name: str) -> codecs.CodecInfo | None:
     if name != "mysql_latin1":
         return None
 
-    def decode(data: bytes, errors: str = "strict") -> tuple[str, int]:
+    def decode(data: Any, errors: str = "strict", /) -> tuple[str, int]:
         data = bytes(data)
         try:
             return data.decode("cp1252"), len(data)

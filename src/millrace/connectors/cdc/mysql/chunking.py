@@ -32,7 +32,7 @@ def is_ordered_here(native: str) -> bool:
 
 
 def can_be_cut(native: str) -> bool:
-    """Whether ranges of a column can be told by comparing values. An ENUM, say, compares as text and sorts as number."""
+    """Whether ranges of a column can be told by comparing values. An ENUM compares as text and sorts as number."""
     return is_ordered_here(native) or base(native) in _TEXTS
 
 

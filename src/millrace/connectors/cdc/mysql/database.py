@@ -66,8 +66,8 @@ class MySqlDatabase(CdcDatabase):
             found = catalog.schemas(connection, names)
         if not found:
             raise RuntimeError(
-                f"{settings.place} has no table in a database like {' or '.join(settings.databases)} whose name with its "
-                f"database is like {' or '.join(settings.tables)}, or user '{settings.target.user}' must not see it"
+                f"{settings.place} has no table in a database like {' or '.join(settings.databases)} whose name with "
+                f"its database is like {' or '.join(settings.tables)}, or user '{settings.target.user}' must not see it"
             )
         return found
 
@@ -142,7 +142,10 @@ class MySqlDatabase(CdcDatabase):
                 return catalog.schemas(connection, [table]).get(table)
 
         return Words(
-            server.mariadb, lambda number: codec_of(collations, number), lambda table, column: charsets.get((table, column)), schema
+            server.mariadb,
+            lambda number: codec_of(collations, number),
+            lambda table, column: charsets.get((table, column)),
+            schema,
         )
 
     def locate(self, relation: Relation, column: str, bounds: Sequence[Any], values: Sequence[Any]) -> list[int]:

@@ -23,8 +23,8 @@ _KEYS = ("KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "PRIMARY", "CONSTRAINT
 _SYNONYMS = {
     "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "int4": "int", "int8": "bigint",
     "middleint": "mediumint", "dec": "decimal", "numeric": "decimal", "fixed": "decimal", "number": "decimal",
-    "real": "double", "float4": "float", "float8": "double", "character": "char", "nchar": "char", "nvarchar": "varchar",
-    "varchar2": "varchar", "varcharacter": "varchar", "clob": "longtext", "raw": "varbinary",
+    "real": "double", "float4": "float", "float8": "double", "character": "char", "nchar": "char",
+    "nvarchar": "varchar", "varchar2": "varchar", "varcharacter": "varchar", "clob": "longtext", "raw": "varbinary",
     "bool": "tinyint(1)", "boolean": "tinyint(1)", "serial": "bigint(20) unsigned", "long": "mediumtext",
 }  # fmt: skip
 

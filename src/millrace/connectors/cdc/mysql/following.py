@@ -236,7 +236,7 @@ def _column(name: str, native: str, nullable: bool) -> Column:
 def _named(seen: TableMap, known: TableSchema | None) -> TableSchema:
     """The schema that the log has, with all that is known beside it."""
     before = {} if known is None else {column.name: column for column in known.columns}
-    columns = []
+    columns: list[Column] = []
     for logged in seen.columns:
         name = logged.name or ""
         column = before.get(name)
@@ -259,6 +259,6 @@ def _compare(table: TableId, schema: TableSchema, logged: Sequence[LoggedColumn]
         return
     what = f"column '{wrong}' has another type" if wrong else f"{len(logged)} columns, not {len(schema.columns)}"
     raise ValueError(
-        f"the log has rows of table {table} that are not as the table is known ({what}), and it does not have the names "
-        f"of the columns. Set binlog_row_metadata = FULL, which lets the log have them, and take a new snapshot"
+        f"the log has rows of table {table} that are not as the table is known ({what}), and it does not have the "
+        f"names of the columns. Set binlog_row_metadata = FULL, which lets the log have them, and take a new snapshot"
     )

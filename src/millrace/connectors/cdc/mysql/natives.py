@@ -1,4 +1,4 @@
-"""Types of columns: as ``information_schema`` writes them, as the log describes them, and what one says of the other."""
+"""Types of columns: as ``information_schema`` writes them, as the log describes them, and whether these fit."""
 
 from __future__ import annotations
 

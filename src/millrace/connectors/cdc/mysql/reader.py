@@ -192,9 +192,9 @@ def known_gtids(text: str, mariadb: bool) -> Gtids | None:
 def gone(server: Server, position: Any, said: str) -> PositionLost:
     """What to do when the log does not go back far enough."""
     return PositionLost(
-        f"{server.title} at {server.place} no longer has its log behind {position} ({said}). Changes since then cannot be "
-        f"read any more: start the job without its state, so that it takes a new snapshot. Let the server keep its log "
-        f"for longer than a job may be down: binlog_expire_logs_seconds (MariaDB also expire_logs_days)"
+        f"{server.title} at {server.place} no longer has its log behind {position} ({said}). Changes since then cannot "
+        f"be read any more: start the job without its state, so that it takes a new snapshot. Let the server keep its "
+        f"log for longer than a job may be down: binlog_expire_logs_seconds (MariaDB also expire_logs_days)"
     )
 
 

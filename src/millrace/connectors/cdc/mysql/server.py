@@ -135,8 +135,8 @@ class Server:
             )
         if found.get("binlog_row_value_options", ""):
             raise RuntimeError(
-                f"{where} has binlog_row_value_options = {found['binlog_row_value_options']}: its log has parts of JSON "
-                f"values only. SET GLOBAL binlog_row_value_options = ''"
+                f"{where} has binlog_row_value_options = {found['binlog_row_value_options']}: its log has parts of "
+                f"JSON values only. SET GLOBAL binlog_row_value_options = ''"
             )
 
     def refused_log(self, code: int, message: str) -> RuntimeError:

@@ -21,8 +21,8 @@ class MySqlSettings:
 
     :ivar databases: regular expressions; :ivar tables: regular expressions of ``database.table``. Each has to match the
         whole name.
-    :ivar server_ids: the first and the last of the numbers that are this capture's alone among all that read logs of the
-        server; None: any.
+    :ivar server_ids: the first and the last of the numbers that are this capture's alone among all that read logs of
+        the server; None: any.
     :ivar zone: of the server, for its TIMESTAMP and DATETIME where they are read as the other kind.
     :ivar heartbeat: seconds after which the server says that nothing happens.
     :ivar retries: how often a connection that is lost is tried again.

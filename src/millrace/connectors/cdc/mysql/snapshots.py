@@ -70,13 +70,12 @@ class ChunkReader:
             changes = [] if low[:3] == high[:3] else self._changes(relation, low, high)
             if not changes:
                 return rows, high
-            places = relation.schema.key_places
-            if places:
+            if relation.schema.primary_key:
                 inside = self._inside(chunk, relation, changes)
-                return merged(rows, changes, lambda row: tuple(row[place] for place in places), inside), high
+                return merged(rows, changes, _key(relation.schema), inside), high
         raise RuntimeError(
-            f"table {chunk.table} has no primary key, and changes all the time: its rows cannot be told apart while they "
-            f"are read. Give it a primary key, or begin when it is quiet"
+            f"table {chunk.table} has no primary key, and changes all the time: its rows cannot be told apart while "
+            f"they are read. Give it a primary key, or begin when it is quiet"
         )
 
     def _changes(self, relation: Relation, low: Position, high: Position) -> list[Change]:
@@ -109,6 +108,11 @@ class ChunkReader:
         wanted = 0 if chunk.start is None else 1
         numbers = dict(zip(values, self.locate(relation, column, bounds, values)))
         return lambda row: numbers[row[place]] == wanted
+
+
+def _key(schema: TableSchema) -> Callable[[Row], Row]:
+    places = schema.key_places
+    return lambda row: tuple(row[place] for place in places)
 
 
 def _images(changes: Sequence[Change]) -> Iterator[Row]:

@@ -124,7 +124,7 @@ class RowDecoder:
     def _row(self, body: bytes, at: int) -> tuple[Row, int]:
         begin, at = at, at + self._nulls
         nulls = int.from_bytes(body[begin:at], "little")
-        made = []
+        made: list[Any] = []
         for read in self._readers:
             if nulls & 1:
                 made.append(None)

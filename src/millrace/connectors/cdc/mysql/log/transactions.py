@@ -40,8 +40,8 @@ class Step:
 
 @dataclass
 class Transactions:
-    """Follows the events of one stream; ``offset`` and ``gtids`` are where it is: at the beginning of a transaction, and
-    all that is before.
+    """Follows the events of one stream. ``offset`` and ``gtids`` say where it is: at the beginning of a transaction,
+    and all that is before.
 
     Rows of an XA transaction are in the log when it is prepared. They happen when it is committed, if ever: then they
     are read again, from where they are.

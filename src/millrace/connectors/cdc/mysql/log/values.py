@@ -124,7 +124,7 @@ def datetime(digits: int) -> Read:
 
 def _datetime(parts: Sequence[int], digits: int) -> Any:
     try:
-        return dt.datetime(*parts)  # type: ignore[misc, arg-type]
+        return dt.datetime(*parts)  # type: ignore[arg-type]
     except ValueError:
         year, month, day, hour, minute, second, fraction = parts
         whole = f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}:{second:02d}"
