@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from millrace.connectors.cdc.postgres.settings import PostgresSettings
 from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect, psycopg
-from millrace.connectors.jdbc.dialects.target import Target
+from millrace.connectors.jdbc.dialects.target import ConnectionFailed
 
+PAUSE_SECONDS = 0.5
 STATEMENT_SECONDS = 300
 """in which any question is answered"""
 
 
 @contextmanager
-def connected(target: Target, name: str, seconds: float = STATEMENT_SECONDS) -> Iterator[Any]:
+def connected(settings: PostgresSettings, name: str, seconds: float = STATEMENT_SECONDS) -> Iterator[Any]:
     """A connection that commits each statement by itself.
 
     :param name: that the server shows for it. :param seconds: in which a statement has to end.
     :raises ConnectionFailed: with the place, without the password.
     """
-    connection = connect(target, name, seconds)
+    connection = connect(settings, name, seconds)
     try:
         yield connection
     finally:
         connection.close()
 
 
-def connect(target: Target, name: str, seconds: float = STATEMENT_SECONDS) -> Any:
-    connection = PostgreSqlDialect().connect(target)
+def connect(settings: PostgresSettings, name: str, seconds: float = STATEMENT_SECONDS) -> Any:
+    connection = _tried(settings)
     connection.autocommit = True
     connection.execute("SELECT set_config('application_name', %s, false)", [name])
     connection.execute("SELECT set_config('statement_timeout', %s, false)", [f"{int(seconds * 1000)}ms"])
     return connection
+
+
+def _tried(settings: PostgresSettings) -> Any:
+    for pause in (*[PAUSE_SECONDS] * settings.retries, None):
+        try:
+            return PostgreSqlDialect().connect(settings.target)
+        except ConnectionFailed as error:
+            if pause is None or not error.passing:
+                raise
+            time.sleep(pause)
+    raise AssertionError("unreachable")
 
 
 def sql() -> Any:

@@ -42,7 +42,7 @@ class PostgresDatabase(CdcDatabase):
     connector = "postgresql"
 
     def _connected(self, owner: str = "") -> Any:
-        return connected(self.settings.target, _name(owner))
+        return connected(self.settings, _name(owner))
 
     # -- on the driver ------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,8 @@ class PostgresLog(LogReader):
         self._question: Any = None
         self._stream: WalStream | None = None
         self._watch = SlotWatch(settings)
+        self._recorded: deque[int] = deque()
+        """of checkpoints, not confirmed yet"""
         self._confirmed = 0
         self._transaction: pgoutput.Begin | None = None
         self._mark = Mark(0, 0)
@@ -170,7 +173,10 @@ class PostgresLog(LogReader):
 
     def confirm(self, position: Any) -> None:
         # In the middle of a transaction only what is before it is confirmed: it comes again as a whole.
-        self._confirmed = max(self._confirmed, position.lsn)
+        self._recorded.append(position.lsn)
+        if len(self._recorded) <= self._settings.delay:
+            return
+        self._confirmed = max(self._confirmed, self._recorded.popleft())
         if self._stream is not None:
             with contextlib.suppress(StreamFailed):
                 self._stream.tell(self._confirmed)
@@ -208,7 +214,7 @@ class PostgresLog(LogReader):
 
     def _asking(self) -> Any:
         if self._question is None or self._question.closed:
-            self._question = connect(self._settings.target, self._name)
+            self._question = connect(self._settings, self._name)
         return self._question
 
     def _stop(self) -> None:

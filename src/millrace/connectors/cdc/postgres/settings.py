@@ -22,6 +22,10 @@ class PostgresSettings:
     :ivar autocreate: ``filtered`` (make a publication of the captured tables, add tables to it), ``all_tables``,
         ``disabled``.
     :ivar drop_slot: whether the slot goes when the job ends, and the publication that was made with it.
+    :ivar heartbeat: seconds after which the server is asked how far it is, if nothing comes; 0: never.
+    :ivar retries: how often a connection is tried once more.
+    :ivar delay: checkpoints that are recorded before what comes before one of them is confirmed: so many older ones
+        can still be gone on from.
     :ivar wait: seconds that is waited for open transactions, and for whoever else uses the slot.
     """
 
@@ -34,7 +38,8 @@ class PostgresSettings:
     drop_slot: bool = False
     heartbeat: float = 30.0
     wait: float = 60.0
-    partitioned: bool = True
+    retries: int = 3
+    delay: int = 0
 
     def __post_init__(self) -> None:
         if not _SLOT.fullmatch(self.slot):

@@ -56,7 +56,7 @@ def started(settings: PostgresSettings, position: LogPosition, name: str) -> Wal
 
 
 def _once(settings: PostgresSettings, position: LogPosition, name: str) -> WalStream:
-    with connected(settings.target, name) as connection:
+    with connected(settings, name) as connection:
         state = slot_state(connection, settings.slot)
         check_position(state, position.lsn, settings)
         assert state is not None
@@ -69,7 +69,7 @@ def _once(settings: PostgresSettings, position: LogPosition, name: str) -> WalSt
         stream.close()
         if error.state != _IN_USE:
             raise
-        with connected(settings.target, name) as connection:
+        with connected(settings, name) as connection:
             raise StreamFailed(f"{error}{_who(connection, settings.slot)}", error.state) from None
     except BaseException:
         stream.close()

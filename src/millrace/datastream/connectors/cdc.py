@@ -1,0 +1,21 @@
+"""Change data capture; the code is in ``millrace.connectors.cdc``. PyFlink has no such module: names are Flink CDC's."""
+
+from __future__ import annotations
+
+from millrace.connectors.cdc.deserializers import (
+    DebeziumDeserializationSchema,
+    EventDeserializationSchema,
+    RowDebeziumDeserializationSchema,
+)
+from millrace.connectors.cdc.json import JsonDebeziumDeserializationSchema
+from millrace.connectors.cdc.postgres.builder import PostgresSourceBuilder
+from millrace.connectors.cdc.startup import StartupOptions
+
+__all__ = [
+    "DebeziumDeserializationSchema",
+    "EventDeserializationSchema",
+    "JsonDebeziumDeserializationSchema",
+    "PostgresSourceBuilder",
+    "RowDebeziumDeserializationSchema",
+    "StartupOptions",
+]
