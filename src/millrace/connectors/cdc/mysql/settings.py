@@ -53,7 +53,7 @@ class MySqlSettings:
 
     @property
     def place(self) -> str:
-        return f"MySQL at {self.target.place}"
+        return f"MySQL at {self.target.place.rstrip('/')}"
 
     @property
     def time_zone(self) -> ZoneInfo:

@@ -46,7 +46,7 @@ def column(values: Sequence[Any], native: str, kind: DataType, zone: ZoneInfo, w
             try:
                 to_arrow([None if value is None else convert(value)], kind)
             except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as error:
-                raise ValueError(f"{where} has {str(value)[:100]!r}, which is no {kind}: {error}") from None
+                raise ValueError(f"{where} has {_time(value)[:100]!r}, which is no {kind}: {error}") from None
         raise
 
 
