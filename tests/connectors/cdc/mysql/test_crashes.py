@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.connectors.cdc.mysql.capturing import SECONDS, Server, replayed
 
+from millrace.connectors.cdc.mysql import chunking, reader
 from millrace.connectors.cdc.schema import TableId
 from millrace.testing.connectors.readers import SourceJob, haunt
 
@@ -85,6 +86,16 @@ class Changing(threading.Thread):
                 cursor.execute(f"DELETE FROM {name} WHERE k = %s", (key,))
 
 
+def slowly(rows_of: Callable[..., Any]) -> Callable[..., Any]:
+    def slow(*arguments: Any) -> Any:
+        time.sleep(0.01)
+        found = rows_of(*arguments)
+        time.sleep(0.01)
+        return found
+
+    return slow
+
+
 def fill(server: Server, table: TableId, key: Callable[[int], Any]) -> None:
     with closing(server.connect()) as connection, closing(connection.cursor()) as cursor:
         cursor.executemany(
@@ -103,7 +114,12 @@ def fill(server: Server, table: TableId, key: Callable[[int], Any]) -> None:
         pytest.param("VARCHAR(20) COLLATE utf8mb4_unicode_ci", "Aria", True, marks=pytest.mark.slow),
     ],
 )
-def test_a_capture_has_what_the_table_has(server: Server, kind: str, engine: str, alters: bool) -> None:
+def test_a_capture_has_what_the_table_has(
+    server: Server, kind: str, engine: str, alters: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Positions within transactions, and changes while rows of a chunk are read.
+    monkeypatch.setattr(reader, "MOST", 3)
+    monkeypatch.setattr(chunking, "rows_of", slowly(chunking.rows_of))
     print(f"MILLRACE_CDC_SEED={SEED}")
     drawn = random.Random(SEED)
     key = KEYS[kind]

@@ -19,6 +19,7 @@ from millrace.connectors.cdc.events import (
     RenameColumnEvent,
     TruncateTableEvent,
 )
+from millrace.connectors.cdc.mysql import reader
 from millrace.connectors.cdc.startup import StartupOptions
 from millrace.relational import types as t
 
@@ -174,7 +175,9 @@ def test_columns_change(server: Server, metadata: str) -> None:
     ]  # fmt: skip
 
 
-def test_going_on_at_any_event_gives_the_same(server: Server, metadata: str) -> None:
+def test_going_on_at_any_event_gives_the_same(
+    server: Server, metadata: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = server.create("id INT PRIMARY KEY, a INT")
     log = LogOf(server.database(table))
     begin, relations = log.position, log.relations
@@ -187,23 +190,18 @@ def test_going_on_at_any_event_gives_the_same(server: Server, metadata: str) -> 
         f"INSERT INTO {name} VALUES (5, 6, 7)",
     )
     wanted = [repr(each)[:60] if not isinstance(each, Change) else each.after for each in log.read(10)]
-    from millrace.connectors.cdc.mysql import reader as reader_module
-
-    old, reader_module.MOST = reader_module.MOST, 1
-    try:
-        found: list[Any] = []
-        position, known = begin, relations
-        while len(found) < len(wanted):
-            one = LogOf(log.database, position)
-            one.relations = known
-            events = one.read(1)
-            found += [repr(each)[:60] if not isinstance(each, Change) else each.after for each in events]
-            for event in events:
-                schema = event.relation.schema if isinstance(event, Change) else event.after(known[0].schema)
-                known = [Relation(table, schema)]
-            position = one.position
-    finally:
-        reader_module.MOST = old
+    monkeypatch.setattr(reader, "MOST", 1)
+    found: list[Any] = []
+    position, known = begin, relations
+    while len(found) < len(wanted):
+        one = LogOf(log.database, position)
+        one.relations = known
+        events = one.read(1)
+        found += [repr(each)[:60] if not isinstance(each, Change) else each.after for each in events]
+        for event in events:
+            schema = event.relation.schema if isinstance(event, Change) else event.after(known[0].schema)
+            known = [Relation(table, schema)]
+        position = one.position
     assert found == wanted
 
 
