@@ -24,6 +24,7 @@ _BUILT_IN = {
     "kafka-0.11": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "mqtt": "millrace.connectors.tables.messages.mqtt:MqttFactory",
     "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
+    "mysql-cdc": "millrace.connectors.tables.cdc.mysql:MySqlCdcFactory",
     "postgres-cdc": "millrace.connectors.tables.cdc.postgres:PostgresCdcFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
     "rabbitmq": "millrace.connectors.tables.messages.rabbitmq:RabbitMQFactory",
