@@ -104,7 +104,7 @@ def test_the_whole_table() -> None:
 
 @pytest.mark.parametrize("event", [ADD, DROP, RENAME, "truncate: true", "drop: true"])
 def test_no_change_may_be(event: str) -> None:
-    with pytest.raises(JobFailedError, match="'schema.change.behavior' is 'exception'"):
+    with pytest.raises(JobFailedError, match=r"'schema\.change\.behavior' is 'exception'"):
         changes(event, "exception", "")
 
 

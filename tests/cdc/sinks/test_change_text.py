@@ -56,7 +56,7 @@ def test_formats_of_tables_read_them(form: str) -> None:
     assert decoded.skipped == 0
     got = list(zip(decoded.rows.kind_values().tolist(), _values(decoded.rows)))
     kinds = CHANGES.rows.kind_values().tolist()
-    expected = list(zip(kinds[:4] + [DELETE, INSERT], _values(CHANGES.rows)))
+    expected = list(zip([*kinds[:4], DELETE, INSERT], _values(CHANGES.rows)))
     assert got == expected
 
 
