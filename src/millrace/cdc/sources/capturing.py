@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
@@ -18,26 +18,29 @@ if TYPE_CHECKING:
 _EVEN = "chunk-key.even-distribution.factor"
 CAPTURING = (
     *("hostname", "port", "username", "password", "tables", "tables.exclude", "connect.timeout", "heartbeat.interval"),
-    *("scan.startup.mode", "scan.startup.specific-offset", "scan.startup.timestamp-millis"),
+    "scan.startup.mode",
     *("scan.incremental.snapshot.chunk.size", "scan.incremental.snapshot.chunk.key-column"),
     *(f"{_EVEN}.lower-bound", f"{_EVEN}.upper-bound"),
 )
 IGNORED = (
-    *("connect.max-retries", "connection.pool.size", "chunk-meta.group.size", "scan.incremental.snapshot.enabled"),
+    *("connection.pool.size", "chunk-meta.group.size", "scan.incremental.snapshot.enabled"),
     *("scan.incremental.close-idle-reader.enabled", "scan.incremental.snapshot.unbounded-chunk-first.enabled"),
-    *("include-comments.enabled", "server-time-zone", "jdbc.driver", "scan.snapshot.fetch.size"),
+    *("include-comments.enabled", "jdbc.driver", "scan.snapshot.fetch.size"),
 )
 """of Flink's way to work: taken without effect"""
 
 
-def startup_of(options: EndOptions, modes: Iterable[StartupMode]) -> StartupOptions:
-    """:raises PipelineError: a mode that the database does not have, or that lacks what it needs."""
+def startup_of(options: EndOptions, modes: Iterable[StartupMode], offset_of: Callable[[], Any]) -> StartupOptions:
+    """:param offset_of: asked for the place of ``specific-offset``.
+
+    :raises PipelineError: a mode that the database does not have, or that lacks what it needs.
+    """
     known = {each.value: each for each in modes}
     mode = known[options.one_of("scan.startup.mode", StartupMode.INITIAL.value, known)]
     offset: Any = None
     timestamp = None
     if mode is StartupMode.SPECIFIC_OFFSETS:
-        offset = options.needed("scan.startup.specific-offset")
+        offset = offset_of()
     if mode is StartupMode.TIMESTAMP:
         options.needed("scan.startup.timestamp-millis")
         timestamp = options.number("scan.startup.timestamp-millis", 0)

@@ -7,12 +7,14 @@ from typing import NoReturn
 
 from millrace.cdc.definition.model import End, Pipeline
 from millrace.cdc.sources.base import PipelineSource
+from millrace.cdc.sources.mysql import MySqlPipelineSource
 from millrace.cdc.sources.postgres import PostgresPipelineSource
 from millrace.cdc.sources.values import ValuesSource
 from millrace.util.similar import did_you_mean
 
 _KNOWN: Mapping[str, Callable[[End], PipelineSource]] = {
     "postgres": PostgresPipelineSource,
+    "mysql": MySqlPipelineSource,
     "values": ValuesSource,
 }
 _OTHERS = {"postgresql": "postgres", "mariadb": "mysql", "postgres-cdc": "postgres", "mysql-cdc": "mysql"}

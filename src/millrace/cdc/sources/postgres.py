@@ -19,7 +19,9 @@ from millrace.connectors.jdbc.dialects.target import Target
 if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment
 
-_OPTIONS = ("slot.name", "decoding.plugin.name", "table-id.include-database")
+_OFFSET = "scan.startup.specific-offset"
+_OPTIONS = ("slot.name", "decoding.plugin.name", "table-id.include-database", _OFFSET)
+_WITHOUT_EFFECT = ("connect.max-retries", "server-time-zone")
 _DEBEZIUM = ("publication.name", "publication.autocreate.mode", "slot.drop.on.stop")
 _MODES = (
     *(StartupMode.INITIAL, StartupMode.LATEST_OFFSET, StartupMode.COMMITTED_OFFSETS, StartupMode.SPECIFIC_OFFSETS),
@@ -32,7 +34,9 @@ class PostgresPipelineSource(PipelineSource):
     """:raises PipelineError: an option is missing or wrong."""
 
     def __init__(self, end: End) -> None:
-        options = EndOptions(end, (*_OPTIONS, *CAPTURING, *IGNORED), ("jdbc.properties.", "debezium."))
+        options = EndOptions(
+            end, (*_OPTIONS, *CAPTURING, *IGNORED, *_WITHOUT_EFFECT), ("jdbc.properties.", "debezium.")
+        )
         plugin = options.text("decoding.plugin.name", "pgoutput")
         if plugin != "pgoutput":
             options.fail("decoding.plugin.name", f"'decoding.plugin.name' {plugin}: Millrace reads pgoutput only")
@@ -46,7 +50,7 @@ class PostgresPipelineSource(PipelineSource):
             options.seconds("connect.timeout", 30.0),
         )
         debezium = refuse_debezium(options, _DEBEZIUM)
-        startup = startup_of(options, _MODES)
+        startup = startup_of(options, _MODES, lambda: options.needed(_OFFSET))
         try:
             settings = PostgresSettings(
                 target,
