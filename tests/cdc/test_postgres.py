@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
-from tests.cdc.running import running
+from tests.cdc.running import DEADLINE_SECONDS, running
 
 from millrace.testing.services import PostgreSQL
 
@@ -84,6 +86,16 @@ class Databases:
             found = connection.execute(statement)  # type: ignore[arg-type]
             return found.fetchall() if found.description else []
 
+    def drop_slot(self) -> None:
+        """Once it is free: who has read it may have been killed a moment ago."""
+        mine = f"FROM pg_replication_slots WHERE slot_name = '{self.slot}'"
+        until = time.monotonic() + DEADLINE_SECONDS
+        while self.run(self.source, f"SELECT 1 {mine}"):
+            self.run(self.source, f"SELECT pg_terminate_backend(active_pid) {mine} AND active")
+            with contextlib.suppress(psycopg.errors.ObjectInUse):
+                self.run(self.source, f"SELECT pg_drop_replication_slot(slot_name) {mine} AND NOT active")
+            assert time.monotonic() < until, f"slot {self.slot} is still in use"
+
     def copied(self, statement: str) -> list[tuple[Any, ...]]:
         """Of the target; nothing as long as the table is not there."""
         try:
@@ -99,7 +111,7 @@ def databases(postgres: PostgreSQL) -> Iterator[Databases]:
         found.run("postgres", sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)).as_string())
     found.run(found.source, TABLES)
     yield found
-    found.run(found.source, f"SELECT pg_drop_replication_slot('{found.slot}')")
+    found.drop_slot()
 
 
 def test_a_database_is_copied_while_it_changes(databases: Databases) -> None:

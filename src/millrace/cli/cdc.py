@@ -17,7 +17,7 @@ from millrace.cli.targets import Target, target_options
 from millrace.cli.texts.refused import Refused, refusing
 
 if TYPE_CHECKING:
-    from millrace.cdc.composer import Composed
+    from millrace.cdc.definition.model import Pipeline
 
 PROGRAM = "millrace.cdc.program"
 _REFUSED = (
@@ -67,29 +67,41 @@ def cdc(
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
     path = os.path.abspath(pipeline)
-    composed = _checked(path, program)
     if dry_run:
-        from millrace.cdc.plan_text import plan_text
-
-        click.echo(plan_text(composed))
+        click.echo(_plan(path, program.files))
         return
     files = program.files
-    if composed.pipeline.functions:
+    if _read(path).functions:
         files = (os.path.dirname(path), *files)  # tasks import the functions from there, too
     properties = (*program.properties, *key_values(conf))
     chosen = replace(program, module=PROGRAM, words=(path,), files=files, properties=properties, ship_folder=False)
     start(chosen, target, savepoint, quiet=quiet, verbose=verbose)
 
 
-def _checked(path: str, program: ProgramOptions) -> Composed:
-    """The pipeline with all that it names. Raises click's error if something is wrong with it."""
-    from millrace.cdc.composer import compose
+def _read(path: str) -> Pipeline:
+    """What the file says. Raises click's error if something is wrong with it.
+
+    No more is done here: drivers are forks of this process, which has no threads yet.
+    """
     from millrace.cdc.definition.problems import PipelineError
     from millrace.cdc.definition.reading import read_pipeline
 
     try:
-        with _importing((os.path.dirname(path), *program.files)):
-            return compose(read_pipeline(path))
+        return read_pipeline(path)
+    except (PipelineError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _plan(path: str, files: tuple[str, ...]) -> str:
+    """What the pipeline will do, with all that it names looked up."""
+    from millrace.cdc.composer import compose
+    from millrace.cdc.definition.problems import PipelineError
+    from millrace.cdc.plan_text import plan_text
+
+    pipeline = _read(path)
+    try:
+        with _importing((os.path.dirname(path), *files)):
+            return plan_text(compose(pipeline))
     except (PipelineError, ImportError) as error:
         raise click.UsageError(str(error)) from None
 
