@@ -25,10 +25,14 @@ def records(**options: str) -> list[ProducerRecord]:
     text = f"source: {{type: values}}\nsink:\n  type: kafka\n  properties.bootstrap.servers: x:1\n{lines}"
     sink = KafkaPipelineSink(parse_pipeline(text))._sink
     assert isinstance(sink.serializer, ChangeSerializer)
+    made: list[str] = []
+    sink.serializer.ensure = made.append
     columns = [pa.array([1, 2], pa.int32()), pa.array(["a", 'b,"'])]
     batch = Batch(TABLE, SCHEMA, Rows(record_batch(columns, 2), np.array([INSERT] * 2, np.uint8)))
     assert list(sink.serializer.records(TruncateTableEvent(TABLE), None)) == []
-    return list(sink.serializer.records(batch, None))
+    found = list(sink.serializer.records(batch, None))
+    assert made == [found[0].topic]
+    return found
 
 
 def test_a_topic_for_each_table() -> None:

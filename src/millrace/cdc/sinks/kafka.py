@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
@@ -18,6 +19,7 @@ from millrace.cdc.sinks.change_text import CANAL, DEBEZIUM, ChangeTexts
 from millrace.cdc.sinks.event_text import plain_value
 from millrace.connectors.base import DeliveryGuarantee
 from millrace.connectors.cdc.schema import TableId
+from millrace.connectors.kafka.creating import ensure_topic
 from millrace.connectors.kafka.record import ProducerRecord
 from millrace.connectors.kafka.serializing import RecordSerializer
 from millrace.connectors.kafka.sink import KafkaSink
@@ -50,6 +52,8 @@ class ChangeSerializer(RecordSerializer[Element]):
     by_key: bool
     names_in_headers: bool
     headers: Headers
+    ensure: Callable[[str], None]
+    """makes a topic that is missing"""
     _known: dict[TableId, tuple[str, Headers]] = field(default_factory=dict)
 
     def records(self, element: Element, timestamp: int | None) -> Iterable[ProducerRecord]:
@@ -65,7 +69,10 @@ class ChangeSerializer(RecordSerializer[Element]):
         found = self._known.get(table)
         if found is None:
             mapped = next((topic for tables, topic in self.topics if tables.match(table) is not None), None)
-            found = self._known[table] = mapped or self.topic or str(table), self._headers(table)
+            topic = mapped or self.topic or str(table)
+            if all(topic != known for known, _ in self._known.values()):
+                self.ensure(topic)
+            found = self._known[table] = topic, self._headers(table)
         return found
 
     def _headers(self, table: TableId) -> Headers:
@@ -118,6 +125,7 @@ class KafkaPipelineSink(PipelineSink):
             options.one_of("partition.strategy", "all-to-zero", ("all-to-zero", "hash-by-key")) == "hash-by-key",
             options.flag("sink.add-tableId-to-header-enabled"),
             self._custom_headers(),
+            partial(ensure_topic, properties=properties),
         )
         self._sink = self._built(serializer, properties)
 
