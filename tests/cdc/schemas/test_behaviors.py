@@ -148,3 +148,11 @@ def test_a_table_without_the_key() -> None:
     )
     with pytest.raises(JobFailedError, match=r"a.t2 cannot go to b.t: the key there is \(id\)"):
         run(f"{text}route:\n  - {{source-table: 'a.\\.*', sink-table: b.t}}\n")
+
+
+def test_batch_mode() -> None:
+    text = f"{HEAD}    - {{table: a.t, {ADD}}}\n{ADDED}sink: {{type: values}}\n"
+    streaming = run(f"{text}pipeline: {{schema.change.behavior: evolve}}\n").printed
+    assert (
+        run(f"{text}pipeline: {{schema.change.behavior: evolve, execution.runtime-mode: BATCH}}\n").printed == streaming
+    )

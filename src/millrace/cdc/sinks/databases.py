@@ -37,6 +37,8 @@ class TableNames:
     database: str
 
     def __call__(self, table: TableId) -> str:
+        if "." in table.schema + table.table:
+            raise ValueError(f"table {table}: names with dots in them cannot be written; name another one in 'route'")
         if isinstance(self.dialect, SqliteDialect):
             return table.table
         if table.namespace and isinstance(self.dialect, MySqlDialect):
