@@ -70,8 +70,9 @@ class JsonDebeziumDeserializationSchema(DebeziumDeserializationSchema[str]):
 
     @staticmethod
     def _text(before: str, after: str, source: Mapping[str, Any], op: str) -> str:
+        images = f'"before":{before},"after":{after}'
         now = int(time.time() * 1000)
-        return f'{{"before":{before},"after":{after},"source":{_json(source)},"op":"{op}","ts_ms":{now},"transaction":null}}'
+        return f'{{{images},"source":{_json(source)},"op":"{op}","ts_ms":{now},"transaction":null}}'
 
     def _source(self, table: TableId, at: int, snapshot: bool, transaction: Any, position: str) -> Mapping[str, Any]:
         schemas = {"schema": table.schema} if table.namespace else {}
