@@ -175,9 +175,7 @@ def test_columns_change(server: Server, metadata: str) -> None:
     ]  # fmt: skip
 
 
-def test_going_on_at_any_event_gives_the_same(
-    server: Server, metadata: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_going_on_at_any_event_gives_the_same(server: Server, metadata: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = server.create("id INT PRIMARY KEY, a INT")
     log = LogOf(server.database(table))
     begin, relations = log.position, log.relations

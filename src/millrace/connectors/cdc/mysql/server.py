@@ -179,7 +179,9 @@ def identify(connection: Any, target: Target) -> Server:
     version = str(asked(connection, "SELECT version()")[0][0])
     mariadb = "mariadb" in version.lower()
     variable = "server_id" if mariadb else "server_uuid"
-    return Server(mariadb, version, str(asked(connection, f"SELECT @@global.{variable}")[0][0]), target.place.rstrip("/"))
+    return Server(
+        mariadb, version, str(asked(connection, f"SELECT @@global.{variable}")[0][0]), target.place.rstrip("/")
+    )
 
 
 def codec_of(collations: dict[int, str], number: int) -> str | None:
