@@ -1,7 +1,7 @@
 """What a kind of database implements so that its tables can be captured: ``CdcDatabase`` and ``LogReader``.
 
-Capturing goes like this. The enumerator (driver) calls ``check``, ``tables``, ``prepare``, and cuts each table in
-chunks by a column of its key with ``bounds`` and ``next_bound``. Readers (tasks) call ``read_chunk``, several at a time;
+The enumerator (driver) calls ``check``, ``tables``, ``prepare``, and cuts each table in chunks by a column of its key
+with ``bounds`` and ``next_bound``. Readers (tasks) call ``read_chunk``, several at a time;
 each chunk comes with a ``Seen`` that says which changes are in it. When all chunks are read one reader opens the log
 where ``prepare`` said, and leaves out for each row what its chunk has seen.
 

@@ -1,4 +1,4 @@
-"""Change data capture; the code is in ``millrace.connectors.cdc``. PyFlink has no such module: names are Flink CDC's."""
+"""Change data capture, under Flink CDC's names; the code is in ``millrace.connectors.cdc``."""
 
 from __future__ import annotations
 

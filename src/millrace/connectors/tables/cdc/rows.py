@@ -104,20 +104,22 @@ class RowsDecoder(ChangeDecoder[Rows]):
             return [_Side(INSERT, after, change)]
         if op == "d":
             assert before is not None
-            if change.before_is_key and self.mode == ALL:
-                raise self._no_old_row(change, "DELETE")
+            if change.before_is_key and self.mode == ALL and not self.append_only:
+                raise self._no_old_row(change, "a DELETE")
             return [_Side(DELETE, before, change)]
         assert after is not None
         if self.mode == UPSERT_MODE:
             return [_Side(UPDATE_AFTER, after, change)]
+        if before is None and self.append_only:
+            return [_Side(UPDATE_AFTER, after, change)]
         if before is None:
-            raise self._no_old_row(change, "UPDATE")
+            raise self._no_old_row(change, "an UPDATE")
         return [_Side(UPDATE_BEFORE, before, change), _Side(UPDATE_AFTER, after, change)]
 
     def _no_old_row(self, change: Change, what: str) -> ValueError:
         table = change.relation.table
         return ValueError(
-            f"table {self.table}: the log of {table} does not have the old row of an {what}, which 'changelog-mode' = "
+            f"table {self.table}: the log of {table} does not have the old row of {what}, which 'changelog-mode' = "
             f"'all' needs: ALTER TABLE {table.short} REPLICA IDENTITY FULL (from then on), or 'changelog-mode' = "
             f"'upsert', which does without it"
         )
