@@ -41,7 +41,7 @@ def _some(connection: Any, tables: Sequence[TableId]) -> Mapping[TableId, TableS
         "FROM information_schema.columns WHERE {} ORDER BY 1, 2, ordinal_position",
     ):
         kind = type_of(native) if nullable == "YES" else type_of(native).not_null()
-        column = Column(name, kind, native, comment or None, default)
+        column = Column(name, kind, native, comment or None, None if default == "NULL" else default)
         columns.setdefault(TableId("", database, table), []).append(column)
     keys: dict[TableId, list[str]] = {}
     for database, table, name in _asked(
