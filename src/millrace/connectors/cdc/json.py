@@ -65,14 +65,14 @@ class JsonDebeziumDeserializationSchema(DebeziumDeserializationSchema[str]):
             told = self._source(event.table, source.timestamp, source.snapshot, source.transaction, source.position)
             return (self._text(*values, told, event.op.value),)
         if isinstance(event, TruncateTableEvent):
-            return (self._text(None, None, self._source(event.table, 0, False, None, ""), "t"),)
+            return (self._text("null", "null", self._source(event.table, 0, False, None, ""), "t"),)
         return ()
 
     @staticmethod
-    def _text(before: Any, after: Any, source: Mapping[str, Any], op: str) -> str:
+    def _text(before: str, after: str, source: Mapping[str, Any], op: str) -> str:
+        images = f'"before":{before},"after":{after}'
         now = int(time.time() * 1000)
-        found = {"before": before, "after": after, "source": source, "op": op, "ts_ms": now, "transaction": None}
-        return json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
+        return f'{{{images},"source":{_json(source)},"op":"{op}","ts_ms":{now},"transaction":null}}'
 
     def _source(self, table: TableId, at: int, snapshot: bool, transaction: Any, position: str) -> Mapping[str, Any]:
         schemas = {"schema": table.schema} if table.namespace else {}
@@ -88,17 +88,32 @@ class JsonDebeziumDeserializationSchema(DebeziumDeserializationSchema[str]):
             "position": position or None,
         }
 
-    def _image(self, schema: TableSchema, values: Sequence[Any] | None) -> Mapping[str, Any] | None:
+    def _image(self, schema: TableSchema, values: Sequence[Any] | None) -> str:
         if values is None:
-            return None
+            return "null"
         known = self._encoders.get(id(schema))
         if known is None or known[0] is not schema:
             known = (schema, tuple(encoder(column, self._numbers) for column in schema.columns))
             self._encoders[id(schema)] = known
-        return {
+        found = {
             name: value if value is None or encode is None else encode(value)
             for name, value, encode in zip(schema.names, values, known[1])
         }
+        return _json(found) if not self._numbers else f"{{{','.join(map(_member, found, found.values()))}}}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _member(name: str, value: Any) -> str:
+    return f"{_json(name)}:{_written(value)}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, _Digits):
+        return value.text
+    return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else _json(value)
 
 
 def encoder(column: Column, numbers: bool = False) -> Encode | None:
@@ -110,7 +125,7 @@ def encoder(column: Column, numbers: bool = False) -> Encode | None:
 
 def _encoder(kind: DataType, numbers: bool) -> Encode | None:
     if isinstance(kind, t.DecimalType):
-        return _number if numbers else _unscaled
+        return _Digits if numbers else _unscaled
     if isinstance(kind, (t.BinaryType, t.VarBinaryType)):
         return lambda value: base64.b64encode(value).decode()
     if isinstance(kind, t.DateType):
@@ -137,22 +152,11 @@ def _scaled(micros: Callable[[Any], int], precision: int) -> Encode:
     return (lambda value: micros(value) // 1000) if precision <= 3 else micros
 
 
-def _number(value: Decimal) -> Any:
-    return _Digits(value)
+class _Digits:
+    """A number with all its digits, which the encoder of Python has no way for."""
 
-
-class _Digits(float):
-    """A number that JSON has with all its digits."""
-
-    def __new__(cls, value: Decimal) -> _Digits:
-        made = super().__new__(cls, value)
-        made._text = format(value, "f")
-        return made
-
-    _text: str
-
-    def __repr__(self) -> str:
-        return self._text
+    def __init__(self, value: Decimal) -> None:
+        self.text = format(value, "f")
 
 
 def _unscaled(value: Decimal) -> str:

@@ -34,6 +34,7 @@ class Captured:
         self.slot = f"slot_{self.schema}"
         self.target = Target((("127.0.0.1", server.port),), server.database, server.user, server.password)
         self.connection = psycopg.connect(server.url, autocommit=True)
+        self.run("SET lock_timeout = '20s'")  # a test that leaves a transaction behind shall say so
         self.run(f"CREATE SCHEMA {self.schema}")
         self.run(f"SET search_path TO {self.schema}")
 
