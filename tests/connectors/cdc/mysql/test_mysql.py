@@ -135,13 +135,15 @@ def test_another_server_takes_over(log: MySqlLog) -> None:
 
 def test_a_chunk_is_brought_to_where_the_log_is_behind_it() -> None:
     log = MySqlLog()
+    log.rows(MAP, rows(30, 3, [image(0, "earlier")]))
     low = log.rows(MAP, rows(30, 3, [image(1, "a")]))
     log.rows(MAP, rows(31, 3, [image(1, "a"), image(1, "b")]), rows(30, 3, [image(2, "c")]))
     log.rows(MAP, rows(32, 3, [image(3, "d")]), rows(30, 3, [image(99, "outside")]))
-    places = [low, log.end]
+    places = [(low, f"{SOURCE}:1"), (log.end, f"{SOURCE}:1-4")]
 
     def status() -> Any:
-        return [(FILE, places.pop(0) if len(places) > 1 else places[0], "", "", f"{SOURCE}:1-3")]
+        place, gtids = places.pop(0) if len(places) > 1 else places[0]
+        return [(FILE, place, "", "", gtids)]
 
     # The rows were read somewhere in between.
     there = [(1, TEXT, "a"), (3, TEXT, "d"), (4, TEXT, "e")]
