@@ -32,7 +32,8 @@ TYPES = {
     "decimal(65,30)": "12345678901234567890123456789012345.123456789012345678901234567890",
     "decimal(5,5)": "-0.00001", "float": "1.2345678", "double": "1.2345678901234567", "bit(13)": "b'1000000000001'",
     "year": "2155", "date": "'1000-02-03'", "time": "'-00:00:01'", "time(3)": "'-12:34:56.789'",
-    "time(6)": "'-838:59:58.000001'", "datetime": "'9999-12-31 23:59:59'", "datetime(6)": "'1000-01-01 00:00:00.000001'",
+    "time(6)": "'-838:59:58.000001'", "datetime": "'9999-12-31 23:59:59'",
+    "datetime(6)": "'1000-01-01 00:00:00.000001'",
     "timestamp(4) NULL": "'2037-01-01 01:02:03.1234'", "timestamp NULL": "0", "enum('ä','b')": "'ä'",
     "set('x','y','z')": "'z,x'", "json": "'{\"a\": [1, null, \"ü\"]}'", "blob": "x'00ff'", "longtext": "'😀'",
     "text character set latin1": "'ü€'", "char(5)": "'ab '", "binary(5)": "x'0100'", "varbinary(300)": "x'0100'",
@@ -166,8 +167,8 @@ def test_columns_change(server: Server, metadata: str) -> None:
     kinds = [type(each).__name__ if not isinstance(each, Change) else each.after for each in found]
     assert kinds == [
         (1, "a", 2), AddColumnEvent.__name__, (2, 18446744073709551615, "b", 3), DropColumnEvent.__name__,
-        RenameColumnEvent.__name__, (3, 6, "c"), AlterColumnTypeEvent.__name__, ("d", 4, 7), TruncateTableEvent.__name__,
-        DropTableEvent.__name__,
+        RenameColumnEvent.__name__, (3, 6, "c"), AlterColumnTypeEvent.__name__, ("d", 4, 7),
+        TruncateTableEvent.__name__, DropTableEvent.__name__,
     ]  # fmt: skip
     schemas = [each.relation.schema for each in found if isinstance(each, Change)]
     assert [schema.names for schema in schemas] == [
@@ -175,9 +176,7 @@ def test_columns_change(server: Server, metadata: str) -> None:
     ]  # fmt: skip
 
 
-def test_going_on_at_any_event_gives_the_same(
-    server: Server, metadata: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_going_on_at_any_event_gives_the_same(server: Server, metadata: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = server.create("id INT PRIMARY KEY, a INT")
     log = LogOf(server.database(table))
     begin, relations = log.position, log.relations

@@ -32,13 +32,19 @@ CASES: list[tuple[str, list[Ddl]]] = [
         "ALTER TABLE t ADD (a INT, b ENUM('x','y,)'), KEY k (a))",
         altered(Added("a", "int", True), Added("b", "enum('x','y,)')", True)),
     ),
-    ("ALTER TABLE t ADD COLUMN IF NOT EXISTS g INT AS (a + 1) STORED, ALGORITHM=INSTANT", altered(Added("g", "int", True))),
+    (
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS g INT AS (a + 1) STORED, ALGORITHM=INSTANT",
+        altered(Added("g", "int", True)),
+    ),
     (
         "ALTER TABLE t CHANGE COLUMN a b VARCHAR(20) CHARACTER SET utf8mb4 NULL COMMENT 'x, AFTER y' FIRST",
         altered(Changed("a", "b", "varchar(20)", True, "")),
     ),
     ("ALTER TABLE t MODIFY a DECIMAL(10, 2) UNSIGNED ZEROFILL", altered(Changed("a", "a", "decimal(10,2) unsigned"))),
-    ("ALTER TABLE t MODIFY a double precision, ADD b boolean", altered(Changed("a", "a", "double"), Added("b", "tinyint(1)", True))),
+    (
+        "ALTER TABLE t MODIFY a double precision, ADD b boolean",
+        altered(Changed("a", "a", "double"), Added("b", "tinyint(1)", True)),
+    ),
     ("ALTER TABLE t RENAME COLUMN a TO b", altered(Changed("a", "b", None))),
     ("ALTER TABLE t RENAME u", [Renamed(None, "t", None, "u")]),
     ("ALTER TABLE t ADD z INT, RENAME TO d.u", [*altered(Added("z", "int", True)), Renamed(None, "t", "d", "u")]),

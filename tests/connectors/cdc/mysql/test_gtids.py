@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def test_a_set_has_what_was_added(transactions: list[tuple[str, int]]) -> None:
     again = MySqlGtids.parse(str(found))
     assert again.ranges == found.ranges
     for ranges in found.ranges.values():
-        assert all(last + 1 < first for (_, last), (first, _) in zip(ranges, ranges[1:]))
+        assert all(last + 1 < first for (_, last), (first, _) in itertools.pairwise(ranges))
 
 
 @given(TRANSACTIONS, TRANSACTIONS)

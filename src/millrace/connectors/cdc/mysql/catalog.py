@@ -41,7 +41,7 @@ def _some(connection: Any, tables: Sequence[TableId]) -> Mapping[TableId, TableS
         "FROM information_schema.columns WHERE {} ORDER BY 1, 2, ordinal_position",
     ):
         kind = type_of(native) if nullable == "YES" else type_of(native).not_null()
-        column = Column(name, kind, native, comment or None, default)
+        column = Column(name, kind, native, comment or None, None if default == "NULL" else default)
         columns.setdefault(TableId("", database, table), []).append(column)
     keys: dict[TableId, list[str]] = {}
     for database, table, name in _asked(
@@ -60,14 +60,13 @@ def engines(connection: Any, tables: Sequence[TableId]) -> dict[TableId, str]:
     return {TableId("", database, table): str(engine) for database, table, engine in _asked(connection, tables, query)}
 
 
-def text_charsets(connection: Any, tables: Sequence[TableId]) -> dict[tuple[TableId, str], str | None]:
-    """The character sets of columns, as Python calls them."""
+def text_charsets(connection: Any, table: TableId) -> dict[str, str | None]:
+    """The character sets of the columns of a table, as Python calls them."""
     query = (
         "SELECT table_schema, table_name, column_name, character_set_name FROM information_schema.columns "
         "WHERE character_set_name IS NOT NULL AND {}"
     )
-    rows = _asked(connection, tables, query)
-    return {(TableId("", database, table), name): charsets.codec(charset) for database, table, name, charset in rows}
+    return {name: charsets.codec(charset) for _, _, name, charset in _asked(connection, [table], query)}
 
 
 def collation(connection: Any, table: TableId, column: str) -> str | None:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -108,7 +109,10 @@ class MySqlDatabase(CdcDatabase):
             def open_log(position: Position, relation: Relation) -> MySqlLogReader:
                 return self._reader(server, position, [relation], self.settings.other_id)
 
-            return ChunkReader(server, connection, open_log, self.locate).read(chunk, schema)
+            def located(relation: Relation, column: str, bounds: Sequence[Any], values: Sequence[Any]) -> list[int]:
+                return _located(connection, relation, column, bounds, values)
+
+            return ChunkReader(server, connection, open_log, located).read(chunk)
 
     def open_log(self, position: Position, relations: Sequence[Relation], owner: str) -> LogReader:
         with self._server() as (server, connection):
@@ -124,27 +128,32 @@ class MySqlDatabase(CdcDatabase):
 
         prepared = PreparedReader(self._opener(server), files)
         wire = Wire(server, lambda begin: self._stream(server, begin, server_id), prepared, self.settings.retries)
-        followed = Followed(relations, self._words(server, relations), self._is_wanted())
+        followed = Followed(relations, self._words(server), self._is_wanted())
         return MySqlLogReader(wire, position, followed)
 
     def _is_wanted(self) -> Callable[[TableId], bool]:
         return self.settings.wants if self.settings.new_tables else lambda table: False
 
-    def _words(self, server: Server, relations: Sequence[Relation]) -> Words:
-        tables = [each.table for each in relations]
-        with connected(self.settings.target) as connection:
-            collations = server.collations(connection)
-            charsets = catalog.text_charsets(connection, tables)
+    def _words(self, server: Server) -> Words:
+        @cache
+        def collations() -> dict[int, str]:
+            with connected(self.settings.target) as connection:
+                return server.collations(connection)
+
+        @cache
+        def charsets(table: TableId) -> dict[str, str | None]:
+            with connected(self.settings.target) as connection:
+                return catalog.text_charsets(connection, table)
 
         def schema(table: TableId) -> TableSchema | None:
+            charsets.cache_clear()
             with connected(self.settings.target) as connection:
-                charsets.update(catalog.text_charsets(connection, [table]))
                 return catalog.schemas(connection, [table]).get(table)
 
         return Words(
             server.mariadb,
-            lambda number: codec_of(collations, number),
-            lambda table, column: charsets.get((table, column)),
+            lambda number: codec_of(collations(), number),
+            lambda table, column: charsets(table).get(column),
             schema,
         )
 
@@ -153,8 +162,7 @@ class MySqlDatabase(CdcDatabase):
         if chunking.is_ordered_here(native):
             return [0 if value is None else bisect_right(bounds, value) for value in values]
         with connected(self.settings.target) as connection:
-            collation = catalog.collation(connection, relation.table, column)
-            return chunking.locate(connection, native, collation, bounds, values)
+            return _located(connection, relation, column, bounds, values)
 
     def keys(self, relation: Relation, column: str, values: Sequence[Any]) -> list[Any]:
         return list(values)
@@ -190,3 +198,13 @@ class MySqlDatabase(CdcDatabase):
         except BaseException:
             connection.close()
             raise
+
+
+def _located(
+    connection: Any, relation: Relation, column: str, bounds: Sequence[Any], values: Sequence[Any]
+) -> list[int]:
+    """In which chunks values lie, as the server orders them."""
+    native = relation.schema.columns[relation.schema.names.index(column)].native
+    if chunking.is_ordered_here(native):
+        return [0 if value is None else bisect_right(bounds, value) for value in values]
+    return chunking.locate(connection, native, catalog.collation(connection, relation.table, column), bounds, values)

@@ -57,6 +57,8 @@ class Followed:
         self._words, self._wanted = words, wanted
         self._unsure: set[TableId] = set()
         """tables that became something which statements do not tell"""
+        self._sure: set[TableId] = set()
+        """tables that the log has told of"""
         self._parsed: dict[bytes, TableMap] = {}
         self._at: dict[bytes, TableAt] = {}
 
@@ -93,8 +95,13 @@ class Followed:
             found = _named(seen, schema or self._words.schema(table))
         else:
             found = (None if table in self._unsure else schema) or self._words.schema(table) or TableSchema(())
-            _compare(table, found, seen.columns)
+            if table not in self._sure and not _fits(found, seen.columns):
+                # It may have changed between the question what it is and the one where the log is.
+                found = self._words.schema(table) or found
+            if not _fits(found, seen.columns):
+                raise ValueError(_unknown(table, found, seen.columns))
         self._unsure.discard(table)
+        self._sure.add(table)
         if schema is None:
             self._set(table, found)
             return [CreateTableEvent(table, found)]
@@ -174,6 +181,7 @@ class Followed:
                 events.append(replace(made, result=result))
             schema = result
         self._set(table, schema)
+        self._sure.add(table)
         if what.unclear:
             self._doubt(table)
         return events
@@ -252,13 +260,18 @@ def _named(seen: TableMap, known: TableSchema | None) -> TableSchema:
     return TableSchema(tuple(columns), key, None if known is None else known.comment)
 
 
-def _compare(table: TableId, schema: TableSchema, logged: Sequence[LoggedColumn]) -> None:
-    """:raises ValueError: the log has other columns, without their names."""
+def _fits(schema: TableSchema, logged: Sequence[LoggedColumn]) -> bool:
+    return len(logged) == len(schema.columns) and all(
+        natives.fits(column.native, of) for column, of in zip(schema.columns, logged)
+    )
+
+
+def _unknown(table: TableId, schema: TableSchema, logged: Sequence[LoggedColumn]) -> str:
+    """Why rows cannot be read: the log has other columns, without their names."""
     wrong = next((each.name for each, of in zip(schema.columns, logged) if not natives.fits(each.native, of)), None)
-    if len(logged) == len(schema.columns) and wrong is None:
-        return
-    what = f"column '{wrong}' has another type" if wrong else f"{len(logged)} columns, not {len(schema.columns)}"
-    raise ValueError(
+    same = len(logged) == len(schema.columns)
+    what = f"column '{wrong}' has another type" if same else f"{len(logged)} columns, not {len(schema.columns)}"
+    return (
         f"the log has rows of table {table} that are not as the table is known ({what}), and it does not have the "
         f"names of the columns. Set binlog_row_metadata = FULL, which lets the log have them, and take a new snapshot"
     )

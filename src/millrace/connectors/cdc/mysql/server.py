@@ -158,15 +158,16 @@ class Server:
 
     def collations(self, connection: Any) -> dict[int, str]:
         """The character set of each collation, by number."""
-        table = "collation_character_set_applicability" if self.mariadb else "collations"
-        columns = {name.lower() for (name,) in asked(
-            connection,
-            "SELECT column_name FROM information_schema.columns "
-            "WHERE table_schema = 'information_schema' AND lower(table_name) = %s",
-            table,
-        )}  # fmt: skip
-        if "id" not in columns:
-            table = "collations"
+        table = "collations"
+        if self.mariadb:
+            # Since 10.10 those for all character sets at once have their numbers there only.
+            other = "collation_character_set_applicability"
+            query = (
+                "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'information_schema' "
+                "AND lower(table_name) = %s AND lower(column_name) = 'id'"
+            )
+            if asked(connection, query, other)[0][0]:
+                table = other
         rows = asked(connection, f"SELECT id, character_set_name FROM information_schema.{table} WHERE id IS NOT NULL")
         return {int(number): str(charset) for number, charset in rows if charset is not None}
 
@@ -179,7 +180,9 @@ def identify(connection: Any, target: Target) -> Server:
     version = str(asked(connection, "SELECT version()")[0][0])
     mariadb = "mariadb" in version.lower()
     variable = "server_id" if mariadb else "server_uuid"
-    return Server(mariadb, version, str(asked(connection, f"SELECT @@global.{variable}")[0][0]), target.place.rstrip("/"))
+    return Server(
+        mariadb, version, str(asked(connection, f"SELECT @@global.{variable}")[0][0]), target.place.rstrip("/")
+    )
 
 
 def codec_of(collations: dict[int, str], number: int) -> str | None:

@@ -35,7 +35,7 @@ class ChunkReader:
     open_log: Callable[[Position, Relation], MySqlLogReader]
     locate: Locate
 
-    def read(self, chunk: Chunk, schema: TableSchema) -> ChunkRows:
+    def read(self, chunk: Chunk) -> ChunkRows:
         """:raises LookupError: the table is gone."""
         for last in reversed(range(_TRIES)):
             try:

@@ -18,7 +18,8 @@ VALUES = st.recursive(
         st.text(st.characters(codec="utf-8"), max_size=200),
     ),
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=9), inner, max_size=4)
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=9), inner, max_size=4),
     ),
     max_leaves=12,
 )  # fmt: skip

@@ -85,7 +85,7 @@ class Transactions:
         elif kind == kinds.INCIDENT:
             raise ValueError("the server says that its log is not whole here (an incident): take a new snapshot")
         elif kind in (kinds.FORMAT, kinds.STOP):
-            self.offset = self._behind(event)
+            self.offset = max(self.offset, event.end)
         else:
             yield from self._within(event)
             if kind in (kinds.XID, kinds.XA_PREPARE) or (kind in _QUERIES and not self._is_open):
