@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -32,6 +33,9 @@ sink:
   username: postgres
   password: millrace
   database-name: postgres
+transform:
+  - source-table: {name}.t2
+    projection: \*, op_ts AS committed
 route:
   - source-table: {name}.\.*
     sink-table: {name}.copy_<>
@@ -102,3 +106,6 @@ def test_a_database_is_copied_while_it_changes(servers: Servers) -> None:
             "INSERT INTO {db}.t2 VALUES (7, 7)",
         )
         job.until(lambda: servers.same(1, "id, a, title, e") and servers.same(2, "id, d"), "more changes")
+    with closing(psycopg.connect(servers.postgres.url)) as connection:
+        ((committed,),) = connection.execute(f"SELECT committed FROM {servers.name}.copy_t2").fetchall()  # type: ignore[arg-type]
+    assert abs(committed / 1000 - time.time()) < 3600

@@ -68,6 +68,10 @@ def test_metadata() -> None:
     ]
 
 
+def test_when_a_change_was_committed() -> None:
+    assert rows("projection: id, op_ts AS at")[:1] == ["INSERT [], after=[1, 0]"]
+
+
 def test_a_row_enters_and_leaves_what_the_filter_lets_through() -> None:
     assert rows("projection: id, price\nfilter: price > 10") == [
         "INSERT [], after=[2, 20.00]",

@@ -44,15 +44,16 @@ def test_each_table_has_its_changes_in_order(drawn: list[Any]) -> None:
         op, relation, before, after, has_before = each
         name = relation.table.short
         old = before if op == "d" or (op == "u" and has_before) else None
-        events.append(Change(op, relation, old, after if op != "d" else None, None, 0))
+        events.append(Change(op, relation, old, after if op != "d" else None, None, len(events)))
         if old is not None:
-            expected[name].append((DELETE if op == "d" else UPDATE_BEFORE, *old))
+            expected[name].append((DELETE if op == "d" else UPDATE_BEFORE, *old, len(events) - 1))
         if op != "d":
-            expected[name].append((INSERT if op == "c" else UPDATE_AFTER, *after))
+            expected[name].append((INSERT if op == "c" else UPDATE_AFTER, *after, len(events) - 1))
     found: dict[str, list[Any]] = {"app.t1": [], "app.t2": []}
     for element in BatchDecoder().changes(events, Numbers()):  # type: ignore[arg-type]
         if isinstance(element, Batch):
-            values = zip(element.rows.kind_values().tolist(), *(each.to_pylist() for each in element.rows.columns))
+            columns = [each.to_pylist() for each in element.rows.columns]
+            values = zip(element.rows.kind_values().tolist(), *columns, element.times.tolist())
             found[str(element.table)] += values
         else:
             found[str(element.table)].append("truncated")

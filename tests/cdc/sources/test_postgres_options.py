@@ -71,6 +71,7 @@ def test_chunks() -> None:
         ({"scan__startup__mode": "timestamp"}, "'scan.startup.mode' is one of initial"),
         ({"scan__startup__mode": "specific-offset"}, "needs 'scan.startup.specific-offset'"),
         ({"debezium__snapshot__mode": "never"}, "captures without Debezium"),
+        ({"metadata__list": "op_ts, lsn"}, "there is op_ts, and no lsn"),
         ({"hostnam": "x"}, "did you mean 'hostname'"),
     ],
 )

@@ -56,7 +56,8 @@ def transformed(batch: Batch, applied: Applied, around: Surroundings, functions:
 def _evaluator(batch: Batch, around: Surroundings, functions: FunctionRunner | None) -> Evaluator:
     count, table = len(batch.rows), batch.table
     texts = [repeat(pa.scalar(text), count) for text in (table.namespace, table.schema, table.table)]
-    columns = [*batch.rows.columns, *texts, _EVENT_TYPES.take(pa.array(batch.rows.kind_values()))]
+    times = repeat(pa.scalar(0, pa.int64()), count) if batch.times is None else pa.array(batch.times)
+    columns = [*batch.rows.columns, *texts, _EVENT_TYPES.take(pa.array(batch.rows.kind_values())), times]
     return Evaluator(columns, around) if functions is None else FunctionEvaluator(columns, around, functions)
 
 

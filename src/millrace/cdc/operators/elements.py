@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from millrace.connectors.cdc.events import SchemaChangeEvent
 from millrace.connectors.cdc.schema import TableId, TableSchema
@@ -14,15 +15,18 @@ class Batch:
     """Changes of rows of one table, in their order. The old row of an update is right before the new one.
 
     :ivar keys_only: old rows have the values of their key, and NULL for the rest.
+    :ivar times: when each change was committed: an array of ms since 1970; None: they are rows of a snapshot.
     """
 
     table: TableId
     schema: TableSchema
     rows: Rows = field(repr=False)
     keys_only: bool = False
+    times: Any = field(default=None, repr=False)
 
     def with_rows(self, rows: Rows, schema: TableSchema | None = None) -> Batch:
-        return replace(self, rows=rows, schema=schema or self.schema)
+        """Others in their place, of which it is not known any more when they were changed."""
+        return replace(self, rows=rows, schema=schema or self.schema, times=None)
 
 
 Element = Batch | SchemaChangeEvent

@@ -13,9 +13,12 @@ from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.scopes import Relation, Scope
 
 NAMESPACE, SCHEMA, TABLE = "__namespace_name__", "__schema_name__", "__table_name__"
-EVENT_TYPE = "__data_event_type__"
+EVENT_TYPE, COMMITTED = "__data_event_type__", "op_ts"
 _TEXT = t.VarCharType(t.MAX_LENGTH, False)
-METADATA = (*(Field(name, _TEXT) for name in (NAMESPACE, SCHEMA, TABLE, EVENT_TYPE)),)
+METADATA = (
+    *(Field(name, _TEXT) for name in (NAMESPACE, SCHEMA, TABLE, EVENT_TYPE)),
+    Field(COMMITTED, t.BigIntType(False)),
+)
 """columns behind those of the table"""
 
 
@@ -48,5 +51,7 @@ class Surroundings:
 def block_of(table: TableId, schema: TableSchema, surroundings: Surroundings, place: str) -> Block:
     """Where expressions over a table's rows stand."""
     columns = tuple(Field(column.name, column.type) for column in schema.columns)
-    scope = Scope((Relation(table.table, columns), Relation(None, METADATA, len(columns))))
+    # A column of the table goes before metadata of its name.
+    hidden = tuple(Field("" if each.name in schema.names else each.name, each.type) for each in METADATA)
+    scope = Scope((Relation(table.table, columns), Relation(None, hidden, len(columns))))
     return Block(Environment(surroundings), scope, place=place)

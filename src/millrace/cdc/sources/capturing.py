@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
+from millrace.cdc.rules.names import COMMITTED
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.cdc.chunks import Chunking
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _EVEN = "chunk-key.even-distribution.factor"
 CAPTURING = (
     *("hostname", "port", "username", "password", "tables", "tables.exclude", "connect.timeout", "heartbeat.interval"),
-    "scan.startup.mode",
+    *("scan.startup.mode", "metadata.list"),
     *("scan.incremental.snapshot.chunk.size", "scan.incremental.snapshot.chunk.key-column"),
     *(f"{_EVEN}.lower-bound", f"{_EVEN}.upper-bound"),
 )
@@ -66,6 +67,13 @@ def chunking_of(options: EndOptions) -> tuple[Chunking, Mapping[str, str]]:
         except ValueError:
             options.fail(f"{_EVEN}.{side}-bound", f"'{_EVEN}.{side}-bound' is a number, not {text}")
     return Chunking(rows, *bounds), columns
+
+
+def check_metadata(options: EndOptions) -> None:
+    """:raises PipelineError: metadata that there is not. What there is, expressions know without being told."""
+    for name in filter(None, map(str.strip, (options.text("metadata.list") or "").split(","))):
+        if name != COMMITTED:
+            options.fail("metadata.list", f"'metadata.list': there is {COMMITTED}, and no {name}")
 
 
 def refuse_debezium(options: EndOptions, known: Iterable[str]) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ class _Gathered:
         self.relation = relation
         self.rows: list[tuple[Any, ...]] = []
         self.kinds: list[int] = []
+        self.times: list[int] = []
         self.keys_only = False
 
     def add(self, change: Change) -> None:
@@ -34,6 +35,7 @@ class _Gathered:
         if change.after is not None and change.op != "d":
             self.rows.append(change.after)
             self.kinds.append(INSERT if change.op == "c" else UPDATE_AFTER)
+        self.times += [change.time] * (len(self.rows) - len(self.times))
 
 
 class BatchDecoder(ChangeDecoder[Element]):
@@ -83,5 +85,5 @@ class BatchDecoder(ChangeDecoder[Element]):
                 values = [row[place] for row in each.rows]
                 columns.append(database.column(values, column.native, column.type, f"{table}.{column.name}"))
             rows = Rows(record_batch(columns, len(each.rows)), np.array(each.kinds, np.uint8))
-            found.append(Batch(table, schema, rows, each.keys_only))
+            found.append(Batch(table, schema, rows, each.keys_only, np.array(each.times, np.int64)))
         return found

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import End
 from millrace.cdc.sources.base import PipelineSource
-from millrace.cdc.sources.capturing import CAPTURING, IGNORED, captured, chunking_of, refuse_debezium, startup_of
+from millrace.cdc.sources.capturing import (
+    CAPTURING,
+    IGNORED,
+    captured,
+    check_metadata,
+    chunking_of,
+    refuse_debezium,
+    startup_of,
+)
 from millrace.cdc.sources.decoding import BatchDecoder
 from millrace.cdc.sources.table_lists import TableList, table_list
 from millrace.connectors.cdc.mysql.database import MySqlDatabase
@@ -40,6 +48,7 @@ class MySqlPipelineSource(PipelineSource):
     def __init__(self, end: End) -> None:
         known = (*CAPTURING, "scan.startup.timestamp-millis", *_OPTIONS, *IGNORED, *_WITHOUT_EFFECT)
         options = EndOptions(end, known, ("jdbc.properties.", "debezium."))
+        check_metadata(options)
         refuse_debezium(options, ())
         if options.flag(_NEW):
             options.fail(

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import End
 from millrace.cdc.sources.base import PipelineSource
-from millrace.cdc.sources.capturing import CAPTURING, IGNORED, captured, chunking_of, refuse_debezium, startup_of
+from millrace.cdc.sources.capturing import (
+    CAPTURING,
+    IGNORED,
+    captured,
+    check_metadata,
+    chunking_of,
+    refuse_debezium,
+    startup_of,
+)
 from millrace.cdc.sources.decoding import BatchDecoder
 from millrace.cdc.sources.table_lists import TableList, table_list
 from millrace.connectors.cdc.postgres.database import PostgresDatabase
@@ -37,6 +45,7 @@ class PostgresPipelineSource(PipelineSource):
         options = EndOptions(
             end, (*_OPTIONS, *CAPTURING, *IGNORED, *_WITHOUT_EFFECT), ("jdbc.properties.", "debezium.")
         )
+        check_metadata(options)
         plugin = options.text("decoding.plugin.name", "pgoutput")
         if plugin != "pgoutput":
             options.fail("decoding.plugin.name", f"'decoding.plugin.name' {plugin}: Millrace reads pgoutput only")
