@@ -7,7 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from millrace.cdc.composer import build, compose
+from millrace.cdc.definition.problems import PipelineError
 from millrace.cdc.definition.reading import read_pipeline
+
+WRONG_FILE = 2
+"""exit code, as of wrong options"""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -16,8 +20,12 @@ def main(arguments: Sequence[str]) -> None:
     folder = os.path.dirname(path)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    pipeline = read_pipeline(path)
-    build(compose(pipeline)).execute(pipeline.name)
+    try:
+        composed = compose(read_pipeline(path))
+    except PipelineError as error:
+        print(error, file=sys.stderr)
+        sys.exit(WRONG_FILE)
+    build(composed).execute(composed.pipeline.name)
 
 
 if __name__ == "__main__":
