@@ -59,7 +59,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class LogPart:
-    """A piece of the log. :ivar position: behind it; whoever goes on there misses nothing and doubles nothing."""
+    """A piece of the log. :ivar position: behind it: reading can go on there, and misses and doubles nothing."""
 
     events: Sequence[Change | SchemaChangeEvent]
     position: Any

@@ -105,11 +105,9 @@ class CdcEnumerator(SplitEnumerator[Split]):
         if split is not None:
             self._at.given.add(split.split_id)
             self._context.assign_split(split, subtask_id)
-        elif self._at.given:
-            return  # the log comes behind the last chunk
         elif not self._source.startup.has_log:
             self._context.signal_no_more_splits(subtask_id)
-        elif not self._log_given:
+        elif not self._at.given and not self._log_given:  # the log comes behind the last chunk
             self._context.assign_split(self._log or self._whole_log(), subtask_id)
             self._log, self._log_given = None, True
             self._at.finished.clear()

@@ -29,20 +29,17 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
         self._positions: dict[int, Any] = {}
         """by checkpoint, of the log"""
         self._slot_lag = 0
-        self._last_change: int | None = None
+        self._event_lag = 0
+        """ms that the last change was old when it was emitted"""
 
     def start(self) -> None:
         with contextlib.suppress(NotImplementedError):
             metrics = self._context.get_runtime_context().get_metrics_group()
             metrics.gauge("logLagBytes", lambda: self._slot_lag)
-            metrics.gauge("currentEmitEventTimeLag", self._event_lag)
+            metrics.gauge("currentEmitEventTimeLag", lambda: self._event_lag)
 
     def _lag_is(self, size: int) -> None:
         self._slot_lag = size
-
-    def _event_lag(self) -> int:
-        """ms between now and the last change that was emitted."""
-        return 0 if self._last_change is None else max(0, int(time.time() * 1000) - self._last_change)
 
     def add_splits(self, splits: Sequence[Any]) -> None:
         finished = [split for split in splits if isinstance(split, FinishedChunk)]
@@ -55,7 +52,7 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
     def emitted(self, batch: SplitBatch[T, Any]) -> None:
         assert isinstance(batch, CdcBatch)
         if batch.last_change is not None:
-            self._last_change = batch.last_change
+            self._event_lag = max(0, int(time.time() * 1000) - batch.last_change)
         if batch.finished is not None:
             self._finished[batch.finished.split_id] = batch.finished
             self._report([batch.finished])

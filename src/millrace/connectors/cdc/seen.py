@@ -18,7 +18,7 @@ class Seen(ABC):
 
     @abstractmethod
     def passed(self, position: Any) -> bool:
-        """Whether nothing behind this position of the log is in the rows: nobody has to ask any more."""
+        """Whether nothing behind this position of the log is in the rows: there is nothing to ask any more."""
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,17 @@ def test_columns_that_are_added_and_dropped(captured: Captured, tables: Captured
         tables.until(f"SELECT id, v FROM {name}", lambda _: False)
 
 
+def test_a_snapshot_is_a_table_that_ends(captured: Captured, tables: CapturedTables) -> None:
+    captured.run("CREATE TABLE t (id INT PRIMARY KEY, v TEXT)")
+    captured.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 100) AS i")
+    name = tables.over(
+        "id INT, v STRING", "t", scan__startup__mode="snapshot", scan__incremental__snapshot__chunk__size="7"
+    )
+    assert tables.rows(f"SELECT id FROM {name} WHERE id > 95") == [(number,) for number in range(96, 101)]
+    assert tables.query(f"SELECT COUNT(*) FROM {name}")[-1][1] == (100,)
+    assert not captured.slots()
+
+
 def test_truncate_is_refused_or_left_out(captured: Captured, tables: CapturedTables) -> None:
     captured.run("CREATE TABLE t (id INT PRIMARY KEY)")
     captured.run("INSERT INTO t VALUES (1)")

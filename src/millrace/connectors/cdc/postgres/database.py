@@ -108,9 +108,9 @@ class PostgresDatabase(CdcDatabase):
                     f"go on from"
                 )
             begin = slots.create_slot(connection, settings) if state is None else state.confirmed
-            if mode is StartupMode.LATEST_OFFSET and state is not None:
-                now = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint").fetchone()[0]
-                return LogPosition(now)
+            if state is not None and mode in (StartupMode.INITIAL, StartupMode.LATEST_OFFSET):
+                # What the slot has from before is of no use: chunks have it, or it is not wanted.
+                return LogPosition(slots.here(connection, settings, seen=mode is StartupMode.INITIAL))
             if mode is StartupMode.SPECIFIC_OFFSETS:
                 wanted = startup.offset if isinstance(startup.offset, int) else lsn_number(str(startup.offset))
                 if wanted < begin:

@@ -206,7 +206,7 @@ class PostgresLog(LogReader):
         self._stop()
 
     def _start(self) -> WalStream:
-        """:raises PositionLost: the slot is gone, or begins later. :raises TimeoutError: somebody else reads it."""
+        """:raises PositionLost: the slot is gone, or begins later. :raises TimeoutError: another job reads it."""
         self._stream = stream = started(self._settings, self._position, self._name)
         self._relations.forget()
         self._transaction = None

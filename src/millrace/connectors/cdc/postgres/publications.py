@@ -72,7 +72,7 @@ def _create(connection: Any, settings: PostgresSettings, tables: Sequence[FoundT
 
 
 def drop_publication(connection: Any, settings: PostgresSettings) -> None:
-    """The one of this slot's own, that is; others are somebody's."""
+    """Only the one of this slot's own: others belong to others."""
     if not settings.publication:
         connection.execute(f"DROP PUBLICATION IF EXISTS {_name(settings.publication_name)}")
 

@@ -41,7 +41,7 @@ class Relations:
         self._asking = asking
 
     def forget(self) -> None:
-        """The server begins anew, and tells all tables again."""
+        """The server starts over, and tells all tables again."""
         self._told.clear()
 
     def __getitem__(self, number: int) -> Told:

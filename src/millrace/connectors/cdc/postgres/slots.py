@@ -103,14 +103,25 @@ def create_slot(connection: Any, settings: PostgresSettings) -> int:
     return begin
 
 
+def here(connection: Any, settings: PostgresSettings, seen: bool) -> int:
+    """The end of the log. :param seen: what is before it shall be seen by every later snapshot."""
+    found = int(connection.execute(f"SELECT {_NUMBER.format('pg_current_wal_insert_lsn()')}").fetchone()[0])
+    if seen:
+        _wait_for_commits(connection, settings)
+    return found
+
+
 def _wait_for_commits(connection: Any, settings: PostgresSettings) -> None:
-    """A transaction whose commit is written before the slot begins may not be seen yet: wait for those that run."""
+    """A transaction whose commit is written before a place in the log may not be seen yet: wait for those that run.
+
+    :raises TimeoutError: one goes on; with its name.
+    """
     until = time.monotonic() + settings.wait
     running = _running(connection)
     while running & _running(connection):
         if time.monotonic() > until:
             raise TimeoutError(
-                f"{settings.place}: transactions that were open when replication slot '{settings.slot}' was made "
+                f"{settings.place}: transactions that were open when replication slot '{settings.slot}' was begun "
                 f"have not ended within {settings.wait:g} s: {_open(connection)}"
             )
         time.sleep(POLL_SECONDS)
@@ -141,7 +152,7 @@ def check_position(state: SlotState | None, lsn: int, settings: PostgresSettings
 
 
 def drop_slot(connection: Any, settings: PostgresSettings) -> None:
-    """Whoever reads it must have been told to end. :raises TimeoutError: it goes on."""
+    """Drop the slot; its reader must have been told to end. :raises TimeoutError: it goes on."""
     import psycopg
 
     until = time.monotonic() + settings.wait

@@ -1,4 +1,4 @@
-"""Beginning to read a slot, which somebody who is dead or slow may still read."""
+"""Beginning to read a slot, which a reader that is dead or slow may still hold."""
 
 from __future__ import annotations
 
