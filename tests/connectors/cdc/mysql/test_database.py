@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
-from tests.connectors.cdc.mysql.capturing import LogOf, Server
+from tests.connectors.cdc.mysql.capturing import SECONDS, LogOf, Server
 
 from millrace.connectors.cdc.changes import Change, Relation
 from millrace.connectors.cdc.chunks import Chunk
@@ -20,6 +21,7 @@ from millrace.connectors.cdc.events import (
     TruncateTableEvent,
 )
 from millrace.connectors.cdc.mysql import reader
+from millrace.connectors.cdc.schema import TableId
 from millrace.connectors.cdc.startup import StartupOptions
 from millrace.relational import types as t
 
@@ -256,3 +258,64 @@ def test_the_log_is_gone(server: Server) -> None:
         database.resume(position, [table], "t")
     with pytest.raises(PositionLost, match=r"no longer has its log"):
         LogOf(database, position).read(1)
+
+
+def test_a_connection_that_is_ended_is_made_again(server: Server) -> None:
+    table = server.create("id INT PRIMARY KEY")
+    log = LogOf(server.database(table))
+    reader = log.database.open_log(log.position, log.relations, "t")
+    found: list[Any] = []
+    until = time.monotonic() + SECONDS
+    number, killed = 0, set()
+    try:
+        while len(found) < 60:
+            number += 1
+            if number <= 60:
+                server.run(f"INSERT INTO {table.table} VALUES ({number})")
+            if number % 20 == 5:
+                for process, *_, command in server.run("SELECT id, command FROM information_schema.processlist"):
+                    if command == "Binlog Dump" and process not in killed:
+                        killed.add(process)
+                        server.run(f"KILL {process}")
+            part = reader.read(0.05)
+            found += part.events if part is not None else []
+            assert time.monotonic() < until, f"{len(found)} changes came"
+    finally:
+        reader.close()
+    assert [each.after for each in found] == [(number,) for number in range(1, 61)]
+    assert len(killed) >= 3
+
+
+def test_statements_in_the_place_of_rows(server: Server) -> None:
+    table = server.create("id INT PRIMARY KEY")
+    other = server.create("id INT PRIMARY KEY")
+    log = LogOf(server.database(table))
+    statement = "SET SESSION binlog_format = 'STATEMENT'"
+    server.run(statement, f"INSERT INTO {other.table} VALUES (1)")
+    server.run(f"INSERT INTO {table.table} VALUES (1)")
+    assert [each.after for each in log.read(1)] == [(1,)]
+    server.run(statement, f"UPDATE {table.table} SET id = 7")
+    with pytest.raises(RuntimeError, match=rf"may have changed table millrace\.{table.table}.*binlog_format"):
+        log.read(1)
+
+
+def test_tables_that_are_made_later(server: Server) -> None:
+    name = server.create("id INT PRIMARY KEY")
+    database = server.database(TableId("", "millrace", f"{name.table}.*"), new_tables=True)
+    log = LogOf(database)
+    server.run(
+        f"CREATE TABLE {name.table}_2 (x INT PRIMARY KEY, y TEXT)", f"INSERT INTO {name.table}_2 VALUES (1, 'a')"
+    )
+    made, row = log.read(2)
+    assert isinstance(made, CreateTableEvent)
+    assert made.schema.primary_key == ("x",)
+    assert row.after == (1, "a")
+
+
+def test_a_database_that_is_dropped(server: Server) -> None:
+    name = server.create("id INT PRIMARY KEY").table
+    server.run(f"CREATE DATABASE d_{name}", f"CREATE TABLE d_{name}.t (id INT PRIMARY KEY)")
+    log = LogOf(server.database(TableId("", f"d_{name}", "t")))
+    server.run(f"DROP DATABASE d_{name}")
+    (gone,) = log.read(1)
+    assert gone == DropTableEvent(TableId("", f"d_{name}", "t"))

@@ -74,7 +74,7 @@ class MySqlSourceBuilder:
         return self
 
     def server_id(self, server_id: str) -> MySqlSourceBuilder:
-        """A number or a range of numbers that nobody else reads the server's log with; else they are drawn."""
+        """A number or a range of numbers, like 5400-5404, that nobody else reads the log of this server with."""
         self._server_ids = parse_server_ids(server_id)
         return self
 

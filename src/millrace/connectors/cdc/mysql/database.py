@@ -77,8 +77,11 @@ class MySqlDatabase(CdcDatabase):
             return beginning.begin(startup, server, connection, self._opener(server))
 
     def resume(self, position: Position, tables: Sequence[TableId], owner: str) -> None:
+        self._found(position)
+
+    def _found(self, position: Position) -> Position:
         with self._server() as (server, connection):
-            self._here(position, server, connection)
+            return self._here(position, server, connection)
 
     def _here(self, position: Position, server: Server, connection: Any) -> Position:
         """A position of another server's log as one of this server's.
@@ -89,7 +92,9 @@ class MySqlDatabase(CdcDatabase):
             beginning.check(position, server, connection)
             return position
         logger.warning("%s at %s is another server than before: going on behind its GTIDs", server.title, server.place)
-        return beginning.after_gtids(position.gtids, server, connection, self._opener(server), position.life + 1)
+        found = beginning.after_gtids(position.gtids, server, connection, self._opener(server), position.life + 1)
+        # The transaction that was read in part is the first one there, too.
+        return found._replace(event=position.event)
 
     def bounds(self, table: TableId, schema: TableSchema, column: str) -> Bounds:
         with connected(self.settings.target) as connection:
@@ -115,9 +120,8 @@ class MySqlDatabase(CdcDatabase):
             return ChunkReader(server, connection, open_log, located).read(chunk)
 
     def open_log(self, position: Position, relations: Sequence[Relation], owner: str) -> LogReader:
-        with self._server() as (server, connection):
-            position = self._here(position, server, connection)
-        return self._reader(server, position, relations, self.settings.log_id)
+        with self._server() as (server, _):
+            return self._reader(server, position, relations, self.settings.log_id)
 
     def _reader(
         self, server: Server, position: Position, relations: Sequence[Relation], server_id: int
@@ -127,7 +131,14 @@ class MySqlDatabase(CdcDatabase):
                 return [name for name, _ in server.files(connection)]
 
         prepared = PreparedReader(self._opener(server), files)
-        wire = Wire(server, lambda begin: self._stream(server, begin, server_id), prepared, self.settings.retries)
+        wire = Wire(
+            server,
+            self._found,
+            lambda begin: self._stream(server, begin, server_id),
+            prepared,
+            self.settings.retries,
+            self.settings.target.timeout,
+        )
         followed = Followed(relations, self._words(server), self._is_wanted())
         return MySqlLogReader(wire, position, followed)
 

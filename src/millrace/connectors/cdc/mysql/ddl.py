@@ -6,7 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Added", "Altered", "Changed", "Created", "Ddl", "Dropped", "Removed", "Renamed", "Truncated", "parsed"]
+__all__ = [
+    "Added",
+    "Altered",
+    "Changed",
+    "Created",
+    "Ddl",
+    "Dropped",
+    "DroppedDatabase",
+    "Removed",
+    "Renamed",
+    "Truncated",
+    "parsed",
+]
 
 _TOKENS = re.compile(
     r"""
@@ -91,6 +103,11 @@ class Dropped(Ddl):
 @dataclass(frozen=True)
 class Truncated(Ddl):
     pass
+
+
+@dataclass(frozen=True)
+class DroppedDatabase(Ddl):
+    """All of its tables; ``table`` is empty."""
 
 
 def parsed(text: str) -> list[Ddl]:
@@ -287,6 +304,10 @@ def _rename(words: _Words) -> Iterator[Ddl]:
 
 
 def _drop(words: _Words) -> Iterator[Ddl]:
+    if words.take("DATABASE") or words.take("SCHEMA"):
+        words.take("IF", "EXISTS")
+        yield DroppedDatabase(words.name(), "")
+        return
     if words.take("TEMPORARY") or not (words.take("TABLE") or words.take("TABLES")):
         return
     words.take("IF", "EXISTS")

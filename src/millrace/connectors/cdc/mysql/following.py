@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,8 @@ from millrace.connectors.cdc.mysql.log.transactions import Statement
 from millrace.connectors.cdc.schema import Column, TableId, TableSchema
 from millrace.connectors.jdbc.metadata.mysql import type_of
 
+_ROWS = re.compile(r"\s*(?:/\*.*?\*/\s*)*(INSERT|UPDATE|DELETE|REPLACE|LOAD|WITH)\b", re.IGNORECASE | re.DOTALL)
+"""statements that change rows"""
 _MAPS = 1_000
 """descriptions that are kept"""
 Events = list[SchemaChangeEvent]
@@ -126,7 +129,13 @@ class Followed:
     # -- statements ---------------------------------------------------------------------------------------------
 
     def changed(self, statement: Statement) -> Events:
-        """What a statement did to captured tables."""
+        """What a statement did to captured tables.
+
+        :raises ValueError: it changed rows, which the log should have instead.
+        """
+        if _ROWS.match(statement.text):
+            self._refuse(statement)
+            return []
         done = ddl.parsed(statement.text)
         if not done:
             return []
@@ -136,9 +145,21 @@ class Followed:
             if isinstance(each, ddl.Renamed):
                 new = statement.database if each.new_database is None else each.new_database
                 events += self._renamed(table, TableId("", new, each.new_table), done, statement)
+            elif isinstance(each, ddl.DroppedDatabase):
+                for other in [name for name in self._tables if name.schema == each.database]:
+                    events += self._done(other, ddl.Dropped(other.schema, other.table))
             elif table in self._tables:
                 events += self._done(table, each)
         return events
+
+    def _refuse(self, statement: Statement) -> None:
+        names = {word.strip("`").lower() for word in re.findall(r"`[^`]+`|[\w$]+", statement.text)}
+        for table in self._tables:
+            if table.table.lower() in names:
+                raise ValueError(
+                    f"a session wrote a statement and no rows that may have changed table {table}: it had "
+                    f"binlog_format STATEMENT or MIXED. Set ROW everywhere, and take a new snapshot"
+                )
 
     def _done(self, table: TableId, what: ddl.Ddl) -> Events:
         known = self._tables[table]

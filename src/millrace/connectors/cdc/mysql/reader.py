@@ -20,25 +20,29 @@ from millrace.connectors.cdc.mysql.log.transactions import Step, Transactions
 from millrace.connectors.cdc.mysql.position import Mark, Position, file_number
 from millrace.connectors.cdc.mysql.prepared import PreparedReader
 from millrace.connectors.cdc.mysql.server import Server
+from millrace.connectors.jdbc.dialects.target import ConnectionFailed
 
 Events = list[Change | SchemaChangeEvent]
 MOST = 4_096
 """changes that are given at once, about"""
-_PAUSE = 1.0
+_PAUSE = 0.5
 
 
 @dataclass(frozen=True)
 class Wire:
     """How to come to a log.
 
+    :ivar find: a position in the log of the server that is there now, which may be another one than before.
     :ivar open: a stream that begins somewhere.
-    :ivar retries: how often it is tried to come back to a server that is gone.
+    :ivar retries: how often it is tried at least to come back to a server that is gone, and :ivar seconds: how long.
     """
 
     server: Server
+    find: Callable[[Position], Position]
     open: Callable[[Begin], LogStream]
     prepared: PreparedReader
     retries: int = 3
+    seconds: float = 30.0
 
 
 @dataclass
@@ -53,6 +57,8 @@ class MySqlLogReader(LogReader):
     _tables: dict[int, TableAt] = field(default_factory=dict, init=False)
     _left: Iterator[Event] = field(default=iter(()), init=False)
     _failed: int = field(default=0, init=False)
+    _lost: float = field(default=0.0, init=False)
+    """when the first failure was of those in a row"""
 
     def read(self, seconds: float) -> LogPart | None:
         """:raises PositionLost: what comes next is gone.
@@ -66,19 +72,29 @@ class MySqlLogReader(LogReader):
                 raise gone(self.wire.server, self.position, error.message) from None
             raise self.wire.server.refused_log(error.code, error.message) from None
         except LogConnectionLost as error:
-            self._drop()
-            self._failed += 1
-            if self._failed > self.wire.retries:
-                raise RuntimeError(
-                    f"{self.wire.server.title} at {self.wire.server.place}: the log cannot be read: {error}"
-                ) from None
-            time.sleep(min(seconds, _PAUSE) if self._failed == 1 else _PAUSE)
+            self._wait(str(error))
+            return None
+        except ConnectionFailed as error:
+            if not error.passing:
+                raise
+            self._wait(str(error))
             return None
         except ValueError as error:
             raise RuntimeError(
                 f"{self.wire.server.title} at {self.wire.server.place}, log behind {self.position}: {error}"
             ) from error
         return found
+
+    def _wait(self, reason: str) -> None:
+        """:raises RuntimeError: the server is away for too long."""
+        self._drop()
+        self._failed += 1
+        if self._failed == 1:
+            self._lost = time.monotonic()
+        elif self._failed > self.wire.retries and time.monotonic() - self._lost > self.wire.seconds:
+            server = self.wire.server
+            raise RuntimeError(f"{server.title} at {server.place}: the log cannot be read any more: {reason}")
+        time.sleep(_PAUSE)
 
     def _read(self, seconds: float) -> LogPart | None:
         stream, transactions = self._opened()
@@ -158,7 +174,7 @@ class MySqlLogReader(LogReader):
 
     def _opened(self) -> tuple[LogStream, Transactions]:
         if self._stream is None or self._transactions is None:
-            position = self.position
+            position = self.position = self.wire.find(self.position)
             self._stream = self.wire.open(Begin(position.file, position.offset))
             self._left = iter(())
             self._tables.clear()

@@ -64,7 +64,7 @@ class Server:
         """Where the log ends now. :raises RuntimeError: there is none, or the user may not ask."""
         row = self._status(connection)
         file, offset = str(row[0]), int(row[1])
-        gtids = self.gtids(connection, file, offset) if self.mariadb else _joined(row[4] if len(row) > 4 else "")
+        gtids = "" if self.mariadb or len(row) < 5 else _joined(row[4])
         return self.at(file, offset, gtids, life)
 
     def at(self, file: str, offset: int, gtids: str = "", life: int = 0) -> Position:
@@ -89,7 +89,10 @@ class Server:
         return list(found[0])
 
     def gtids(self, connection: Any, file: str, offset: int) -> str:
-        """Of MariaDB: which transactions are before a place of the log; empty if it does not know."""
+        """Of MariaDB: which transactions are before a place of the log; empty if it does not know.
+
+        It reads the file up to there to find out.
+        """
         found = asked(connection, "SELECT BINLOG_GTID_POS(%s, %s)", file, offset)
         return str(found[0][0] or "")
 

@@ -14,7 +14,7 @@ from millrace.connectors.cdc.mysql.log.event import Event, events_within
 
 _STANDALONE, _PREPARED = 0x01, 0x40
 _BEGINS = frozenset((kinds.GTID, kinds.ANONYMOUS_GTID, kinds.TAGGED_GTID, kinds.MARIADB_GTID))
-_QUERIES = frozenset((kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED))
+_QUERIES = frozenset((kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED, kinds.EXECUTE_LOAD))
 _XA = re.compile(r"XA (START|END|COMMIT|ROLLBACK) (X'[0-9a-f]*',X'[0-9a-f]*',-?\d+)")
 _BEGIN = re.compile(r"BEGIN\s*$", re.IGNORECASE)
 _END = re.compile(r"(COMMIT|ROLLBACK)\s*(/\*.*)?$", re.IGNORECASE | re.DOTALL)
@@ -196,7 +196,8 @@ def statement_of(event: Event) -> Statement:
     """The statement that a QUERY event has."""
     body = event.body
     size = body[8]
-    begin = 13 + int.from_bytes(body[11:13], "little")
+    # LOAD DATA has 13 more bytes: which file was loaded.
+    begin = (26 if event.kind == kinds.EXECUTE_LOAD else 13) + int.from_bytes(body[11:13], "little")
     database, text = body[begin : begin + size], body[begin + size + 1 :]
     if event.kind == kinds.MARIADB_QUERY_COMPRESSED:
         text = mariadb_plain(text)
