@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,10 +69,11 @@ def build(composed: Composed, environment: StreamExecutionEnvironment | None = N
     routed = source.flat_map(transforming, Types.PICKLED_BYTE_ARRAY())
     routed.set_parallelism(composed.source.parallelism or pipeline.parallelism)
     policy = Policy(pipeline.behavior, pipeline.accepted)
+    operator = SchemaOperator(composed.rules, composed.surroundings, policy, uuid.uuid4().hex)
     followed = (
         named.give(routed, "transform", "Transform")
         .key_by(lambda each: each.key, Types.STRING())
-        .process(SchemaOperator(composed.rules, composed.surroundings, policy), Types.PICKLED_BYTE_ARRAY())
+        .process(operator, Types.PICKLED_BYTE_ARRAY())
     )
     sink = composed.sink.attach(named.give(followed, "schema-operator", "SchemaOperator"))
     named.give(sink, "sink", pipeline.sink.name or f"Sink {pipeline.sink.type}")

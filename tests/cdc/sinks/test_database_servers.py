@@ -72,7 +72,7 @@ def check(ask: Any, name: str) -> None:
     assert ask(f"SELECT {columns} FROM {name}.t ORDER BY k") == EXPECTED
     assert ask(f"SELECT * FROM {name}.empty") == []
     tables = f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{name}' ORDER BY 1"
-    assert ask(tables) == [("empty",), ("t",)]
+    assert ask(tables) == [("empty",), ("millrace_schema_changes",), ("t",)]
 
 
 def test_postgresql(postgres: PostgreSQL) -> None:

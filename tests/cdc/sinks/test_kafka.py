@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.cdc.definition.reading import parse_pipeline
-from millrace.cdc.operators.elements import Batch
+from millrace.cdc.operators.elements import Batch, SinkChange
 from millrace.cdc.sinks.kafka import ChangeSerializer, KafkaPipelineSink
 from millrace.connectors.cdc.events import TruncateTableEvent
 from millrace.connectors.cdc.schema import Column, TableId, TableSchema
@@ -29,7 +29,7 @@ def records(**options: str) -> list[ProducerRecord]:
     sink.serializer.ensure = made.append
     columns = [pa.array([1, 2], pa.int32()), pa.array(["a", 'b,"'])]
     batch = Batch(TABLE, SCHEMA, Rows(record_batch(columns, 2), np.array([INSERT] * 2, np.uint8)))
-    assert list(sink.serializer.records(TruncateTableEvent(TABLE), None)) == []
+    assert list(sink.serializer.records(SinkChange(TruncateTableEvent(TABLE), 1, ""), None)) == []
     found = list(sink.serializer.records(batch, None))
     assert made == [found[0].topic]
     return found

@@ -23,6 +23,10 @@ class Batch:
     rows: Rows = field(repr=False)
     keys_only: bool = False
     times: Any = field(default=None, repr=False)
+    version: int = 0
+    """how many changes of the sink's table were before it"""
+    lineage: str = ""
+    """which run of a pipeline the versions are of"""
 
     def with_rows(self, rows: Rows, schema: TableSchema | None = None) -> Batch:
         """Others in their place, of which it is not known any more when they were changed."""
@@ -30,6 +34,22 @@ class Batch:
 
 
 Element = Batch | SchemaChangeEvent
+
+
+@dataclass(frozen=True)
+class SinkChange:
+    """A change of a table of the sink. :ivar version: that the table has afterwards; :ivar lineage: as of ``Batch``."""
+
+    event: SchemaChangeEvent
+    version: int
+    lineage: str
+
+    @property
+    def table(self) -> TableId:
+        return self.event.table
+
+
+SinkElement = Batch | SinkChange
 
 
 @dataclass(frozen=True, eq=False)

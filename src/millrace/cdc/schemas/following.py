@@ -33,11 +33,14 @@ class Following:
 
     :ivar sources: the tables that go to it, as they are in the source now.
     :ivar layout: what the table of the sink is now. None: it is not there.
+    :ivar version: how many changes of it the sink was told of, counted for this ``lineage``.
     """
 
     sink: TableId
     sources: Mapping[TableId, TableSchema] = field(default_factory=dict)
     layout: Layout | None = None
+    version: int = 0
+    lineage: str = ""
 
     def after(self, source: TableId, event: SchemaChangeEvent, layout_of: LayoutOf, policy: Policy) -> Told:
         """A table of the source was changed.

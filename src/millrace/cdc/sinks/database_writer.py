@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.cdc.operators.elements import Batch, Element
+from millrace.cdc.operators.elements import Batch, SinkChange, SinkElement
 from millrace.cdc.rules.layout import CreateSinkTable
+from millrace.cdc.sinks.schema_history import Histories, History, moves
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.cdc.events import (
     AddColumnEvent,
@@ -48,7 +49,7 @@ class Writing:
     tolerant: bool = False
 
 
-class DatabaseSink(Sink[Element]):
+class DatabaseSink(Sink[SinkElement]):
     """**At least once, with one row per key**: what is written again changes nothing in the end.
 
     A change of a table waits until the rows before it are written, and rows behind it wait for it: both are in order
@@ -58,11 +59,11 @@ class DatabaseSink(Sink[Element]):
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
 
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[Element]:
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[SinkElement]:
         return _Writer(self._writing)
 
 
-class _Writer(SinkWriter[Element]):
+class _Writer(SinkWriter[SinkElement]):
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._dialect = writing.database.dialect
@@ -74,11 +75,13 @@ class _Writer(SinkWriter[Element]):
         self._there: dict[TableId, frozenset[str]] = {}
         """tables with their columns, as the database has them"""
         self._told: set[tuple[TableId, str]] = set()
+        self._histories = Histories(self._ddl)
+        self._known: dict[tuple[TableId, str], History] = {}
 
-    def write(self, element: Element, context: SinkWriterContext) -> None:
+    def write(self, element: SinkElement, context: SinkWriterContext) -> None:
         if not isinstance(element, Batch):
             self._flush(element.table)
-            self._change(element)
+            self._change(element.event, element)
             return
         if not element.schema.primary_key:
             raise ValueError(_no_key(element.table))
@@ -115,21 +118,25 @@ class _Writer(SinkWriter[Element]):
         if not waiting:
             return
         self._count = max(0, self._count - sum(len(each.rows) for each in waiting))
-        schema = waiting[0].schema
+        schema, first = waiting[0].schema, waiting[0]
         there = self._columns(table, schema)
-        places = [place for place, name in enumerate(schema.names) if name in there]
-        if len(places) < len(schema.columns):
-            self._left_out(table, [name for name in schema.names if name not in there])
+        history = self._history(table, first.lineage)
+        names = [history.current(name, first.version, there) for name in schema.names]
+        places = [place for place, name in enumerate(names) if name in there]
+        missing = [str(name) for name in names if name is not None and name not in there]
+        if missing:
+            self._left_out(table, missing)
         shape = TableShape(
-            self._writing.name_of(table), tuple(schema.names[place] for place in places), schema.primary_key
+            self._writing.name_of(table),
+            tuple(str(names[place]) for place in places),
+            tuple(str(names[place]) for place in schema.key_places),
         )
         changes = RowChanges(self._dialect, shape, tuple(schema.types[place] for place in places))
         rows = [each.rows.with_columns([each.rows.columns[place] for place in places]) for each in waiting]
         self._retrying.run(lambda connection: changes.apply(connection, rows))
 
     def _left_out(self, table: TableId, missing: Sequence[str]) -> None:
-        """Rows that are written once more may be older than the last changes of their table: their values of columns
-        that are gone, or that have another name by now, have been written before."""
+        """The table lacks columns that the pipeline has not taken away."""
         new = [name for name in missing if (table, name) not in self._told]
         if new:
             self._told.update((table, name) for name in new)
@@ -154,19 +161,44 @@ class _Writer(SinkWriter[Element]):
 
     # -- changes of tables --------------------------------------------------------------------------------------
 
-    def _change(self, event: SchemaChangeEvent) -> None:
+    def _history(self, table: TableId, lineage: str) -> History:
+        found = self._known.get((table, lineage))
+        if found is None:
+            name = self._writing.name_of(table)
+            found = self._retrying.run(lambda connection: self._histories.load(connection, name, lineage))
+            self._known[table, lineage] = found
+        return found
+
+    def _change(self, event: SchemaChangeEvent, change: SinkChange) -> None:
         if isinstance(event, CreateSinkTable):
             if not self._look(event.table):
                 self._create(event)
         else:
             try:
-                self._retrying.run(lambda connection: self._ddl.run(connection, self._statements(connection, event)))
+                self._apply(event, change)
             except Exception as error:
                 said = f"{self._dialect.title}, table {event.table}, {type(event).__name__}: {mask_text(str(error))}"
                 if not self._writing.tolerant or self._dialect.is_passing(error):
                     raise RuntimeError(said) from error
                 logger.warning("%s: the table stays as it is", said)
         self._there.pop(event.table, None)
+
+    def _apply(self, event: SchemaChangeEvent, change: SinkChange) -> None:
+        history, name = self._history(event.table, change.lineage), self._writing.name_of(event.table)
+        moved = moves(event, change.version)
+        if moved and history.has(change.version):
+            moved = []
+        if moved:
+            self._retrying.run(lambda connection: self._ddl.run(connection, self._histories.prepare(name)))
+
+        def work(connection: Any) -> None:
+            statements = self._statements(connection, event, change.version, history)
+            if moved:
+                self._histories.record(connection, name, change.lineage, moved)
+            self._ddl.run(connection, statements)
+
+        self._retrying.run(work)
+        self._known.pop((event.table, change.lineage), None)
 
     def _create(self, event: CreateSinkTable) -> None:
         name = self._writing.name_of(event.table)
@@ -196,8 +228,8 @@ class _Writer(SinkWriter[Element]):
             column.name, column.type, column.native if natives else "", column.default if natives else None
         )
 
-    def _statements(self, connection: Any, event: SchemaChangeEvent) -> list[str]:
-        """What is left to do: a change may have been made before."""
+    def _statements(self, connection: Any, event: SchemaChangeEvent, version: int, history: History) -> list[str]:
+        """What is left to do: a change may have been made before, and others after it."""
         ddl, table = self._ddl, self._writing.name_of(event.table)
         there = set(ddl.columns(connection, table))
         found: list[str] = []
@@ -209,8 +241,10 @@ class _Writer(SinkWriter[Element]):
             return ddl.truncate(table)
         if isinstance(event, AddColumnEvent):
             for each in event.added:
-                if each.column.name not in there:
+                if history.current(each.column.name, version, there) == each.column.name not in there:
                     found += ddl.add(table, self._new(each.column))
+        elif history.has(version) and not history.is_last(version):
+            return found
         elif isinstance(event, DropColumnEvent):
             for name in event.names:
                 if name in there:
@@ -221,9 +255,9 @@ class _Writer(SinkWriter[Element]):
                     found += ddl.rename(table, old, new)
         elif isinstance(event, AlterColumnTypeEvent):
             for name, kind in event.types.items():
-                before = event.old_types.get(name)
-                if name in there and not (before is not None and before.is_same(kind)):
-                    found += ddl.alter(table, NewColumn(name, kind), False)
+                before, now = event.old_types.get(name), history.current(name, version, there)
+                if now in there and not (before is not None and before.is_same(kind)):
+                    found += ddl.alter(table, NewColumn(str(now), kind), False)
         return found
 
 

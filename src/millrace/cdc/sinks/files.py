@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import Pipeline
-from millrace.cdc.operators.elements import Batch, Element
+from millrace.cdc.operators.elements import Batch, SinkElement
 from millrace.cdc.rules.names import EVENT_TYPE
 from millrace.cdc.sinks.base import PipelineSink
 from millrace.cdc.sinks.change_text import CANAL, DEBEZIUM, ChangeTexts
@@ -123,7 +123,7 @@ class FilesPipelineSink(PipelineSink):
             builder.with_rolling_policy(RollingPolicy.default_rolling_policy(size, age, age))
         suffix = ".parquet" if form == PARQUET else ".json"
         builder.with_bucket_assigner(folders).with_output_file_config(OutputFileConfig("part", suffix))
-        self._sink: FileSink[Element] = builder.build()
+        self._sink: FileSink[SinkElement] = builder.build()
 
     def attach(self, stream: DataStream) -> Any:
         rows = stream.filter(lambda element: isinstance(element, Batch)).name("Rows")

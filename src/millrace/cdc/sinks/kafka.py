@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import Pipeline
-from millrace.cdc.operators.elements import Batch, Element
+from millrace.cdc.operators.elements import Batch, SinkElement
 from millrace.cdc.rules.selectors import Selector, selector
 from millrace.cdc.sinks.base import PipelineSink
 from millrace.cdc.sinks.change_text import CANAL, DEBEZIUM, ChangeTexts
@@ -39,7 +39,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass
-class ChangeSerializer(RecordSerializer[Element]):
+class ChangeSerializer(RecordSerializer[SinkElement]):
     """Records of changes. Changes of schemas are none: readers see the new columns in the rows.
 
     :ivar by_key: whether the key picks the partition; else all go to partition 0.
@@ -56,7 +56,7 @@ class ChangeSerializer(RecordSerializer[Element]):
     """makes a topic that is missing"""
     _known: dict[TableId, tuple[str, Headers]] = field(default_factory=dict)
 
-    def records(self, element: Element, timestamp: int | None) -> Iterable[ProducerRecord]:
+    def records(self, element: SinkElement, timestamp: int | None) -> Iterable[ProducerRecord]:
         if not isinstance(element, Batch):
             return
         topic, headers = self._place(element.table)
@@ -129,7 +129,7 @@ class KafkaPipelineSink(PipelineSink):
         )
         self._sink = self._built(serializer, properties)
 
-    def _built(self, serializer: ChangeSerializer, properties: Mapping[str, str]) -> KafkaSink[Element]:
+    def _built(self, serializer: ChangeSerializer, properties: Mapping[str, str]) -> KafkaSink[SinkElement]:
         options = self._options
         guarantee = _GUARANTEES[options.one_of("sink.delivery-guarantee", "at-least-once", _GUARANTEES)]
         builder = KafkaSink.builder().set_record_serializer(serializer).set_delivery_guarantee(guarantee)

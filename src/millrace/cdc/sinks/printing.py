@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import End
-from millrace.cdc.operators.elements import Batch, Element
+from millrace.cdc.operators.elements import Batch, SinkElement
 from millrace.cdc.rules.layout import CreateSinkTable
 from millrace.cdc.sinks.base import PipelineSink
 from millrace.cdc.sinks.event_text import texts_of
@@ -26,10 +26,11 @@ class Texts(FlatMapFunction):
     def __init__(self, refuses_changes: bool) -> None:
         self._refuses = refuses_changes
 
-    def flat_map(self, value: Element) -> Iterator[str]:
-        if self._refuses and not isinstance(value, (Batch, CreateSinkTable)):
-            raise RuntimeError(f"the sink takes no changes of schemas ('error.on.schema.change'): {value}")
-        return texts_of(value)
+    def flat_map(self, value: SinkElement) -> Iterator[str]:
+        element = value if isinstance(value, Batch) else value.event
+        if self._refuses and not isinstance(element, (Batch, CreateSinkTable)):
+            raise RuntimeError(f"the sink takes no changes of schemas ('error.on.schema.change'): {element}")
+        return texts_of(element)
 
 
 class PrintingSink(PipelineSink):
