@@ -74,7 +74,7 @@ class MySqlSourceBuilder:
         return self
 
     def server_id(self, server_id: str) -> MySqlSourceBuilder:
-        """A number or a range of numbers, like 5400-5404, that nobody else reads the log of this server with."""
+        """A number or a range, like 5400-5404, of numbers that no other reader of the log has."""
         self._server_ids = parse_server_ids(server_id)
         return self
 

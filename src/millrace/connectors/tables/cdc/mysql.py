@@ -7,7 +7,7 @@ from typing import Any
 
 from millrace.connectors.cdc.decoding import ChangeDecoder
 from millrace.connectors.cdc.mysql.database import MySqlDatabase
-from millrace.connectors.cdc.mysql.gtids import MariaDbGtids, MySqlGtids
+from millrace.connectors.cdc.mysql.log.gtids import MariaDbGtids, MySqlGtids
 from millrace.connectors.cdc.mysql.position import file_number
 from millrace.connectors.cdc.mysql.settings import MySqlSettings, parse_server_ids
 from millrace.connectors.cdc.source import CdcSource
