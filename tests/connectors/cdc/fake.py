@@ -55,6 +55,8 @@ class FakeServer:
         self.dice = random.Random(seed)
         self.lock = threading.RLock()
         self.tables = {TableId("", "s", table): list[Row]() for table in tables}
+        self.matching = set(self.tables)
+        """those that are captured"""
         self.relations = {table: Relation(table, schema(key)) for table in self.tables}
         self.log: list[tuple[Change, ...]] = []
         self.kept_from = 0
@@ -146,7 +148,7 @@ class FakeDatabase(CdcDatabase):
     def check(self) -> None: ...
 
     def tables(self) -> Mapping[TableId, TableSchema]:
-        return {table: schema(self._server.key) for table in self._server.tables}
+        return {table: schema(self._server.key) for table in sorted(self._server.matching)}
 
     def prepare(self, startup: StartupOptions, tables: Sequence[TableId], owner: str) -> int:
         self._server.begun = len(self._server.log)
@@ -207,7 +209,7 @@ class FakeDatabase(CdcDatabase):
         return ChunkRows(server.relations[chunk.table], columns, len(rows), seen)
 
     def open_log(self, position: Any, relations: Sequence[Relation], owner: str) -> FakeLog:
-        return FakeLog(self._server, position)
+        return FakeLog(self._server, position, {each.table for each in relations})
 
     def keys(self, relation: Relation, column: str, values: Sequence[Any]) -> list[Any]:
         return list(values)
@@ -222,8 +224,8 @@ class FakeDatabase(CdcDatabase):
 class FakeLog(LogReader):
     """A position is a number of transactions, or of one with some of its changes: (number, changes)."""
 
-    def __init__(self, server: FakeServer, position: Any) -> None:
-        self._server = server
+    def __init__(self, server: FakeServer, position: Any, wanted: set[TableId]) -> None:
+        self._server, self._wanted = server, wanted
         self._number, self._skip = position if isinstance(position, tuple) else (position, 0)
         if self._number < server.kept_from:
             raise PositionLost(f"the log begins at {server.kept_from}")
@@ -239,9 +241,12 @@ class FakeLog(LogReader):
             some = transaction[: server.dice.randrange(1, 4)]
             if len(some) < len(transaction):
                 self._skip += len(some)
-                return LogPart(some, _Within(self._number, self._skip))
+                return LogPart(self._of(some), _Within(self._number, self._skip))
             self._number, self._skip = self._number + 1, 0
-            return LogPart(some, self._number)
+            return LogPart(self._of(some), self._number)
+
+    def _of(self, changes: Sequence[Change]) -> list[Change]:
+        return [change for change in changes if change.relation.table in self._wanted]
 
 
 class _Within(tuple[int, int]):

@@ -108,6 +108,41 @@ def test_a_table_without_a_key(steps: Any, seed: int, rows: int, column: str | N
     del SERVERS[name]
 
 
+@settings(max_examples=15, deadline=None, phases=PHASES)
+@given(STEPS, STEPS, STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans())
+def test_tables_that_match_later(first: Any, then: Any, last: Any, seed: int, rows: int, exact: bool) -> None:
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a", "b", "c"], ("id",), seed)
+    a, b, c = server.tables
+    server.matching = {b}
+    server.change(40)
+    server.busy = True
+    source = CdcSource(FakeDatabase(name, exact), EventDecoder(), chunking=Chunking(rows), newly_added=True)
+    job, checkpoint = SourceJob(source), None
+    for matching, steps in (({b}, first), ({a, b}, then), ({a, b, c}, last)):
+        server.matching = matching
+        checkpoint = job.checkpoint()
+        job.close()
+        job = SourceJob(source, 2, checkpoint)
+        for what, number in steps:
+            if what == "epoch":
+                job.epoch(polls=number)
+            elif what == "change":
+                server.change(number)
+            elif what == "checkpoint":
+                checkpoint = job.checkpoint()
+            else:
+                job.close()
+                job = SourceJob(source, number, checkpoint)
+    server.busy = False
+    until = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < until and added_up(job.emitted) != in_tables(server):
+        job.epoch()
+    job.close()
+    assert added_up(job.emitted) == in_tables(server)
+    del SERVERS[name]
+
+
 def test_a_snapshot_ends() -> None:
     name = uuid.uuid4().hex
     server = FakeServer(name, ["a", "b"], ("id",), 3)

@@ -69,6 +69,9 @@ class CdcDatabase(ABC):
     def resume(self, position: Any, tables: Sequence[TableId], owner: str) -> None:
         """A job goes on from a checkpoint. :raises PositionLost: the log does not go back to there; with a way out."""
 
+    def add(self, tables: Sequence[TableId], owner: str) -> None:
+        """Have the log of tables that were not captured so far, from now on at the latest."""
+
     def ended(self, owner: str) -> None:
         """The job has ended for good: drop what ``prepare`` has made, if the user wants that."""
 

@@ -18,7 +18,9 @@ from millrace.connectors.cdc.splits import (
     ChunksReported,
     ChunksTaken,
     FinishedChunk,
+    LogGoesOn,
     LogSplit,
+    LogWaits,
     TableChunks,
 )
 
@@ -76,6 +78,8 @@ class CdcEnumerator(SplitEnumerator[Split]):
         self._log = earlier.log if earlier is not None else None
         self._log_given = earlier is not None and earlier.log_given
         self._at = _Progress([], None, set(), [])
+        self._asking: int | None = None
+        """the reader that has the log, and waits"""
         if earlier is not None:
             finished = {chunk.split_id: (chunk, seen) for chunk, seen in earlier.finished}
             self._at = _Progress(list(earlier.tables), earlier.cut, set(earlier.given), list(earlier.back), finished)
@@ -85,10 +89,10 @@ class CdcEnumerator(SplitEnumerator[Split]):
         source = self._source
         source.database.check()
         if self._earlier is not None:
-            if self._log_given:
-                return  # its reader knows the position, and looks
-            if source.startup.has_log:
+            if source.startup.has_log and not self._log_given:  # else its reader knows the position, and looks
                 source.database.resume(self._position, list(self._schemas), self._owner)
+            if source.newly_added:
+                self._add_new()
             return
         self._schemas = dict(source.database.tables())
         for table, schema in self._schemas.items():
@@ -97,6 +101,20 @@ class CdcEnumerator(SplitEnumerator[Split]):
         if source.startup.has_snapshot:
             self._at.tables = list(self._schemas)
         logger.info("%s: capturing %s", source.database.title, ", ".join(map(str, self._schemas)))
+
+    def _add_new(self) -> None:
+        """Tables that match by now: their chunks are read as those of the others were."""
+        source = self._source
+        found = {table: schema for table, schema in source.database.tables().items() if table not in self._schemas}
+        if not found:
+            return
+        for table, schema in found.items():
+            source.chunk_column(table, schema)
+        source.database.add(list(found), self._owner)
+        self._schemas |= found
+        if source.startup.has_snapshot:
+            self._at.tables += found
+        logger.info("%s: capturing %s, too", source.database.title, ", ".join(map(str, found)))
 
     # -- chunks -------------------------------------------------------------------------------------------------
 
@@ -111,6 +129,11 @@ class CdcEnumerator(SplitEnumerator[Split]):
             self._context.assign_split(self._log or self._whole_log(), subtask_id)
             self._log, self._log_given = None, True
             self._at.finished.clear()
+        elif not self._at.given and self._asking is not None:
+            # What was read stays known: a reader that takes over asks again.
+            log = self._whole_log()
+            self._context.send_event_to_source_reader(self._asking, LogGoesOn(log.relations, log.chunks))
+            self._asking = None
 
     def _next_chunk(self) -> ChunkSplit | None:
         at, source = self._at, self._source
@@ -136,6 +159,8 @@ class CdcEnumerator(SplitEnumerator[Split]):
         return ChunkSplit(chunk, schema)
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
+        if isinstance(event, LogWaits):
+            self._asking = subtask_id
         if not isinstance(event, ChunksReported):
             return
         for each in event.finished:

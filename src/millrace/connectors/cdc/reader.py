@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from millrace.common.source import SourceEvent, SourceReaderContext
+from millrace.common.source import InputStatus, ReaderOutput, SourceEvent, SourceReaderContext
 from millrace.connectors.cdc.database import CdcDatabase
 from millrace.connectors.cdc.decoding import ChangeDecoder
 from millrace.connectors.cdc.fetching import CdcBatch, CdcSplitReader
-from millrace.connectors.cdc.splits import ChunksReported, ChunksTaken, FinishedChunk, LogSplit
+from millrace.connectors.cdc.splits import ChunksReported, ChunksTaken, FinishedChunk, LogGoesOn, LogSplit, LogWaits
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch
 
 T = TypeVar("T")
@@ -20,9 +21,14 @@ T = TypeVar("T")
 class CdcReader(SourceReaderBase[T, Any], Generic[T]):
     """Emits chunks and changes, reports chunks, and confirms positions once they are in a checkpoint."""
 
-    def __init__(self, database: CdcDatabase, decoder: ChangeDecoder[T], context: SourceReaderContext) -> None:
+    def __init__(
+        self, database: CdcDatabase, decoder: ChangeDecoder[T], context: SourceReaderContext, newly_added: bool = False
+    ) -> None:
+        """:param newly_added: whether the log of a checkpoint waits for tables that are new."""
         super().__init__(lambda: CdcSplitReader(database, decoder, self._lag_is))
-        self._context = context
+        self._context, self._newly_added = context, newly_added
+        self._waiting: LogSplit | None = None
+        """until the enumerator has said which tables are new"""
         self._finished: dict[str, FinishedChunk] = {}
         """emitted, and the enumerator has not said that it knows"""
         self._unreported: list[FinishedChunk] = []
@@ -46,6 +52,12 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
         self._finished.update((each.split_id, each) for each in finished)
         self._report(finished)
         unread = [split for split in splits if not isinstance(split, FinishedChunk)]
+        if self._newly_added:
+            for split in unread:
+                if isinstance(split, LogSplit) and split.waits:
+                    self._waiting = split
+                    self._context.send_source_event_to_coordinator(LogWaits())
+            unread = [split for split in unread if split is not self._waiting]
         if unread:
             super().add_splits(unread)
 
@@ -61,16 +73,30 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
         if finished:
             self._context.send_source_event_to_coordinator(ChunksReported(tuple(finished)))
 
+    def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
+        status = super().poll_next(output)
+        return InputStatus.NOTHING_AVAILABLE if status is InputStatus.END_OF_INPUT and self._waiting else status
+
     def handle_source_events(self, event: SourceEvent) -> None:
         if isinstance(event, ChunksTaken):
             for split_id in event.split_ids:
                 self._finished.pop(split_id, None)
+        elif isinstance(event, LogGoesOn) and self._waiting is not None:
+            split, self._waiting = self._waiting, None
+            known = {each.table for each in split.relations}
+            relations = tuple(each for each in event.relations if each.table not in known)
+            chunks = tuple(each for each in event.chunks if each.table not in known)
+            super().add_splits(
+                [replace(split, relations=split.relations + relations, chunks=split.chunks + chunks, waits=False)]
+            )
 
     def snapshot_state(self, checkpoint_id: int) -> list[Any]:
         left = super().snapshot_state(checkpoint_id)
+        left += [] if self._waiting is None else [self._waiting]
         log = next((split for split in left if isinstance(split, LogSplit)), None)
         if log is not None:
             self._positions[checkpoint_id] = log.position
+        left = [replace(split, waits=True) if isinstance(split, LogSplit) else split for split in left]
         return [*left, *self._finished.values()]
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:

@@ -29,6 +29,8 @@ class CdcSource(Source[T, Split], Generic[T]):
 
     :ivar chunk_columns: by the name of a table (``schema.table`` or only ``table``), or "" for all, the column whose
         ranges are its chunks; else it is the first column of the primary key.
+    :ivar newly_added: whether a job that goes on from a checkpoint looks for tables that match the patterns by now. The
+        log waits while these are read.
     """
 
     database: CdcDatabase
@@ -36,6 +38,7 @@ class CdcSource(Source[T, Split], Generic[T]):
     startup: StartupOptions = INITIAL
     chunking: Chunking = USUAL
     chunk_columns: Mapping[str, str] = field(default_factory=dict)
+    newly_added: bool = False
 
     def get_boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED if self.startup.has_log else Boundedness.BOUNDED
@@ -46,7 +49,7 @@ class CdcSource(Source[T, Split], Generic[T]):
         return CdcEnumerator(self, context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> CdcReader[T]:
-        return CdcReader(self.database, self.decoder, context)
+        return CdcReader(self.database, self.decoder, context, self.newly_added)
 
     def get_produced_type(self) -> Any:
         return self.decoder.produced_type()

@@ -11,7 +11,16 @@ from millrace.connectors.cdc.chunks import Chunk
 from millrace.connectors.cdc.schema import TableId, TableSchema
 from millrace.connectors.cdc.seen import Seen
 
-__all__ = ["ChunkSplit", "ChunksReported", "ChunksTaken", "FinishedChunk", "LogSplit", "TableChunks"]
+__all__ = [
+    "ChunkSplit",
+    "ChunksReported",
+    "ChunksTaken",
+    "FinishedChunk",
+    "LogGoesOn",
+    "LogSplit",
+    "LogWaits",
+    "TableChunks",
+]
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,8 @@ class LogSplit:
     chunks: tuple[TableChunks, ...] = field(default=(), repr=False)
     owner: str = ""
     split_id: str = "log"
+    waits: bool = False
+    """whether it comes from a checkpoint, so that the enumerator may have tables to add first"""
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,19 @@ class ChunksReported(SourceEvent):
     """A reader has emitted chunks."""
 
     finished: tuple[FinishedChunk, ...]
+
+
+@dataclass(frozen=True)
+class LogWaits(SourceEvent):
+    """A reader has the log from a checkpoint, and asks whether it may go on."""
+
+
+@dataclass(frozen=True)
+class LogGoesOn(SourceEvent):
+    """It may, with these tables, and what was read of them meanwhile."""
+
+    relations: tuple[Relation, ...]
+    chunks: tuple[TableChunks, ...]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -189,6 +190,31 @@ def test_tables_without_a_key(captured: Captured) -> None:
     captured.run("DELETE FROM t WHERE n = 7")
     rows = {("t", *row) for row in captured.run("SELECT n, v FROM t")}
     until(job, lambda emitted: set(replayed(emitted)) == rows)
+    job.close()
+
+
+def test_tables_that_match_later(captured: Captured) -> None:
+    captured.run("CREATE TABLE t_1 (id INT PRIMARY KEY, v TEXT)")
+    captured.run("INSERT INTO t_1 SELECT i, 'a' FROM generate_series(1, 20) AS i")
+    source = captured.source("t_.*", rows=5)
+    job = SourceJob(source)
+    until(job, lambda emitted: len(replayed(emitted)) == 20)
+    checkpoint = job.checkpoint()
+    job.close()
+    captured.run("CREATE TABLE t_2 (id INT PRIMARY KEY, v TEXT)")
+    captured.run("INSERT INTO t_2 SELECT i, 'a' FROM generate_series(1, 20) AS i")
+    captured.run("UPDATE t_1 SET v = 'b' WHERE id < 5")
+    job = SourceJob(source, 1, checkpoint)
+    until(job, lambda emitted: len(emitted) > len(checkpoint.emitted))
+    job.close()
+    assert {table for table, _ in replayed(job.emitted)} == {"t_1"}, "only if it is asked for"
+    job = SourceJob(replace(source, newly_added=True), 2, checkpoint)
+    job.epoch()
+    captured.run("UPDATE t_2 SET v = 'b' WHERE id < 5")
+    captured.run("DELETE FROM t_2 WHERE id > 15")
+    wanted = {("t_1", key): row for key, row in captured.rows("t_1").items()}
+    wanted |= {("t_2", key): row for key, row in captured.rows("t_2").items()}
+    until(job, lambda emitted: replayed(emitted) == wanted)
     job.close()
 
 

@@ -41,6 +41,7 @@ class PostgresSourceBuilder:
         self._columns: dict[str, str] = {}
         self._debezium: dict[str, str] = {}
         self._jdbc: dict[str, str] = {}
+        self._newly_added = False
         self._timeout, self._retries, self._heartbeat, self._delay, self._wait = 30.0, 3, 30.0, 3, 60.0
 
     class PostgresIncrementalSource:
@@ -140,6 +141,11 @@ class PostgresSourceBuilder:
         self._jdbc.update({name: str(value) for name, value in properties.items()})
         return self
 
+    def scan_newly_added_table_enabled(self, enabled: bool) -> PostgresSourceBuilder:
+        """Whether a job that goes on from a checkpoint also captures tables that match by now."""
+        self._newly_added = enabled
+        return self
+
     def connect_timeout(self, seconds: float) -> PostgresSourceBuilder:
         self._timeout = seconds
         return self
@@ -193,4 +199,6 @@ class PostgresSourceBuilder:
         database = PostgresDatabase(settings)
         assert self._deserializer is not None
         decoder = SchemaDecoder(self._deserializer.bound(database.connector), skipped)
-        return CdcSource(database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns))
+        return CdcSource(
+            database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns), self._newly_added
+        )

@@ -125,6 +125,12 @@ class PostgresDatabase(CdcDatabase):
         with self._connected(owner) as connection:
             slots.check_position(slots.slot_state(connection, self.settings.slot), position.lsn, self.settings)
 
+    def add(self, tables: Sequence[TableId], owner: str) -> None:
+        with self._connected(owner) as connection:
+            ensure_publication(connection, self.settings, self._found(connection))
+            # The log need not have what a transaction did to a table before the publication had it.
+            slots.wait_for_commits(connection, self.settings)
+
     def ended(self, owner: str) -> None:
         if not self.settings.drop_slot:
             return

@@ -98,7 +98,7 @@ def create_slot(connection: Any, settings: PostgresSettings) -> int:
             f"{settings.target.user} REPLICATION"
         ) from None
     begin = int(made[0])
-    _wait_for_commits(connection, settings)
+    wait_for_commits(connection, settings)
     logger.info("replication slot %s: made at %s", settings.slot, lsn_text(begin))
     return begin
 
@@ -107,11 +107,11 @@ def here(connection: Any, settings: PostgresSettings, seen: bool) -> int:
     """The end of the log. :param seen: what is before it shall be seen by every later snapshot."""
     found = int(connection.execute(f"SELECT {_NUMBER.format('pg_current_wal_insert_lsn()')}").fetchone()[0])
     if seen:
-        _wait_for_commits(connection, settings)
+        wait_for_commits(connection, settings)
     return found
 
 
-def _wait_for_commits(connection: Any, settings: PostgresSettings) -> None:
+def wait_for_commits(connection: Any, settings: PostgresSettings) -> None:
     """A transaction whose commit is written before a place in the log may not be seen yet: wait for those that run.
 
     :raises TimeoutError: one goes on; with its name.

@@ -19,6 +19,7 @@ from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSource
 
 _PROPERTIES = "jdbc.properties."
+_NEWLY_ADDED = "scan.newly-added-table.enabled"
 _WAIT = "slot.wait-timeout"
 _DELAY = "scan.lsn-commit.checkpoints-num-delay"
 _DEBEZIUM = (
@@ -45,6 +46,7 @@ class PostgresCdcFactory(TableFactory):
         "decoding.plugin.name",
         "changelog-mode",
         _DELAY,
+        _NEWLY_ADDED,
         "scan.include-partitioned-tables.enabled",
         _WAIT,
         _PROPERTIES,
@@ -60,9 +62,10 @@ class PostgresCdcFactory(TableFactory):
         mode = options.read.one_of("changelog-mode", ALL, (ALL, UPSERT_MODE))
         database = PostgresDatabase(_settings(options))
         chunking, columns = options.chunking(), options.chunk_columns()
+        newly_added = options.read.flag(_NEWLY_ADDED)
 
         def make(decoder: ChangeDecoder[Rows]) -> CdcSource[Rows]:
-            return CdcSource(database, decoder, startup, chunking, columns)
+            return CdcSource(database, decoder, startup, chunking, columns, newly_added)
 
         metadata = metadata_columns(table, tuple(READABLE))
         return CdcTableSource(table, metadata, options.emitting(mode), not startup.has_log, make)
