@@ -179,3 +179,32 @@ def difference(server: Server, table: TableId, events: list[Any]) -> str:
     """What one has and the other does not."""
     here, there = set(captured(table, events)), set(now(server, table))
     return f"too many {sorted(here - there)[:5]}, missing {sorted(there - here)[:5]} after {len(events)} events"
+
+
+def test_tables_that_match_when_a_job_goes_on(server: Server) -> None:
+    name = server.create("k INT PRIMARY KEY, v INT").table
+    server.run(f"INSERT INTO {name} VALUES (1, 1)")
+    source = server.source(TableId("", "millrace", f"{name}.*"), newly_added=True)
+    first, second = TableId("", "millrace", name), TableId("", "millrace", f"{name}_2")
+    job = SourceJob(source, 2)
+    until = time.monotonic() + SECONDS
+    while not same(server, first, job.emitted):
+        job.epoch()
+        assert time.monotonic() < until
+    job.epoch()
+    kept = job.checkpoint()
+    job.close()
+    server.run(f"CREATE TABLE {name}_2 (k INT PRIMARY KEY, v INT)", f"INSERT INTO {name}_2 VALUES (1, 2), (3, 4)")
+    server.run(f"UPDATE {name}_2 SET v = 5 WHERE k = 1", f"INSERT INTO {name} VALUES (2, 2)")
+    job = SourceJob(source, 2, kept)
+    try:
+        number = 10
+        while not (same(server, first, job.emitted) and same(server, second, job.emitted) and number > 20):
+            job.epoch()
+            number += 1
+            if number < 20:
+                server.run(f"INSERT INTO {name}_2 VALUES ({number}, 0)", f"UPDATE {name} SET v = {number}")
+            time.sleep(0.01)
+            assert time.monotonic() < until, difference(server, second, job.emitted)
+    finally:
+        job.close()
