@@ -18,6 +18,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,19 +123,25 @@ class Crashes:
         elif kind == "driver":
             self._driver().kill()
         else:
-            find = _workers if kind == "worker" else _owners
-            until = time.monotonic() + DEADLINE_SECONDS
-            while not (found := find(self._driver())):
-                assert time.monotonic() < until, f"no {kind}\n{self.said()}"
-                time.sleep(0.1)
-            self._dice.choice(found).kill()
+            self._one_of(_workers if kind == "worker" else _owners, kind).kill()
+
+    def _one_of(self, find: Callable[[psutil.Process], list[psutil.Process]], kind: str) -> psutil.Process:
+        until = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            with suppress(psutil.NoSuchProcess):  # they come and go while we look
+                found = find(self._driver())
+                if found:
+                    return self._dice.choice(found)
+            assert time.monotonic() < until, f"no {kind}\n{self.said()}"
+            time.sleep(0.1)
 
     def _driver(self) -> psutil.Process:
         until = time.monotonic() + DEADLINE_SECONDS
         while True:
-            for each in psutil.Process(self._run.pid).children():
-                if any("java" in child.name() for child in each.children()):
-                    return each
+            with suppress(psutil.NoSuchProcess):
+                for each in psutil.Process(self._run.pid).children():
+                    if any("java" in child.name() for child in each.children()):
+                        return each
             assert time.monotonic() < until, f"no driver\n{self.said()}"
             time.sleep(0.1)
 
@@ -181,8 +189,13 @@ def run(rows: int, rate: float, kills: int, seed: int, folder: Path) -> dict[str
             writer.start()
         began = time.monotonic()
         job = Crashes(server, folder, seed)
+        # A server that dies while a job is submitted is an error of the submission.
+        while not (asked(server.url, "SELECT EXISTS (SELECT FROM copied)") or (False,))[0]:
+            assert not job.ended, job.said()
+            assert time.monotonic() < began + DEADLINE_SECONDS, job.said()
+            time.sleep(0.1)
         lags, done = [], {kind: 0 for kind in KINDS}
-        full, last = 0.0, time.monotonic()
+        full, last = False, time.monotonic()
         left = kills
         pause = dice.uniform(3, 12)
         while left or time.monotonic() - last < QUIET_SECONDS + 10:
@@ -200,8 +213,7 @@ def run(rows: int, rate: float, kills: int, seed: int, folder: Path) -> dict[str
                 continue
             seen = asked(server.url, "SELECT extract(epoch FROM clock_timestamp() - max(changed)) FROM copied")
             count = asked(server.url, "SELECT count(*) FROM copied") if not full else None
-            if count and count[0] > rows * 0.5:
-                full = time.monotonic() - began
+            full = full or bool(count and count[0] > rows * 0.5)
             if full and seen and seen[0] is not None:
                 lags.append(float(seen[0]))
         for writer in writers:

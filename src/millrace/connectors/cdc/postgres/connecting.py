@@ -12,6 +12,7 @@ from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect, psyc
 from millrace.connectors.jdbc.dialects.target import ConnectionFailed
 
 PAUSE_SECONDS = 0.5
+_NOT_YET = "FATAL:  the database system is"
 STATEMENT_SECONDS = 300
 """in which any question is answered"""
 
@@ -39,14 +40,20 @@ def connect(settings: PostgresSettings, name: str, seconds: float = STATEMENT_SE
 
 
 def _tried(settings: PostgresSettings) -> Any:
-    for pause in (*[PAUSE_SECONDS] * settings.retries, None):
+    """Once more after half a second, one, two, ...; as long as it takes within ``settings.wait`` if the server is there
+    and says that it starts, recovers or ends."""
+    left, pause, until = settings.retries, PAUSE_SECONDS, time.monotonic() + settings.wait
+    while True:
         try:
             return PostgreSqlDialect().connect(settings.target)
         except ConnectionFailed as error:
-            if pause is None or not error.passing:
+            if _NOT_YET in str(error) and time.monotonic() < until:
+                time.sleep(PAUSE_SECONDS)
+                continue
+            if left <= 0 or not error.passing:
                 raise
-            time.sleep(pause)
-    raise AssertionError("unreachable")
+        time.sleep(pause)
+        left, pause = left - 1, pause * 2
 
 
 def sql() -> Any:
