@@ -19,7 +19,7 @@ from millrace.cdc.sources.capturing import (
 from millrace.cdc.sources.decoding import BatchDecoder
 from millrace.cdc.sources.table_lists import TableList, table_list
 from millrace.connectors.cdc.mysql.database import MySqlDatabase
-from millrace.connectors.cdc.mysql.gtids import MariaDbGtids, MySqlGtids
+from millrace.connectors.cdc.mysql.log.gtids import MariaDbGtids, MySqlGtids
 from millrace.connectors.cdc.mysql.position import file_number
 from millrace.connectors.cdc.mysql.settings import MySqlSettings, parse_server_ids
 from millrace.connectors.cdc.source import CdcSource

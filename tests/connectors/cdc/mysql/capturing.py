@@ -61,9 +61,11 @@ class Server:
         *tables: TableId,
         startup: StartupOptions = StartupOptions(),  # noqa: B008
         rows: int = 8096,
+        newly_added: bool = False,
         **more: Any,
     ) -> CdcSource[Event]:
-        return CdcSource(self.database(*tables, **more), EventDecoder(), startup, Chunking(rows))
+        database = self.database(*tables, **more)
+        return CdcSource(database, EventDecoder(), startup, Chunking(rows), newly_added=newly_added)
 
 
 class LogOf:

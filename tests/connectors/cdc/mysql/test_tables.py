@@ -156,7 +156,7 @@ WRONG = [
     ({"scan.startup.mode": "committed-offset"}, "is one of"),
     ({"scan.startup.mode": "timestamp"}, "scan.startup.timestamp-millis"),
     ({"scan.startup.mode": "specific-offset"}, "gtid-set"),
-    ({"scan.newly-added-table.enabled": "true"}, "scan.binlog.newly-added-table.enabled"),
+    ({"scan.newly-added-table.enabled": "true", "scan.binlog.newly-added-table.enabled": "true"}, "take one"),
     ({"jdbc.properties.nonsense": "1"}, "nonsense"),
     ({"scan.startup.modus": "initial"}, "scan.startup.mode"),
     ({"table-name": "("}, "no regular expression"),

@@ -45,7 +45,7 @@ class MySqlSourceBuilder:
         self._debezium: dict[str, str] = {}
         self._jdbc: dict[str, str] = {}
         self._timeout, self._retries, self._heartbeat = 30.0, 3, 30.0
-        self._new_tables = False
+        self._newly_added = self._new_tables = False
 
     def hostname(self, hostname: str) -> MySqlSourceBuilder:
         self._hostname = hostname
@@ -74,7 +74,7 @@ class MySqlSourceBuilder:
         return self
 
     def server_id(self, server_id: str) -> MySqlSourceBuilder:
-        """A number or a range of numbers, like 5400-5404, that nobody else reads the log of this server with."""
+        """A number or a range, like 5400-5404, of numbers that no other reader of the log has."""
         self._server_ids = parse_server_ids(server_id)
         return self
 
@@ -112,9 +112,8 @@ class MySqlSourceBuilder:
         return self
 
     def scan_newly_added_table_enabled(self, enabled: bool) -> MySqlSourceBuilder:
-        """Not there: rows of a table that the patterns mean only later are not read when a job goes on."""
-        if enabled:
-            raise ValueError("scan_newly_added_table_enabled is not there; scan_binlog_newly_added_table_enabled is")
+        """Whether a job that goes on from a checkpoint also captures tables that match by now."""
+        self._newly_added = enabled
         return self
 
     def scan_binlog_newly_added_table_enabled(self, enabled: bool) -> MySqlSourceBuilder:
@@ -163,6 +162,8 @@ class MySqlSourceBuilder:
         missing = [name for name, value in given.items() if not value]
         if missing:
             raise ValueError(f"MySqlSource needs {', '.join(missing)}")
+        if self._newly_added and self._new_tables:
+            raise ValueError("of the two ways to capture tables that come later, take one")
         target = Target(((self._hostname, self._port),), "", self._username, self._password, self._jdbc, self._timeout)
         MySqlDialect().arguments(target)
         settings = MySqlSettings(
@@ -179,4 +180,6 @@ class MySqlSourceBuilder:
         database = MySqlDatabase(settings)
         assert self._deserializer is not None
         decoder = SchemaDecoder(self._deserializer.bound(database.connector), skipped)
-        return CdcSource(database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns))
+        return CdcSource(
+            database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns), self._newly_added
+        )

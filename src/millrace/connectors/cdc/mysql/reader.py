@@ -11,9 +11,9 @@ from millrace.connectors.cdc.changes import Change, LogPart
 from millrace.connectors.cdc.database import LogReader, PositionLost
 from millrace.connectors.cdc.events import SchemaChangeEvent
 from millrace.connectors.cdc.mysql.following import Followed, TableAt
-from millrace.connectors.cdc.mysql.gtids import Gtids, MariaDbGtids, MySqlGtids
 from millrace.connectors.cdc.mysql.log import kinds
 from millrace.connectors.cdc.mysql.log.event import Event
+from millrace.connectors.cdc.mysql.log.gtids import Gtids, MariaDbGtids, MySqlGtids
 from millrace.connectors.cdc.mysql.log.stream import Begin, LogConnectionLost, LogRefused, LogStream
 from millrace.connectors.cdc.mysql.log.table_map import table_number
 from millrace.connectors.cdc.mysql.log.transactions import Step, Transactions

@@ -7,7 +7,7 @@ from typing import Any
 
 from millrace.connectors.cdc.decoding import ChangeDecoder
 from millrace.connectors.cdc.mysql.database import MySqlDatabase
-from millrace.connectors.cdc.mysql.gtids import MariaDbGtids, MySqlGtids
+from millrace.connectors.cdc.mysql.log.gtids import MariaDbGtids, MySqlGtids
 from millrace.connectors.cdc.mysql.position import file_number
 from millrace.connectors.cdc.mysql.settings import MySqlSettings, parse_server_ids
 from millrace.connectors.cdc.source import CdcSource
@@ -73,8 +73,10 @@ class MySqlCdcFactory(TableFactory):
         database = MySqlDatabase(_settings(options))
         chunking, columns = options.chunking(), options.chunk_columns()
 
+        newly_added = options.read.flag(_NEW)
+
         def make(decoder: ChangeDecoder[Rows]) -> CdcSource[Rows]:
-            return CdcSource(database, decoder, startup, chunking, columns)
+            return CdcSource(database, decoder, startup, chunking, columns, newly_added)
 
         metadata = metadata_columns(table, tuple(READABLE))
         return CdcTableSource(table, metadata, options.emitting(mode), not startup.has_log, make)
@@ -116,11 +118,8 @@ def _offset(options: CdcOptions) -> dict[str, Any]:
 def _settings(options: CdcOptions) -> MySqlSettings:
     given, read = options.given, options.read
     options.debezium(_DEBEZIUM)
-    if read.flag(_NEW):
-        raise options.problem(
-            f"'{_NEW}' is not there: rows of a table that the pattern means only later are not read when the job goes "
-            f"on. '{_NEW_IN_LOG}' captures tables that are made while it runs"
-        )
+    if read.flag(_NEW) and read.flag(_NEW_IN_LOG):
+        raise options.problem(f"'{_NEW}' would read the rows again that '{_NEW_IN_LOG}' has found in the log: take one")
     properties = {name[len(_PROPERTIES) :]: value for name, value in given.items() if name.startswith(_PROPERTIES)}
     target = Target(
         ((given["hostname"], read.number("port") or 3306),),

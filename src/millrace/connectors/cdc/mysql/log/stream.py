@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.connectors.cdc.mysql.gtids import MySqlGtids
 from millrace.connectors.cdc.mysql.log.event import Event, Framing
+from millrace.connectors.cdc.mysql.log.gtids import MySqlGtids
 
 _DUMP, _DUMP_GTID = 0x12, 0x1E
 _THROUGH_GTID = 0x04

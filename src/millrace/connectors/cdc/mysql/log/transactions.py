@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from millrace.connectors.cdc.mysql.gtids import Gtids, MySqlGtids
 from millrace.connectors.cdc.mysql.log import kinds
 from millrace.connectors.cdc.mysql.log.compression import mariadb_plain, transaction_plain
 from millrace.connectors.cdc.mysql.log.event import Event, events_within
+from millrace.connectors.cdc.mysql.log.gtids import Gtids, MySqlGtids
 
 _STANDALONE, _PREPARED = 0x01, 0x40
 _BEGINS = frozenset((kinds.GTID, kinds.ANONYMOUS_GTID, kinds.TAGGED_GTID, kinds.MARIADB_GTID))
