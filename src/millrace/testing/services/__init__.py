@@ -12,14 +12,17 @@ from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
 __all__ = [
     "Aws",
+    "Elasticsearch",
     "Kafka",
     "MariaDB",
     "Mosquitto",
     "Nats",
+    "OpenSearch",
     "PostgreSQL",
     "RabbitMQ",
     "Redis",

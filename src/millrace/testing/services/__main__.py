@@ -13,13 +13,16 @@ from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "elasticsearch": (Elasticsearch, "Elasticsearch 7.10"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
     "nats": (Nats, "NATS with JetStream"),
+    "opensearch": (OpenSearch, "OpenSearch 2.19"),
     "postgres": (PostgreSQL, "PostgreSQL; user and database are postgres"),
     "rabbitmq": (RabbitMQ, "RabbitMQ; user and password are guest"),
     "redis": (Redis, "Redis"),
@@ -64,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry):
+    for fetch in (fetch_kafka, fetch_registry, OpenSearch.fetch, Elasticsearch.fetch):
         try:
             print(fetch())
         except ServiceUnavailable as error:
