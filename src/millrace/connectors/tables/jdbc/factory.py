@@ -14,6 +14,9 @@ from millrace.connectors.jdbc.pushed import conditions
 from millrace.connectors.jdbc.scan import JdbcRowsSource, Query
 from millrace.connectors.jdbc.sink import BufferedSink, JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
+from millrace.connectors.lookup.full import FullLookup
+from millrace.connectors.lookup.reload import Reload
+from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.jdbc.options import COMMON, LOOKUP, SCAN, SINK, JdbcOptions
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
@@ -39,6 +42,8 @@ class JdbcFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         options = JdbcOptions(table)
+        if options.keeps_all:
+            return FullLookup(self.source(table), table, key, Reload.of(TableOptions(table)))
         return JdbcLookup(options.database, options.name, table.columns, key, table.options, options.lookup_retries)
 
     def sink(self, table: TableContext) -> TableSink:

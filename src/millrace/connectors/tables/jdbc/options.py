@@ -5,6 +5,7 @@ from __future__ import annotations
 from millrace.connectors.jdbc.scan import Partitions
 from millrace.connectors.jdbc.sink import Buffering, Database
 from millrace.connectors.jdbc.url import parse
+from millrace.connectors.lookup import reload
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.relational.sources import TableContext
 from millrace.relational.type_table import Family, family_of
@@ -22,13 +23,12 @@ SCAN = (
     "filter.handling.policy",
 )
 LOOKUP = (
-    "lookup.cache",
     "lookup.partial-cache.max-rows",
     "lookup.partial-cache.expire-after-write",
     "lookup.partial-cache.expire-after-access",
     "lookup.partial-cache.cache-missing-key",
     "lookup.partial-cache.caching-missing-key",
-    "lookup.full-cache.periodic-reload.interval",
+    *reload.OPTIONS,
     "lookup.cache.max-rows",
     "lookup.cache.ttl",
     "lookup.cache.caching-missing-key",
@@ -116,6 +116,11 @@ class JdbcOptions:
             interval,
             self._positive("sink.max-retries", default.retries),
         )
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether look-ups read the whole table."""
+        return self._options.given.get("lookup.cache", "").upper() == "FULL"
 
     @property
     def exactly_once(self) -> str:
