@@ -11,10 +11,12 @@ from tests.services import missing
 
 from millrace.testing.services import (
     Aws,
+    Elasticsearch,
     Kafka,
     MariaDB,
     Mosquitto,
     Nats,
+    OpenSearch,
     PostgreSQL,
     RabbitMQ,
     Redis,
@@ -106,4 +108,16 @@ def postgres() -> Iterator[PostgreSQL]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariaDB]:
     with started(MariaDB()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[OpenSearch]:
+    with started(OpenSearch()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def elasticsearch() -> Iterator[Elasticsearch]:
+    with started(Elasticsearch()) as server:
         yield server

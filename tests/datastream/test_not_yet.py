@@ -13,8 +13,6 @@ from millrace.datastream.not_yet import NOT_YET, module_getattr, not_yet
 PYFLINK = {
     "connectors.cassandra": """CassandraSink ConsistencyLevel MapperOptions ClusterBuilder CassandraCommitter
         CassandraFailureHandler""",
-    "connectors.elasticsearch": """FlushBackoffType ElasticsearchEmitter Elasticsearch6SinkBuilder
-        Elasticsearch7SinkBuilder ElasticsearchSink""",
     "connectors.hybrid_source": "HybridSource HybridSourceBuilder",
     "connectors.pulsar": """PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator PulsarSink
         PulsarSinkBuilder MessageDelayer TopicRoutingMode""",

@@ -194,7 +194,7 @@ def run(rows: int, rate: float, kills: int, seed: int, folder: Path) -> dict[str
             assert not job.ended, job.said()
             assert time.monotonic() < began + DEADLINE_SECONDS, job.said()
             time.sleep(0.1)
-        lags, done = [], {kind: 0 for kind in KINDS}
+        lags, done = [], dict.fromkeys(KINDS, 0)
         full, last = False, time.monotonic()
         left = kills
         pause = dice.uniform(3, 12)

@@ -76,7 +76,17 @@ class DataChangeEvent(Event):
 
 @dataclass(frozen=True)
 class SchemaChangeEvent(Event):
-    """A table itself was changed; all events of it that follow are of the new schema."""
+    """A table itself was changed; all events of it that follow are of the new schema.
+
+    :ivar result: the whole schema afterwards, if more is known of it than the event says: types in the database's
+        words, columns that were moved.
+    """
+
+    result: TableSchema | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+    def after(self, schema: TableSchema) -> TableSchema:
+        """The schema afterwards, as exactly as it is known."""
+        return self.apply(schema) if self.result is None else self.result
 
     def apply(self, schema: TableSchema) -> TableSchema:
         """The schema afterwards."""

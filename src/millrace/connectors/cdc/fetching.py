@@ -111,7 +111,7 @@ class CdcSplitReader(SplitReader[T, Any], Generic[T]):
             if self._relations.get(table) is not event.relation:
                 self._relations[table] = event.relation
         elif (known := self._relations.get(event.table)) is not None:
-            self._relations[event.table] = Relation(event.table, event.apply(known.schema))
+            self._relations[event.table] = Relation(event.table, event.after(known.schema))
 
     def confirm(self, position: Any) -> None:
         """A checkpoint of the log's split is recorded."""

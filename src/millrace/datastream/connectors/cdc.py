@@ -8,6 +8,7 @@ from millrace.connectors.cdc.deserializers import (
     RowDebeziumDeserializationSchema,
 )
 from millrace.connectors.cdc.json import JsonDebeziumDeserializationSchema
+from millrace.connectors.cdc.mysql.builder import MySqlSource
 from millrace.connectors.cdc.postgres.builder import PostgresSourceBuilder
 from millrace.connectors.cdc.startup import StartupOptions
 
@@ -15,6 +16,7 @@ __all__ = [
     "DebeziumDeserializationSchema",
     "EventDeserializationSchema",
     "JsonDebeziumDeserializationSchema",
+    "MySqlSource",
     "PostgresSourceBuilder",
     "RowDebeziumDeserializationSchema",
     "StartupOptions",

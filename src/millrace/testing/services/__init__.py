@@ -7,22 +7,29 @@ in Java; its jars are fetched once, into ``~/.cache/millrace`` (or ``MILLRACE_SE
 from __future__ import annotations
 
 from millrace.testing.services.apicurio import SchemaRegistry
+from millrace.testing.services.hdfs import Hdfs
 from millrace.testing.services.kafka import Kafka
 from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.s3 import S3
+from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
 __all__ = [
     "Aws",
+    "Elasticsearch",
+    "Hdfs",
     "Kafka",
     "MariaDB",
     "Mosquitto",
     "Nats",
+    "OpenSearch",
     "PostgreSQL",
     "RabbitMQ",
     "Redis",
+    "S3",
     "SchemaRegistry",
     "ServiceUnavailable",
 ]

@@ -8,21 +8,27 @@ import sys
 import threading
 
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
+from millrace.testing.services.hdfs import Hdfs, fetch_hdfs
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.s3 import S3, fetch_s3
+from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "elasticsearch": (Elasticsearch, "Elasticsearch 7.10"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
     "nats": (Nats, "NATS with JetStream"),
+    "opensearch": (OpenSearch, "OpenSearch 2.19"),
     "postgres": (PostgreSQL, "PostgreSQL; user and database are postgres"),
     "rabbitmq": (RabbitMQ, "RabbitMQ; user and password are guest"),
     "redis": (Redis, "Redis"),
+    "s3": (S3, f"s3proxy, a server of S3; keys are {S3.access_key} and {S3.secret_key}"),
 }
 
 
@@ -33,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds.add_parser("registry", help="Apicurio Registry, a schema registry like Confluent's")
     for name, (_, about) in SMALL.items():
         kinds.add_parser(name, help=about)
+    kinds.add_parser("hdfs", help="HDFS: a NameNode and a DataNode")
     kafka = kinds.add_parser("kafka", help=f"Apache Kafka {VERSION}")
     kafka.add_argument("--brokers", type=int, default=1)
     kafka.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every broker")
@@ -53,6 +60,11 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"url={registry.url}", flush=True)
                 ended.wait()
             return 0
+        if given.service == "hdfs":
+            with Hdfs() as hdfs:
+                print(f"url={hdfs.url}\nwebhdfs=http://127.0.0.1:{hdfs.web_port}", flush=True)
+                ended.wait()
+            return 0
         with Kafka(given.brokers, dict(each.split("=", 1) for each in given.set)) as started:
             print(f"bootstrap.servers={started.bootstrap}", flush=True)
             ended.wait()
@@ -64,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry):
+    for fetch in (fetch_kafka, fetch_registry, fetch_s3, fetch_hdfs, OpenSearch.fetch, Elasticsearch.fetch):
         try:
             print(fetch())
         except ServiceUnavailable as error:
