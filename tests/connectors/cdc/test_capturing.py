@@ -108,6 +108,50 @@ def test_a_table_without_a_key(steps: Any, seed: int, rows: int, column: str | N
     del SERVERS[name]
 
 
+@settings(max_examples=20, deadline=None, phases=PHASES)
+@given(STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans())
+def test_a_sink_that_has_rows_of_attempts_that_failed(steps: Any, seed: int, rows: int, exact: bool) -> None:
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a"], ("id",), seed)
+    server.change(40)
+    server.busy = True
+    database = FakeDatabase(name, exact)
+    source = CdcSource(database, EventDecoder(), chunking=Chunking(rows), repeats_deletions=True)
+    sink: dict[Any, Any] = {}
+    job, checkpoint = SourceJob(source), None
+
+    def epoch(polls: int) -> None:
+        before = len(job.emitted)
+        job.epoch(polls)
+        for event in job.emitted[before:]:
+            if isinstance(event, DataChangeEvent) and event.after is not None:
+                sink[event.after[0]] = event.after
+            elif isinstance(event, DataChangeEvent) and event.before is not None:
+                sink.pop(event.before[0], None)
+
+    def right() -> bool:
+        return Counter(sink.values()) == Counter(row for rows in server.tables.values() for row in rows)
+
+    for what, number in [*steps, ("crash", 1)]:
+        if what == "epoch":
+            epoch(number)
+        elif what == "change":
+            server.change(number)
+        elif what == "checkpoint":
+            checkpoint = job.checkpoint()
+        else:
+            job.close()
+            job = SourceJob(source, number, checkpoint)
+    server.busy = False
+    server.change()
+    until = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < until and not right():
+        epoch(5)
+    job.close()
+    assert right()
+    del SERVERS[name]
+
+
 @settings(max_examples=15, deadline=None, phases=PHASES)
 @given(STEPS, STEPS, STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans())
 def test_tables_that_match_later(first: Any, then: Any, last: Any, seed: int, rows: int, exact: bool) -> None:

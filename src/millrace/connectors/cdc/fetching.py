@@ -39,7 +39,14 @@ class CdcSplitReader(SplitReader[T, Any], Generic[T]):
     :param told_lag: called with the number of bytes that the server holds.
     """
 
-    def __init__(self, database: CdcDatabase, decoder: ChangeDecoder[T], told_lag: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        database: CdcDatabase,
+        decoder: ChangeDecoder[T],
+        told_lag: Callable[[int], None],
+        repeats_deletions: bool = False,
+    ) -> None:
+        self._repeats = repeats_deletions
         self._database, self._decoder, self._told_lag = database, decoder, told_lag
         self._chunks: deque[ChunkSplit] = deque()
         self._split: LogSplit | None = None
@@ -54,7 +61,7 @@ class CdcSplitReader(SplitReader[T, Any], Generic[T]):
                 self._chunks.append(split)
             elif isinstance(split, LogSplit):
                 self._split = split
-                self._filter = ChunkFilter(split.chunks)
+                self._filter = ChunkFilter(split.chunks, self._repeats, split.pending)
                 self._relations = {each.table: each for each in split.relations}
 
     def fetch(self) -> Sequence[CdcBatch[T]]:
@@ -85,12 +92,13 @@ class CdcSplitReader(SplitReader[T, Any], Generic[T]):
         events = self._filter.apply(part.events, self._database)
         for event in part.events:
             self._follow(event)
-        self._filter.passed(part.position)
+        events = [*events, *self._filter.passed(part.position)]
         self._split = left = replace(
             split,
             position=part.position,
             relations=tuple(self._relations.values()),
             chunks=self._filter.chunks if split.chunks else (),
+            pending=self._filter.pending,
         )
         records = self._decoder.changes(events, self._database) if events else []
         last = next((each.time for each in reversed(events) if isinstance(each, Change)), None)

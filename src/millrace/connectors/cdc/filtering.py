@@ -21,18 +21,43 @@ class ChunkFilter:
     one side was seen becomes a deletion or an insertion.
     """
 
-    def __init__(self, chunks: Iterable[TableChunks]) -> None:
+    def __init__(
+        self, chunks: Iterable[TableChunks], repeats_deletions: bool = False, pending: Iterable[Change] = ()
+    ) -> None:
+        """:param repeats_deletions: whether ``passed`` gives deletions of rows that are not in their chunk: an attempt
+            to read it that failed may have met the row, and a sink may have it.
+        :param pending: such deletions, of an earlier filter."""
+        self._repeats = repeats_deletions
+        self._pending = {self._key(change, change.before): change for change in pending}
         self._tables: dict[TableId, TableChunks] = {each.table: each for each in chunks}
 
     @property
     def chunks(self) -> tuple[TableChunks, ...]:
         return tuple(self._tables.values())
 
-    def passed(self, position: Any) -> None:
-        """Forget tables of which no chunk has seen anything behind a position."""
+    @property
+    def pending(self) -> tuple[Change, ...]:
+        return tuple(self._pending.values())
+
+    def passed(self, position: Any) -> list[Change]:
+        """Forget tables of which no chunk has seen anything behind a position; the deletions to repeat of them."""
         for each in self.chunks:
             if all(seen.passed(position) for seen in each.seen):
                 del self._tables[each.table]
+        due = [key for key in self._pending if key[0] not in self._tables]
+        return [self._pending.pop(key) for key in due]
+
+    @staticmethod
+    def _key(change: Change, row: Any) -> tuple[TableId, tuple[Any, ...]]:
+        return change.relation.table, tuple(row[place] for place in change.relation.schema.key_places)
+
+    def _remember(self, change: Change, left: Change | None) -> None:
+        """Which rows were deleted before their chunk was read, and not inserted again."""
+        if change.op == "d" and left is None:
+            self._pending[self._key(change, change.before)] = change
+        else:
+            row = change.before if change.after is None else change.after
+            self._pending.pop(self._key(change, row), None)
 
     def __bool__(self) -> bool:
         return bool(self._tables)
@@ -62,7 +87,9 @@ class ChunkFilter:
             mark = change.mark
             old_seen = table.seen[before].contains(mark)
             new_seen = old_seen if after == before else table.seen[after].contains(mark)
-            found[id(change)] = _left(change, old_seen, new_seen)
+            found[id(change)] = left = _left(change, old_seen, new_seen)
+            if self._repeats and relation.schema.primary_key:
+                self._remember(change, left)
         return found
 
     @staticmethod

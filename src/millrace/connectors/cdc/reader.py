@@ -22,10 +22,15 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
     """Emits chunks and changes, reports chunks, and confirms positions once they are in a checkpoint."""
 
     def __init__(
-        self, database: CdcDatabase, decoder: ChangeDecoder[T], context: SourceReaderContext, newly_added: bool = False
+        self,
+        database: CdcDatabase,
+        decoder: ChangeDecoder[T],
+        context: SourceReaderContext,
+        newly_added: bool = False,
+        repeats_deletions: bool = False,
     ) -> None:
         """:param newly_added: whether the log of a checkpoint waits for tables that are new."""
-        super().__init__(lambda: CdcSplitReader(database, decoder, self._lag_is))
+        super().__init__(lambda: CdcSplitReader(database, decoder, self._lag_is, repeats_deletions))
         self._context, self._newly_added = context, newly_added
         self._waiting: LogSplit | None = None
         """until the enumerator has said which tables are new"""

@@ -31,6 +31,8 @@ class CdcSource(Source[T, Split], Generic[T]):
         ranges are its chunks; else it is the first column of the primary key.
     :ivar newly_added: whether a job that goes on from a checkpoint looks for tables that match the patterns by now. The
         log waits while these are read.
+    :ivar repeats_deletions: for whoever keeps rows by their keys and may have some of an attempt that failed: rows that
+        were deleted before their chunk was read are deleted once more, behind the snapshot.
     """
 
     database: CdcDatabase
@@ -39,6 +41,7 @@ class CdcSource(Source[T, Split], Generic[T]):
     chunking: Chunking = USUAL
     chunk_columns: Mapping[str, str] = field(default_factory=dict)
     newly_added: bool = False
+    repeats_deletions: bool = False
 
     def get_boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED if self.startup.has_log else Boundedness.BOUNDED
@@ -49,7 +52,7 @@ class CdcSource(Source[T, Split], Generic[T]):
         return CdcEnumerator(self, context, checkpoint)
 
     def create_reader(self, context: SourceReaderContext) -> CdcReader[T]:
-        return CdcReader(self.database, self.decoder, context, self.newly_added)
+        return CdcReader(self.database, self.decoder, context, self.newly_added, self.repeats_deletions)
 
     def get_produced_type(self) -> Any:
         return self.decoder.produced_type()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millrace.common.source import SourceEvent
-from millrace.connectors.cdc.changes import Relation
+from millrace.connectors.cdc.changes import Change, Relation
 from millrace.connectors.cdc.chunks import Chunk
 from millrace.connectors.cdc.schema import TableId, TableSchema
 from millrace.connectors.cdc.seen import Seen
@@ -70,6 +70,8 @@ class LogSplit:
     chunks: tuple[TableChunks, ...] = field(default=(), repr=False)
     owner: str = ""
     split_id: str = "log"
+    pending: tuple[Change, ...] = field(default=(), repr=False)
+    """deletions to repeat when the log is behind the chunks, see ``ChunkFilter``"""
     waits: bool = False
     """whether it comes from a checkpoint, so that the enumerator may have tables to add first"""
 
