@@ -14,9 +14,10 @@ from millrace.common.sink import NamedSink, Sink, SinkWriter, WriterInitContext
 from millrace.connectors.dbapi import DbApiInsert
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.target import TableShape
-from millrace.connectors.jdbc.sink import BufferedSink, Buffering, Database, JdbcExactlyOnceSink
+from millrace.connectors.jdbc.sink import Database, JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.jdbc.url import parse
+from millrace.connectors.stores.buffered import BufferedSink, Buffering
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import string
 from millrace.testing import Check

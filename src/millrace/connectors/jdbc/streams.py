@@ -11,8 +11,9 @@ from millrace.connectors.dbapi.changes import DbApiInsert, fields_of
 from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
 from millrace.connectors.jdbc.parameters import parameters_of, translated
 from millrace.connectors.jdbc.settings import JdbcConnectionOptions, JdbcExactlyOnceOptions, JdbcExecutionOptions
-from millrace.connectors.jdbc.sink import BufferedSink, Buffering, Database
+from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.two_phase import two_phase_sink
+from millrace.connectors.stores.buffered import BufferedSink, Buffering
 
 ValuesOf = Callable[[Any], Any]
 COMMITS = "millrace_commits"

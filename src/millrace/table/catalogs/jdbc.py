@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed
 from millrace.connectors.jdbc.metadata.base import Metadata
 from millrace.connectors.jdbc.metadata.known import metadata_of
 from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.url import parse, with_database
+from millrace.connectors.stores.problems import ConnectionFailed
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDatabase, CatalogTableStatistics
 from millrace.table.catalogs.paths import ObjectPath

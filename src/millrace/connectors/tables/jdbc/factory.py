@@ -12,9 +12,11 @@ from millrace.connectors.jdbc.dialects.target import TableShape
 from millrace.connectors.jdbc.lookup import JdbcLookup
 from millrace.connectors.jdbc.pushed import conditions
 from millrace.connectors.jdbc.scan import JdbcRowsSource, Query
-from millrace.connectors.jdbc.sink import BufferedSink, JdbcExactlyOnceSink
+from millrace.connectors.jdbc.sink import JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
-from millrace.connectors.tables.jdbc.options import COMMON, LOOKUP, SCAN, SINK, JdbcOptions
+from millrace.connectors.stores.buffered import BufferedSink
+from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
+from millrace.connectors.tables.stores.options import LOOKUP
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -39,7 +41,7 @@ class JdbcFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         options = JdbcOptions(table)
-        return JdbcLookup(options.database, options.name, table.columns, key, table.options, options.lookup_retries)
+        return JdbcLookup(options.database, options.name, table.columns, key, table.options, options.asking)
 
     def sink(self, table: TableContext) -> TableSink:
         return JdbcTableSink(table)
