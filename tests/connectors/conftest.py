@@ -13,6 +13,7 @@ from millrace.testing.services import (
     Aws,
     Kafka,
     MariaDB,
+    MongoDb,
     Mosquitto,
     Nats,
     PostgreSQL,
@@ -106,4 +107,10 @@ def postgres() -> Iterator[PostgreSQL]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariaDB]:
     with started(MariaDB()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mongodb() -> Iterator[MongoDb]:
+    with started(MongoDb()) as server:
         yield server

@@ -22,6 +22,7 @@ _BUILT_IN = {
     "kinesis-legacy": "millrace.connectors.tables.messages.kinesis:KinesisLegacyFactory",
     "kafka-0.10": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "kafka-0.11": "millrace.connectors.tables.kafka.factory:KafkaFactory",
+    "mongodb": "millrace.connectors.tables.stores.mongodb:MongoFactory",
     "mqtt": "millrace.connectors.tables.messages.mqtt:MqttFactory",
     "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",

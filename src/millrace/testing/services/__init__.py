@@ -9,6 +9,7 @@ from __future__ import annotations
 from millrace.testing.services.apicurio import SchemaRegistry
 from millrace.testing.services.kafka import Kafka
 from millrace.testing.services.mariadb import MariaDB
+from millrace.testing.services.mongodb import MongoDb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
@@ -18,6 +19,7 @@ __all__ = [
     "Aws",
     "Kafka",
     "MariaDB",
+    "MongoDb",
     "Mosquitto",
     "Nats",
     "PostgreSQL",

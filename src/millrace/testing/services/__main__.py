@@ -10,6 +10,7 @@ import threading
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.mariadb import MariaDB
+from millrace.testing.services.mongodb import MongoDb, fetch_mongodb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
@@ -18,6 +19,7 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallSe
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
+    "mongodb": (MongoDb, "mongo-java-server, which speaks MongoDB's protocol"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
     "nats": (Nats, "NATS with JetStream"),
     "postgres": (PostgreSQL, "PostgreSQL; user and database are postgres"),
@@ -64,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry):
+    for fetch in (fetch_kafka, fetch_registry, fetch_mongodb):
         try:
             print(fetch())
         except ServiceUnavailable as error:

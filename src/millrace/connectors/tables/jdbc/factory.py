@@ -17,6 +17,7 @@ from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.stores.buffered import BufferedSink
 from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
 from millrace.connectors.tables.stores.options import LOOKUP
+from millrace.connectors.tables.stores.tables import no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -51,7 +52,7 @@ class JdbcTableSource(TableSource):
     """Reads of the columns that are wanted the rows that pass those filters that the database understands."""
 
     def __init__(self, table: TableContext) -> None:
-        _no_metadata(table)
+        no_metadata(table)
         self._columns = table.columns
         self._options = JdbcOptions(table)
         self._partitions = self._options.partitions
@@ -68,7 +69,7 @@ class JdbcTableSink(TableSink):
     """Appends to a table without PRIMARY KEY, and keeps one row per key of one that has it."""
 
     def __init__(self, table: TableContext) -> None:
-        _no_metadata(table)
+        no_metadata(table)
         options = JdbcOptions(table)
         self._options = options
         self.keys = table.primary_key
@@ -91,8 +92,3 @@ class JdbcTableSink(TableSink):
         if self._way == "two-phase":
             return two_phase_sink(options.database, self._changes, options.commit_table)
         return BufferedSink(options.database, self._changes, self._buffering, len)
-
-
-def _no_metadata(table: TableContext) -> None:
-    if table.metadata:
-        raise TableException(f"table {table.summary}: connector 'jdbc' has no metadata '{table.metadata[0][1]}'")
