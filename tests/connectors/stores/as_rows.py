@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -9,15 +10,22 @@ import pyarrow as pa
 from millrace.common.sink import NamedSink, Sink, SinkWriter, WriterInitContext
 from millrace.relational.rows import Rows, record_batch
 
+Columns = Callable[[str], list[Any]]
+
+
+def alone(element: str) -> list[Any]:
+    return [pa.array([element])]
+
 
 class AsRows(NamedSink[str]):
-    """Rows of one column, a text each."""
+    """A row for each text. :param columns: what its columns are."""
 
-    def __init__(self, sink: Sink[Rows]) -> None:
+    def __init__(self, sink: Sink[Rows], columns: Columns = alone) -> None:
         self._sink = sink
+        self._columns = columns
 
     def for_operator(self, uid: str) -> AsRows:
-        return AsRows(self._sink.for_operator(uid))
+        return AsRows(self._sink.for_operator(uid), self._columns)
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
         return AsRowsWriter(self._sink.create_writer(context), self._columns)
@@ -25,12 +33,9 @@ class AsRows(NamedSink[str]):
     def create_committer(self) -> Any:
         return self._sink.create_committer()
 
-    def _columns(self, element: str) -> list[Any]:
-        return [pa.array([element])]
-
 
 class AsRowsWriter(SinkWriter[str]):
-    def __init__(self, below: SinkWriter[Rows], columns: Any) -> None:
+    def __init__(self, below: SinkWriter[Rows], columns: Columns) -> None:
         self._below = below
         self._columns = columns
 

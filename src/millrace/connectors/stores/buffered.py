@@ -29,6 +29,8 @@ class Buffering:
     retries: int = 3
     pause: float = 1.0
     """seconds before the first repetition; each later one waits that much longer"""
+    max_bytes: int = 0
+    """as the sink weighs its elements; 0: as many as there are"""
 
 
 class Reachable(ABC):
@@ -51,26 +53,44 @@ class BufferedSink(Sink[T], Generic[T]):
     of its key that changes nothing in the end.
 
     :param size: how many rows an element is.
+    :param weight: how many bytes an element is, for ``Buffering.max_bytes``.
     """
 
-    def __init__(self, store: Reachable, change: Change[T], buffering: Buffering, size: Callable[[T], int]) -> None:
+    def __init__(
+        self,
+        store: Reachable,
+        change: Change[T],
+        buffering: Buffering,
+        size: Callable[[T], int],
+        weight: Callable[[T], int] | None = None,
+    ) -> None:
         self._store = store
         self._change = change
         self._buffering = buffering
         self._size = size
+        self._weight = weight
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
-        return _Writer(self._store, self._change, self._buffering, self._size)
+        return _Writer(Retrying(self._store, self._buffering), self._change, self._buffering, self._size, self._weight)
 
 
 class _Writer(SinkWriter[T]):
-    def __init__(self, store: Reachable, change: Change[T], buffering: Buffering, size: Callable[[T], int]) -> None:
-        self._retrying = Retrying(store, buffering)
+    def __init__(
+        self,
+        retrying: Retrying,
+        change: Change[T],
+        buffering: Buffering,
+        size: Callable[[T], int],
+        weight: Callable[[T], int] | None,
+    ) -> None:
+        self._retrying = retrying
         self._change = change
         self._buffering = buffering
         self._size = size
+        self._weight = weight
         self._waiting: list[T] = []
         self._count = 0
+        self._bytes = 0
         self._since = 0.0
 
     def write(self, element: T, context: SinkWriterContext) -> None:
@@ -78,9 +98,13 @@ class _Writer(SinkWriter[T]):
             self._since = time.monotonic()
         self._waiting.append(element)
         self._count += self._size(element)
+        if self._weight is not None:
+            self._bytes += self._weight(element)
         settings = self._buffering
-        if (settings.max_rows and self._count >= settings.max_rows) or (
-            settings.interval and time.monotonic() - self._since >= settings.interval
+        if (
+            (settings.max_rows and self._count >= settings.max_rows)
+            or (settings.max_bytes and self._bytes >= settings.max_bytes)
+            or (settings.interval and time.monotonic() - self._since >= settings.interval)
         ):
             self._apply()
 
@@ -89,7 +113,7 @@ class _Writer(SinkWriter[T]):
             self._apply()
 
     def _apply(self) -> None:
-        waiting, self._waiting, self._count = self._waiting, [], 0
+        waiting, self._waiting, self._count, self._bytes = self._waiting, [], 0, 0
         self._retrying.run(lambda connection: self._change.apply(connection, waiting))
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
+from millrace.testing.services.hbase import HBase, fetch_hbase
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.mongodb import MongoDb, fetch_mongodb
@@ -18,6 +19,7 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallSe
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "hbase": (HBase, "HBase behind its Thrift server"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
     "mongodb": (MongoDb, "mongo-java-server, which speaks MongoDB's protocol"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
@@ -66,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry, fetch_mongodb):
+    for fetch in (fetch_kafka, fetch_registry, fetch_mongodb, fetch_hbase):
         try:
             print(fetch())
         except ServiceUnavailable as error:

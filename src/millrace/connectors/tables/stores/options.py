@@ -48,6 +48,7 @@ class StoreOptions(TableOptions):
             self.seconds("sink.buffer-flush.interval", default.interval),
             self.not_negative("sink.max-retries", default.retries),
             self.seconds("sink.retry.interval", default.pause),
+            self.size("sink.buffer-flush.max-size", default.max_bytes),
         )
 
     @property
