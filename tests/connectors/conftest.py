@@ -11,6 +11,7 @@ from tests.services import missing
 
 from millrace.testing.services import (
     Aws,
+    ClickHouse,
     Kafka,
     MariaDB,
     MongoDb,
@@ -113,4 +114,10 @@ def mariadb() -> Iterator[MariaDB]:
 @pytest.fixture(scope="session")
 def mongodb() -> Iterator[MongoDb]:
     with started(MongoDb()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickHouse]:
+    with started(ClickHouse()) as server:
         yield server

@@ -10,7 +10,7 @@ from millrace.connectors.mongodb.keys import as_id
 from millrace.connectors.mongodb.scan import told
 from millrace.connectors.mongodb.values import read_columns, to_bson
 from millrace.connectors.stores.buffered import Buffering
-from millrace.connectors.stores.lookup import Found, StoreLookup
+from millrace.connectors.stores.lookup import Found, StoreLookup, by_key
 from millrace.relational.fields import Schema
 
 
@@ -38,13 +38,8 @@ class MongoLookup(StoreLookup):
         with told(self._collection):
             wanted = {"_id": 0, **{column.name: 1 for column in self._columns}}
             documents = list(connection.collection.find(self._condition(keys), wanted))
-            rows = list(zip(*read_columns(documents, self._columns)))
-        answers: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {key: [] for key in keys}
-        for row in rows:
-            key = tuple(row[place] for place in self._places)
-            if key in answers:  # a document may have it as another type, whose text is no key
-                answers[key].append(row)
-        return [answers[key] for key in keys]
+            rows = zip(*read_columns(documents, self._columns))
+        return by_key(rows, self._places, keys)  # a document may have a key as another type, whose text is none
 
     def _condition(self, keys: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
         convert = [to_bson(column.type) for column in self._key]

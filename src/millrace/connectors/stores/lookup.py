@@ -17,6 +17,19 @@ Found = Sequence[tuple[Any, ...]]
 """the rows of a key"""
 
 
+def by_key(rows: Iterable[tuple[Any, ...]], places: Sequence[int], keys: Sequence[tuple[Any, ...]]) -> list[Found]:
+    """The rows of each key; what has none of them is left out.
+
+    :param places: of the key in the rows.
+    """
+    answers: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {key: [] for key in keys}
+    for row in rows:
+        key = tuple(row[place] for place in places)
+        if key in answers:
+            answers[key].append(row)
+    return [answers[key] for key in keys]
+
+
 class StoreLookup(LookupTableSource):
     """Finds rows by a connection that is kept, and replaced when it is lost.
 

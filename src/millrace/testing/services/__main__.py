@@ -8,6 +8,7 @@ import sys
 import threading
 
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
+from millrace.testing.services.clickhouse import ClickHouse
 from millrace.testing.services.hbase import HBase, fetch_hbase
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.mariadb import MariaDB
@@ -19,6 +20,7 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallSe
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "clickhouse": (ClickHouse, "ClickHouse; user and password are millrace"),
     "hbase": (HBase, "HBase behind its Thrift server"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
     "mongodb": (MongoDb, "mongo-java-server, which speaks MongoDB's protocol"),

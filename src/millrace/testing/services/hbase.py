@@ -90,6 +90,11 @@ class HBase(SmallServer):
         )
         return f"<configuration>{''.join(made)}</configuration>"
 
+    def stop(self) -> None:
+        if self.server is not None:
+            self.server.kill()  # its files are thrown away
+        super().stop()
+
     def ready(self) -> bool:
         """Whether it lists its tables: the Thrift server is there before the master."""
         try:

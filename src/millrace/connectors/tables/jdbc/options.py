@@ -6,18 +6,14 @@ from millrace.connectors.jdbc.scan import Partitions
 from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.url import parse
 from millrace.connectors.stores.buffered import Buffering
+from millrace.connectors.tables.stores.options import PARTITION, StoreOptions
 from millrace.connectors.tables.stores.options import SINK as BUFFERED
-from millrace.connectors.tables.stores.options import StoreOptions
 from millrace.relational.sources import TableContext
-from millrace.relational.type_table import Family, family_of
 from millrace.util.exceptions import TableException
 
 COMMON = ("driver", "username", "password", "connection.max-retry-timeout", "properties.")
 SCAN = (
-    "scan.partition.column",
-    "scan.partition.num",
-    "scan.partition.lower-bound",
-    "scan.partition.upper-bound",
+    *PARTITION,
     "scan.fetch-size",
     "scan.auto-commit",
     "scan.parallelism",
@@ -25,7 +21,6 @@ SCAN = (
 )
 SINK = (*BUFFERED, "sink.exactly-once", "sink.log-directory", "sink.commit-table")
 MOST_SECONDS = 60_000
-_PARTITION = SCAN[:4]
 _WAYS = ("off", "marks", "two-phase")
 _PREFIX = "properties."
 
@@ -34,7 +29,6 @@ class JdbcOptions:
     """:raises TableException: for what cannot be."""
 
     def __init__(self, table: TableContext) -> None:
-        self._table = table
         self._options = options = StoreOptions(table)
         given = options.given
         if ("username" in given) != ("password" in given) and "password" in given:
@@ -71,22 +65,7 @@ class JdbcOptions:
 
     @property
     def partitions(self) -> Partitions | None:
-        given = [name for name in _PARTITION if name in self._options.given]
-        if not given:
-            return None
-        if len(given) < len(_PARTITION):
-            missing = [name for name in _PARTITION if name not in given]
-            raise TableException(f"table {self._table.summary}: '{given[0]}' needs '{missing[0]}', too")
-        name = self._options.given["scan.partition.column"]
-        column = next((each for each in self._table.columns if each.name == name), None)
-        if column is None or family_of(column.type) not in (Family.INTEGER, Family.DECIMAL):
-            raise self._options.problem("scan.partition.column", "is a column of numbers")
-        count, lower, upper = (self._options.number(each) or 0 for each in _PARTITION[1:])
-        if count < 1:
-            raise self._options.problem("scan.partition.num", "is at least 1")
-        if lower > upper:
-            raise self._options.problem("scan.partition.lower-bound", f"is at most {upper}")
-        return Partitions(name, count, lower, upper)
+        return self._options.partitions
 
     @property
     def buffering(self) -> Buffering:

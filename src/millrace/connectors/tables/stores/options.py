@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from millrace.connectors.jdbc.scan import Partitions
 from millrace.connectors.stores.buffered import Buffering
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
+from millrace.relational.sources import TableContext
+from millrace.relational.type_table import Family, family_of
+from millrace.util.exceptions import TableException
 
 LOOKUP = (
     "lookup.cache",
@@ -18,6 +22,12 @@ LOOKUP = (
     "lookup.cache.caching-missing-key",
     "lookup.max-retries",
 )
+PARTITION = (
+    "scan.partition.column",
+    "scan.partition.num",
+    "scan.partition.lower-bound",
+    "scan.partition.upper-bound",
+)
 SINK = ("sink.buffer-flush.max-rows", "sink.buffer-flush.interval", "sink.max-retries", "sink.parallelism")
 
 
@@ -26,6 +36,10 @@ class StoreOptions(TableOptions):
 
     :raises TableException: from every method, for a value that is none.
     """
+
+    def __init__(self, table: TableContext) -> None:
+        super().__init__(table)
+        self._described = table
 
     def not_negative(self, name: str, default: int) -> int:
         found = self.number(name)
@@ -50,6 +64,25 @@ class StoreOptions(TableOptions):
             self.seconds("sink.retry.interval", default.pause),
             self.size("sink.buffer-flush.max-size", default.max_bytes),
         )
+
+    @property
+    def partitions(self) -> Partitions | None:
+        given = [name for name in PARTITION if name in self.given]
+        if not given:
+            return None
+        if len(given) < len(PARTITION):
+            missing = [name for name in PARTITION if name not in given]
+            raise TableException(f"table {self._described.summary}: '{given[0]}' needs '{missing[0]}', too")
+        name = self.given["scan.partition.column"]
+        column = next((each for each in self._described.columns if each.name == name), None)
+        if column is None or family_of(column.type) not in (Family.INTEGER, Family.DECIMAL):
+            raise self.problem("scan.partition.column", "is a column of numbers")
+        count, lower, upper = (self.number(each) or 0 for each in PARTITION[1:])
+        if count < 1:
+            raise self.problem("scan.partition.num", "is at least 1")
+        if lower > upper:
+            raise self.problem("scan.partition.lower-bound", f"is at most {upper}")
+        return Partitions(name, count, lower, upper)
 
     @property
     def asking(self) -> Buffering:
