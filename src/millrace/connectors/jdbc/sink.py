@@ -37,7 +37,9 @@ class JdbcExactlyOnceSink(DbApiExactlyOnceSink[Rows]):
     then writes it together with its name in one transaction."""
 
     def __init__(self, database: Database, changes: RowChanges, log_directory: str | None, commit_table: str) -> None:
-        super().__init__(database, changes, log_directory, commit_table=commit_table)
+        super().__init__(
+            database, changes, log_directory, commit_table=commit_table, param_style=database.dialect.style
+        )
         self._rows = changes
 
     def create_writer(self, context: WriterInitContext) -> Any:

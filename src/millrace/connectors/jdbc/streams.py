@@ -99,7 +99,9 @@ class JdbcSinkBuilder:
         change = self._change(database)
         settings = exactly_once_options or JdbcExactlyOnceOptions.defaults()
         if settings.by_marks:
-            return JdbcSink(DbApiExactlyOnceSink(database, change, settings.log_directory))
+            return JdbcSink(
+                DbApiExactlyOnceSink(database, change, settings.log_directory, param_style=database.dialect.style)
+            )
         return JdbcSink(two_phase_sink(database, change, COMMITS))
 
     def _change(self, database: Database) -> DbApiInsert[Any]:
