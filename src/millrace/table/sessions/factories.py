@@ -20,6 +20,7 @@ _BUILT_IN = {
     "hbase-1.4": "millrace.connectors.tables.stores.hbase:HBaseFactory",
     "hbase-2.2": "millrace.connectors.tables.stores.hbase:HBaseFactory",
     "hbase-2.6": "millrace.connectors.tables.stores.hbase:HBaseFactory",
+    "influxdb": "millrace.connectors.tables.stores.influxdb:InfluxFactory",
     "jdbc": "millrace.connectors.tables.jdbc.factory:JdbcFactory",
     "kafka": "millrace.connectors.tables.kafka.factory:KafkaFactory",
     "kinesis": "millrace.connectors.tables.messages.kinesis:KinesisFactory",

@@ -122,8 +122,9 @@ class _registered:
     def __enter__(self) -> None:
         self._raw.register(_ROWS, self._rows)
 
-    def __exit__(self, *error: object) -> None:
-        self._raw.unregister(_ROWS)
+    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
+        if kind is None:  # else the transaction is over, and the file is closed soon
+            self._raw.unregister(_ROWS)
 
 
 def _check(target: Target) -> None:
