@@ -34,7 +34,8 @@ def main() -> None:
         )
 
     generated = (
-        f"'connector' = 'datagen', 'number-of-rows' = '{rows}', 'fields.id.min' = '1', 'fields.id.max' = '{keys}'"
+        f"'connector' = 'datagen', 'number-of-rows' = '{rows}', 'rows-per-second' = '100000000', "
+        f"'fields.id.min' = '1', 'fields.id.max' = '{keys}'"
     )
     tables.execute_sql(f"CREATE TABLE made ({COLUMNS}) WITH ({generated}, 'fields.name.length' = '10')")
     tables.execute_sql("CREATE TABLE hole (n BIGINT, total DOUBLE) WITH ('connector' = 'print')")

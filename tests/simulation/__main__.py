@@ -3,6 +3,7 @@
     python -m tests.simulation 4711 --trace
     python -m tests.simulation 0-1999
     python -m tests.simulation 17 --damage
+    python -m tests.simulation 17 --fault "driver dies" commit
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from functools import partial
 
 from tests.simulation.programs import PROGRAMS
-from tests.simulation.simulation import simulate, simulate_damage
+from tests.simulation.simulation import simulate, simulate_damage, simulate_fault
 
 
 def main() -> int:
@@ -21,14 +23,18 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print all that happened, also if nothing went wrong")
     parser.add_argument("--program", choices=sorted(PROGRAMS), help="instead of the one that the seed chooses")
     parser.add_argument("--damage", action="store_true", help="instead of all other faults: one damaged file")
+    parser.add_argument("--fault", nargs=2, metavar=("KIND", "WHERE"), help="is sure to come beside all others")
     arguments = parser.parse_args()
+    run = simulate_damage if arguments.damage else simulate
+    if arguments.fault:
+        run = partial(simulate_fault, fault=tuple(arguments.fault))
     first, _, last = arguments.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
     faults: Counter[str] = Counter()
     bad: list[int] = []
     began = time.monotonic()
     for seed in seeds:
-        report = (simulate_damage if arguments.damage else simulate)(seed, arguments.program)
+        report = run(seed, program=arguments.program)
         faults.update({kind: count for (kind, _), count in report.faults.items()})
         if report.problem is not None:
             bad.append(seed)

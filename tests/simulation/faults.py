@@ -54,8 +54,6 @@ STEPS = (
     "while tasks run",
 )
 """Where a driver may die."""
-SELDOM = "read who drives"
-"""Where it may die, too: a savepoint's successor looks there, so seldom that some runs never see it."""
 
 FAULTS = (
     *(("driver dies", step) for step in STEPS),
@@ -113,6 +111,10 @@ class Chances:
         self._sure_in = random.choice((1, 1, 1, 2, 3, 5, 8, 13))
         self.happened: Counter[tuple[str, str]] = Counter()
         """(kind, where) -> how often"""
+
+    def expect(self, fault: tuple[str, str]) -> None:
+        """This one is sure to come at the first opportunity."""
+        self.sure, self._sure_in = fault, 1
 
     def none(self) -> None:
         """Nothing goes wrong from here on."""

@@ -57,6 +57,13 @@ def simulate(seed: int, program: str | None = None) -> Report:
     return _run(World(seed, program))
 
 
+def simulate_fault(seed: int, fault: tuple[str, str], program: str | None = None) -> Report:
+    """The same, and this fault is among what goes wrong if there is any opportunity for it."""
+    world = World(seed, program)
+    world.chances.expect(fault)
+    return _run(world)
+
+
 def simulate_calm(seed: int, program: str | None = None) -> Report:
     """The same without any fault, and nobody intervenes."""
     world = World(seed, program)
