@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
+.PHONY: help java venv demo demo-kafka test check lint unit services kafka connectors conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -69,6 +69,9 @@ services: java venv ## install the servers of tests that Debian packages (as roo
 
 kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-C stops it
 	@$(BIN)/python -m millrace.testing.services kafka
+
+connectors: java venv ## all tests of connectors on real servers, also those that `make test` leaves out: half an hour
+	$(BIN)/python -m pytest -m services -n 2 --dist loadfile tests/connectors $(ARGS)
 
 conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
 	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
