@@ -42,8 +42,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     # module below pyflink.datastream, nearest alternative, names
     (
         "connectors.cassandra",
-        _SINK,
-        "CassandraSink ConsistencyLevel MapperOptions ClusterBuilder CassandraCommitter CassandraFailureHandler",
+        "a query with its own USING TTL (CassandraSinkBuilder.set_query)",
+        "MapperOptions",
     ),
     (
         "connectors.elasticsearch",

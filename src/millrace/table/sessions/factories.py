@@ -14,6 +14,7 @@ ENTRY_POINTS = "millrace.connectors"
 _BUILT_IN = {
     "aws-kinesis-firehose": "millrace.connectors.tables.messages.kinesis:FirehoseFactory",
     "blackhole": "millrace.connectors.tables.blackhole:BlackholeFactory",
+    "cassandra": "millrace.connectors.tables.stores.cassandra:CassandraFactory",
     "clickhouse": "millrace.connectors.tables.stores.clickhouse:ClickHouseFactory",
     "datagen": "millrace.connectors.tables.datagen:DatagenFactory",
     "filesystem": "millrace.connectors.tables.filesystem.factory:FileSystemFactory",

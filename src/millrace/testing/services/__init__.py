@@ -7,6 +7,7 @@ in Java; its jars are fetched once, into ``~/.cache/millrace`` (or ``MILLRACE_SE
 from __future__ import annotations
 
 from millrace.testing.services.apicurio import SchemaRegistry
+from millrace.testing.services.cassandra import Cassandra
 from millrace.testing.services.clickhouse import ClickHouse
 from millrace.testing.services.hbase import HBase
 from millrace.testing.services.kafka import Kafka
@@ -19,6 +20,7 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
 __all__ = [
     "Aws",
+    "Cassandra",
     "ClickHouse",
     "HBase",
     "Kafka",

@@ -8,6 +8,7 @@ import sys
 import threading
 
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
+from millrace.testing.services.cassandra import Cassandra, fetch_cassandra
 from millrace.testing.services.clickhouse import ClickHouse
 from millrace.testing.services.hbase import HBase, fetch_hbase
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
@@ -20,6 +21,7 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallSe
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "cassandra": (Cassandra, "Cassandra; user and password are cassandra"),
     "clickhouse": (ClickHouse, "ClickHouse; user and password are millrace"),
     "hbase": (HBase, "HBase behind its Thrift server"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
@@ -70,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry, fetch_mongodb, fetch_hbase):
+    for fetch in (fetch_kafka, fetch_registry, fetch_mongodb, fetch_hbase, fetch_cassandra):
         try:
             print(fetch())
         except ServiceUnavailable as error:
