@@ -81,7 +81,8 @@ def test_marks(check: Check) -> None:
     check()
 
 
-@pytest.mark.parametrize("check", chosen_checks(ByMarks), ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("check", sink_checks(ByMarks), ids=str)
 @pytest.mark.parametrize("place", ["duckdb"], indirect=True)
 def test_marks_in_a_slower_file(check: Check) -> None:
     check()

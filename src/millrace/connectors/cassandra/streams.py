@@ -136,8 +136,76 @@ class _Sender(BatchSender[Any]):
         self._connection.close()
 
 
+class SinkBuilder:
+    """Puts a sink together and adds it to its stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._cluster: CassandraCluster | None = None
+        self._query = ""
+        self._ahead: CassandraCommitter | None = None
+        self._ignore_nulls = False
+        self._at_once = AT_ONCE
+        self._seconds = 30.0
+
+    def set_query(self, query: str) -> SinkBuilder:
+        """:param query: with a question mark for each field of an element."""
+        self._query = query
+        return self
+
+    def set_host(self, host: str, port: int = PORT) -> SinkBuilder:
+        self._cluster = CassandraCluster((host,), port)
+        return self
+
+    def set_cluster_builder(self, builder: ClusterBuilder) -> SinkBuilder:
+        self._cluster = CassandraCluster((), build=builder.build)
+        return self
+
+    def enable_write_ahead_log(self, committer: CassandraCommitter | None = None) -> SinkBuilder:
+        self._ahead = committer or CassandraCommitter()
+        return self
+
+    def set_mapper_options(self, options: Any) -> SinkBuilder:
+        """:raises NotImplementedError: they are for Java's POJOs."""
+        raise NotImplementedError(
+            "set_mapper_options(): there are no POJOs in Python; write a query, with its USING TTL"
+        )
+
+    def set_failure_handler(self, failure_handler: CassandraFailureHandler) -> SinkBuilder:
+        """Errors fail the job, as Flink's ``no_op`` handler lets them."""
+        return self
+
+    def set_max_concurrent_requests(self, max_concurrent_requests: int, duration: Any = None) -> SinkBuilder:
+        """:param duration: within which an answer has to be there: a ``Duration`` or ``timedelta``."""
+        if max_concurrent_requests < 1:
+            raise ValueError(f"the number of requests must be positive, got {max_concurrent_requests}")
+        self._at_once = max_concurrent_requests
+        if duration is not None:
+            milliseconds = duration / dt.timedelta(milliseconds=1) if isinstance(duration, dt.timedelta) else None
+            self._seconds = (duration.to_millis() if milliseconds is None else milliseconds) / 1000
+        return self
+
+    def enable_ignore_null_fields(self) -> SinkBuilder:
+        self._ignore_nulls = True
+        return self
+
+    def build(self) -> CassandraSink:
+        """:raises ValueError: the query or the host is missing."""
+        if not self._query:
+            raise ValueError("a CassandraSink needs set_query(...)")
+        if self._cluster is None:
+            raise ValueError("a CassandraSink needs set_host(...) or set_cluster_builder(...)")
+        cluster = replace(self._cluster, timeout=self._seconds)
+        statement = CassandraStatement(cluster, self._query, self._ignore_nulls, self._at_once)
+        if self._ahead is not None:
+            return CassandraSink(self._stream.sink_to(CassandraWriteAheadSink(statement, self._ahead)))
+        return CassandraSink(self._stream.sink_to(BufferedSink(cluster, statement, Buffering(max_rows=_SOME), _one)))
+
+
 class CassandraSink:
     """A sink that is part of a program: ``CassandraSink.add_sink(stream).set_query(...).set_host(...).build()``."""
+
+    CassandraSinkBuilder = SinkBuilder
 
     def __init__(self, added: Any) -> None:
         if not hasattr(added, "name"):
@@ -169,75 +237,9 @@ class CassandraSink:
         return self
 
     @staticmethod
-    def add_sink(input: Any) -> CassandraSinkBuilder:
+    def add_sink(input: Any) -> SinkBuilder:
         """:param input: a ``DataStream`` of tuples, lists or Rows."""
-        return CassandraSinkBuilder(input)
-
-
-class CassandraSinkBuilder:
-    """Puts a sink together and adds it to its stream."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._cluster: CassandraCluster | None = None
-        self._query = ""
-        self._ahead: CassandraCommitter | None = None
-        self._ignore_nulls = False
-        self._at_once = AT_ONCE
-        self._seconds = 30.0
-
-    def set_query(self, query: str) -> CassandraSinkBuilder:
-        """:param query: with a question mark for each field of an element."""
-        self._query = query
-        return self
-
-    def set_host(self, host: str, port: int = PORT) -> CassandraSinkBuilder:
-        self._cluster = CassandraCluster((host,), port)
-        return self
-
-    def set_cluster_builder(self, builder: ClusterBuilder) -> CassandraSinkBuilder:
-        self._cluster = CassandraCluster((), build=builder.build)
-        return self
-
-    def enable_write_ahead_log(self, committer: CassandraCommitter | None = None) -> CassandraSinkBuilder:
-        self._ahead = committer or CassandraCommitter()
-        return self
-
-    def set_mapper_options(self, options: Any) -> CassandraSinkBuilder:
-        """:raises NotImplementedError: they are for Java's POJOs."""
-        raise NotImplementedError(
-            "set_mapper_options(): there are no POJOs in Python; write a query, with its USING TTL"
-        )
-
-    def set_failure_handler(self, failure_handler: CassandraFailureHandler) -> CassandraSinkBuilder:
-        """Errors fail the job, as Flink's ``no_op`` handler lets them."""
-        return self
-
-    def set_max_concurrent_requests(self, max_concurrent_requests: int, duration: Any = None) -> CassandraSinkBuilder:
-        """:param duration: within which an answer has to be there: a ``Duration`` or ``timedelta``."""
-        if max_concurrent_requests < 1:
-            raise ValueError(f"the number of requests must be positive, got {max_concurrent_requests}")
-        self._at_once = max_concurrent_requests
-        if duration is not None:
-            milliseconds = duration / dt.timedelta(milliseconds=1) if isinstance(duration, dt.timedelta) else None
-            self._seconds = (duration.to_millis() if milliseconds is None else milliseconds) / 1000
-        return self
-
-    def enable_ignore_null_fields(self) -> CassandraSinkBuilder:
-        self._ignore_nulls = True
-        return self
-
-    def build(self) -> CassandraSink:
-        """:raises ValueError: the query or the host is missing."""
-        if not self._query:
-            raise ValueError("a CassandraSink needs set_query(...)")
-        if self._cluster is None:
-            raise ValueError("a CassandraSink needs set_host(...) or set_cluster_builder(...)")
-        cluster = replace(self._cluster, timeout=self._seconds)
-        statement = CassandraStatement(cluster, self._query, self._ignore_nulls, self._at_once)
-        if self._ahead is not None:
-            return CassandraSink(self._stream.sink_to(CassandraWriteAheadSink(statement, self._ahead)))
-        return CassandraSink(self._stream.sink_to(BufferedSink(cluster, statement, Buffering(max_rows=_SOME), _one)))
+        return SinkBuilder(input)
 
 
 def _one(element: Any) -> int:

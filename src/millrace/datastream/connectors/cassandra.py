@@ -6,7 +6,6 @@ from millrace.connectors.cassandra.streams import (
     CassandraCommitter,
     CassandraFailureHandler,
     CassandraSink,
-    CassandraSinkBuilder,
     ClusterBuilder,
     ConsistencyLevel,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "CassandraCommitter",
     "CassandraFailureHandler",
     "CassandraSink",
-    "CassandraSinkBuilder",
     "ClusterBuilder",
     "ConsistencyLevel",
 ]
