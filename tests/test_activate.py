@@ -79,7 +79,7 @@ def test_what_is_missing_is_named(active: None, name: str, text: str) -> None:
 
 def test_names_that_are_not_there_yet_are_named_too(active: None) -> None:
     with pytest.raises(NotImplementedError, match=r"pyflink\.datastream\.connectors\.pulsar\.PulsarSource is not in"):
-        exec("from pyflink.datastream.connectors.pulsar import PulsarSource", {})
+        exec("from pyflink.datastream.connectors.pulsar import PulsarSource; PulsarSource.builder()", {})
 
 
 def test_it_can_be_called_again_and_undone() -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from millrace.datastream.not_yet import Missing
+
 from .describe import PROTOCOLS, init_of, is_public, member_of, parameters, shown
 from .refusals import Refusal, refusal_of, refusal_of_name
 
@@ -118,7 +120,10 @@ class _Comparison:
         if self._ours is None:
             return None, None
         try:
-            return getattr(self._ours, name), None
+            found = getattr(self._ours, name)
+            if isinstance(found, Missing):
+                found()
+            return found, None
         except AttributeError:
             return None, None
         except NotImplementedError as error:

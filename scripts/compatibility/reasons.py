@@ -149,7 +149,6 @@ REASONS = (
     Reason("table.functions.* table.serializers.* table.utils.*", ABSENT, _INTERNAL),
     Reason("table.types.*_PRECISION table.types.*.EPOCH_ORDINAL table.types.*.has_precision_info", ABSENT, _INTERNAL),
     Reason("table.types.RowField.*_sql_type table.types.RowField.need_conversion", ABSENT, _INTERNAL),
-    Reason("table.types.RowType.__getitem__", ABSENT, "fields are in the attribute `fields`"),
     Reason("table.types.*_sql_type", "`obj` instead of `*`", "has the name of its base class's"),
     Reason("table.types.*", "`precision` is None by default*", "None stands for that precision"),
     Reason("table.types.UserDefinedType.*", REFUSED, "subclasses implement it, in PyFlink too"),

@@ -47,6 +47,6 @@ def test_nested_builders() -> None:
 def test_what_is_missing_says_so() -> None:
     connectors = importlib.import_module("millrace.datastream.connectors")
     with pytest.raises(NotImplementedError, match="PulsarSource is not in Millrace yet"):
-        _ = connectors.PulsarSource
+        connectors.PulsarSource.builder()
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = connectors.nonsense

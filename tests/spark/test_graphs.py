@@ -152,5 +152,5 @@ def test_an_operator_without_readers_still_runs(environment: MakeEnvironment, tm
     env.from_collection([1, 2, 3]).map(Logged(calls, "lonely"))
     result = env.execute()
     assert Path(calls).read_text().splitlines() == ["lonely 1", "lonely 2", "lonely 3"]
-    assert result.get_all_accumulator_results()["millrace.records-read"] == 3
+    assert result.get_accumulator_result("millrace.records-read") == 3
     assert result.get_net_runtime() >= 0

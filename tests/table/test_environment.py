@@ -35,6 +35,7 @@ from millrace.table.descriptions.descriptors import Schema as OldSchema
 from millrace.table.expressions import col, lit
 from millrace.table.planner.engine import StreamingEngine
 from millrace.table.sessions.results import query_result
+from millrace.util.exceptions import TableException
 
 
 def test_settings() -> None:
@@ -63,8 +64,18 @@ def test_config() -> None:
     config.set_local_timezone("Asia/Shanghai")
     assert config.get_local_timezone() == "Asia/Shanghai"
     assert config.get_sql_dialect() is SqlDialect.DEFAULT
+    config.set_sql_dialect(SqlDialect.HIVE)
+    assert config.get_sql_dialect() is SqlDialect.HIVE
+
+
+def test_statements_of_another_dialect_are_refused(t_env: TableEnvironment) -> None:
+    t_env.get_config().set_sql_dialect(SqlDialect.HIVE)
     with pytest.raises(NotImplementedError, match="SQL dialect HIVE"):
-        config.set_sql_dialect(SqlDialect.HIVE)
+        t_env.execute_sql("SHOW TABLES")
+    t_env.execute_sql("SET 'table.sql-dialect' = 'default'")
+    assert list(t_env.execute_sql("SHOW TABLES").collect()) == []
+    with pytest.raises(TableException, match="there is no SQL dialect 'oracle', only default, hive"):
+        t_env.get_config().set("table.sql-dialect", "oracle")
 
 
 def test_descriptors(t_env: TableEnvironment) -> None:

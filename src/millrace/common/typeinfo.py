@@ -35,6 +35,10 @@ class TypeInformation:
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
 
+    def get_java_type_info(self) -> TypeInformation:
+        """The type itself, for programs of PyFlink: there is no Java behind it."""
+        return self
+
     def need_conversion(self) -> bool:
         """Whether ``to_internal_type`` and ``from_internal_type`` change values."""
         return False
@@ -653,3 +657,8 @@ _BY_CLASS: dict[type, TypeInformation] = {
     datetime.time: Types.SQL_TIME(),
     datetime.datetime: Types.SQL_TIMESTAMP(),
 }
+
+
+def _from_java_type(j_type_info: TypeInformation) -> TypeInformation:
+    """The reverse of ``get_java_type_info``, private in PyFlink, too."""
+    return j_type_info

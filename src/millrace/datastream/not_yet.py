@@ -1,15 +1,15 @@
 """What of ``pyflink.datastream`` is not in Millrace yet, and what to use in its place.
 
-The modules can be imported; importing or using such a name raises a ``NotImplementedError`` that says so. A name that
-gets implemented is deleted from the table here.
+The modules and names can be imported, since programs import more than they use; calling such a class or asking it for
+anything raises a ``NotImplementedError`` that says so. A name that gets implemented is deleted from the table here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
-__all__ = ["NOT_YET", "not_yet", "module_getattr"]
+__all__ = ["NOT_YET", "Missing", "not_yet", "module_getattr"]
 
 
 def not_yet(name: str, nearest: str) -> NotImplementedError:
@@ -17,18 +17,32 @@ def not_yet(name: str, nearest: str) -> NotImplementedError:
     return NotImplementedError(f"{name} is not in Millrace yet; nearest: {nearest}")
 
 
-def module_getattr(module_name: str) -> Callable[[str], NoReturn]:
+class Missing(type):
+    """The class of classes that can be imported and nothing else."""
+
+    _refusal: tuple[str, str]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise not_yet(*cls._refusal)
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):  # which Python asks for by itself
+            raise AttributeError(name)
+        raise not_yet(*cls._refusal)
+
+
+def module_getattr(module_name: str) -> Callable[[str], type]:
     """A ``__getattr__`` for the module ``module_name`` (``millrace.`` or ``pyflink.``).
 
-    It raises NotImplementedError for the names in ``NOT_YET`` and AttributeError for all others.
+    It gives a class that refuses to be used for the names in ``NOT_YET`` and raises AttributeError for all others.
     """
     package, _, rest = module_name.partition(".")
     pyflink_name = f"pyflink.{rest}" if package == "millrace" else module_name
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> type:
         nearest = NOT_YET.get(f"{pyflink_name}.{name}")
         if nearest is not None:
-            raise not_yet(f"{pyflink_name}.{name}", nearest)
+            return Missing(name, (), {"_refusal": (f"{pyflink_name}.{name}", nearest), "__module__": module_name})
         raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
 
     return __getattr__

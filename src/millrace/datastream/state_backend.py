@@ -185,3 +185,8 @@ def _local_path(path: str) -> str:
     if not local.startswith("/"):
         raise ValueError(f"Relative paths are not supported: {path}")
     return local
+
+
+def _from_j_state_backend(j_state_backend: StateBackend | None) -> StateBackend | None:
+    """A state backend stands for itself; private in PyFlink, too."""
+    return j_state_backend

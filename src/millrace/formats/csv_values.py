@@ -14,6 +14,7 @@ from millrace.common.types import Row, row_of
 from millrace.formats.csv_schema import CsvColumn, CsvDialect
 from millrace.formats.time_text import format_instant, parse_date, parse_instant, parse_time, parse_timestamp
 from millrace.formats.types import ANY, BIG_INT
+from millrace.relational.decimals import fit
 
 __all__ = ["column_parser", "field_formatter", "field_parser", "int_range", "parse_boolean"]
 
@@ -77,7 +78,7 @@ def _parser(type_: Any, separator: str) -> _Parse:
     if is_.is_floating(type_):
         return _parse_float
     if is_.is_decimal(type_):
-        return _parse_decimal
+        return lambda text: _fitted(_parse_decimal(text), type_)
     if is_.is_date(type_):
         return lambda text: parse_date(text.strip())
     if is_.is_time(type_):
@@ -145,6 +146,8 @@ def _formatter(type_: Any, separator: str) -> Callable[[Any], str]:
     is_ = pa.types
     if is_.is_boolean(type_):
         return lambda value: "true" if value else "false"
+    if is_.is_decimal(type_):
+        return lambda value: format(_fitted(value, type_), "f")
     if is_.is_date(type_) or is_.is_time(type_):
         return lambda value: str(value.isoformat())
     if is_.is_timestamp(type_):
@@ -162,6 +165,14 @@ def _formatter(type_: Any, separator: str) -> Callable[[Any], str]:
     if is_.is_map(type_):
         raise TypeError(f"CSV has no text for values of {type_}")
     return str
+
+
+def _fitted(value: Decimal, type_: Any) -> Decimal:
+    """Rounded half up to the digits after the point that the type has."""
+    found = fit(value, type_.precision, type_.scale)
+    if found is None:
+        raise ValueError(f"{value} has too many digits for DECIMAL({type_.precision}, {type_.scale})")
+    return found
 
 
 def _format_timestamp(value: dt.datetime) -> str:

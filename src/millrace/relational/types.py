@@ -56,14 +56,22 @@ class DataType:
         return cls.__name__.removesuffix("Type").upper()
 
     def need_conversion(self) -> bool:
-        """Whether values look different inside of Millrace than in Python."""
-        return False
+        """Whether ``to_sql_type`` and ``from_sql_type`` change values."""
+        from millrace.relational.sql_values import is_converted
+
+        return is_converted(self)
 
     def to_sql_type(self, obj: Any) -> Any:
-        return obj
+        """A date as days, a time or timestamp as microseconds, since 1970; others as they are."""
+        from millrace.relational.sql_values import to_sql
+
+        return to_sql(self, obj)
 
     def from_sql_type(self, obj: Any) -> Any:
-        return obj
+        """The value of what ``to_sql_type`` gives."""
+        from millrace.relational.sql_values import from_sql
+
+        return from_sql(self, obj)
 
     def parameters(self) -> tuple[Any, ...]:
         """What distinguishes two types of this class, nullability aside."""
@@ -463,7 +471,7 @@ class RowField:
         return hash((self.name, self.data_type))
 
     def __repr__(self) -> str:
-        return f"RowField({self.name}, {self.data_type!r})"
+        return f"RowField({self.name}, {self.data_type!r}, {self.description or '...'})"
 
     def __str__(self) -> str:
         quoted = self.name.replace("`", "``")
@@ -510,6 +518,27 @@ class RowType(DataType):
 
     def __len__(self) -> int:
         return len(self.fields)
+
+    def __repr__(self) -> str:
+        return f"RowType({','.join(map(repr, self.fields))})"
+
+    def __getitem__(self, key: str | int | slice) -> RowField | RowType:
+        """The field of that name or place; of a slice a ROW.
+
+        :raises KeyError: there is no such name.
+        :raises IndexError: there is no such place.
+        :raises TypeError: it is none of these.
+        """
+        if isinstance(key, str):
+            for field in self.fields:
+                if field.name == key:
+                    return field
+            raise KeyError(f"no RowField named {key}")
+        if isinstance(key, slice):
+            return RowType(self.fields[key])
+        if isinstance(key, int):
+            return self.fields[key]
+        raise TypeError(f"RowType keys should be strings, integers or slices, not {key!r}")
 
 
 class RawType(DataType):

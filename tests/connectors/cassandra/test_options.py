@@ -70,5 +70,5 @@ def test_sinks_that_cannot_be() -> None:
     with pytest.raises(TypeError, match="no Java objects"):
         ClusterBuilder(object())  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match="MapperOptions"):
-        _ = cassandra.MapperOptions
+        cassandra.MapperOptions()
     assert ConsistencyLevel.LOCAL_QUORUM.value == 6

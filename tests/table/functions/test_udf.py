@@ -124,7 +124,7 @@ def test_asynchronous_functions(function: Any) -> None:
     made = udf(function, result_type="INT")
     assert isinstance(made, UserDefinedAsyncScalarFunctionWrapper)
     assert made.asynchronous
-    with pytest.raises(ValueError, match="takes single values"):
+    with pytest.raises(ValueError, match="take single values"):
         udf(function, result_type="INT", func_type="pandas")
 
 
@@ -183,7 +183,7 @@ WRONG = [
     (lambda: udf(1, result_type="INT"), "neither a function nor callable"),
     (lambda: udf(add), "result_type is a DataType or SQL text"),
     (lambda: udf(add, result_type="INTEGR"), "did you mean 'INTEGER'"),
-    (lambda: udf(add, result_type="INT", func_type="numpy"), "func_type is 'general' or 'pandas'"),
+    (lambda: udf(add, result_type="INT", func_type="numpy"), "must be one of 'general, pandas', got numpy"),
     (lambda: udf(Add(), result_type="INT", deterministic=False), "is_deterministic"),
     (lambda: udaf(add, result_type="INT"), "plain functions need func_type='pandas'"),
     (lambda: udtf(add), "result_types says what columns"),

@@ -36,7 +36,7 @@ INFERRED: list[tuple[list[Any], Any, str]] = [
 @pytest.mark.parametrize(("elements", "schema", "kind"), INFERRED, ids=[each[2] for each in INFERRED])
 def test_types(t_env: TableEnvironment, elements: list[Any], schema: Any, kind: str) -> None:
     table = t_env.from_elements(elements, schema)
-    assert str(table.get_schema().to_row_data_type()) == kind
+    assert str(table.get_schema().to_row_data_type()) == f"{kind} NOT NULL"
 
 
 def test_values_are_in_the_order_of_the_schema(t_env: TableEnvironment) -> None:
@@ -64,7 +64,7 @@ def test_what_does_not_fit(t_env: TableEnvironment, elements: list[Any], schema:
 def test_from_pandas(t_env: TableEnvironment) -> None:
     frame = pd.DataFrame({"a": [1, 2, 3], "t": pd.to_datetime(["2020-01-01"] * 3)})
     table = t_env.from_pandas(frame, splits_num=2)
-    assert str(table.get_schema().to_row_data_type()) == "ROW<`a` BIGINT, `t` TIMESTAMP(9)>"
+    assert str(table.get_schema().to_row_data_type()) == "ROW<`a` BIGINT, `t` TIMESTAMP(9)> NOT NULL"
     parts = table._plan.source._parts
     assert [len(part) for part in parts] == [2, 1]
     named = t_env.from_pandas(frame, ["x", "y"])

@@ -40,7 +40,8 @@ class JobExecutionResult:
         return self._accumulators.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
-        return dict(self._accumulators)
+        """Those of the program. What Millrace counts itself (``millrace.records-read``) is there by name."""
+        return {name: value for name, value in self._accumulators.items() if not name.startswith("millrace.")}
 
     def get_metrics(self) -> MetricsReport:
         """The job's metrics at its end (our addition). Raises ``RuntimeError`` if they were not gathered."""

@@ -60,11 +60,12 @@ class Dependencies:
     cached_files: tuple[CachedFile, ...] = ()
 
     def with_file(self, path: str, where: str) -> Dependencies:
-        """Raises ``FileNotFoundError``. This process can import from the file, too."""
+        """Raises ``FileNotFoundError``. This process can import from the file, too; what was added last comes first."""
         file = existing(path, where)
         importable = import_path(file)
-        if importable not in sys.path:
-            sys.path.append(importable)
+        if importable in sys.path:
+            sys.path.remove(importable)
+        sys.path.insert(0, importable)
         return replace(self, files=(*self.files, file))
 
     def with_archive(self, path: str, target: str | None, where: str) -> Dependencies:

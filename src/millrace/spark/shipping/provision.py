@@ -42,7 +42,7 @@ def ship(place: Workplace, needs: Dependencies, packages: str | None, paths: tup
     :raises FileNotFoundError: there is no such interpreter.
     """
     shipping = Shipping(place.session.sparkContext, place.local)
-    imports = [shipping.python_file(path) for path in needs.files]
+    imports = [shipping.python_file(path) for path in reversed(needs.files)]  # the last comes first
     if packages is not None:
         imports.append(shipping.folder(packages))
     archives = {archive.target: shipping.archive(archive.path) for archive in needs.archives}

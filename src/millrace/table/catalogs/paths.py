@@ -34,6 +34,7 @@ def quoted(name: str) -> str:
 
 
 @total_ordering
+@total_ordering
 class ObjectPath:
     """A database and the name of an object in it."""
 
@@ -72,7 +73,9 @@ class ObjectPath:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectPath) and self.get_full_name() == other.get_full_name()
 
-    def __lt__(self, other: ObjectPath) -> bool:
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, ObjectPath):
+            return NotImplemented
         return self.get_full_name() < other.get_full_name()
 
     def __hash__(self) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from millrace.relational.types import DataType
+from millrace.relational.types import MAX_LENGTH, DataType
 from millrace.table.descriptions.table_schema import TableSchema
 from millrace.table.values.problems import problem
 
@@ -55,6 +56,18 @@ class Rowtime(Descriptor):
         return self
 
 
+_LONG_NAMES = {"STRING": f"VARCHAR({MAX_LENGTH})", "BYTES": f"VARBINARY({MAX_LENGTH})"}
+_OLD_NAMES = {"SQL_TIMESTAMP": "TIMESTAMP(3)", "SQL_TIME": "TIME(0)", "SQL_DATE": "DATE"}
+
+
+def _property_of(kind: DataType | str) -> str:
+    """A type as Flink's old properties write it: without short names, which old texts were given instead of."""
+    if isinstance(kind, str):
+        return _OLD_NAMES.get(kind, kind)
+    names_and_words = r"`(?:``|[^`])*`|\w+"
+    return re.sub(names_and_words, lambda found: _LONG_NAMES.get(found[0], found[0]), str(kind))
+
+
 class Schema(Descriptor):
     """Columns by name and type, some of them time attributes."""
 
@@ -78,7 +91,7 @@ class Schema(Descriptor):
         return self.fields(dict(zip(table_schema.get_field_names(), table_schema.get_field_data_types())))
 
     def field(self, field_name: str, field_type: DataType | str) -> Schema:
-        self._properties[f"schema.{self._count}.data-type"] = str(field_type)
+        self._properties[f"schema.{self._count}.data-type"] = _property_of(field_type)
         self._properties[f"schema.{self._count}.name"] = field_name
         self._count += 1
         return self

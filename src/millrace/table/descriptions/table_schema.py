@@ -43,7 +43,7 @@ class TableSchema:
         return self._names[field_index] if 0 <= field_index < len(self._names) else None
 
     def to_row_data_type(self) -> RowType:
-        return RowType([RowField(name, data_type) for name, data_type in zip(self._names, self._types)])
+        return RowType([RowField(name, data_type) for name, data_type in zip(self._names, self._types)], False)
 
     def __repr__(self) -> str:
         lines = [f" |-- {name}: {data_type}" for name, data_type in zip(self._names, self._types)]

@@ -62,8 +62,7 @@ class UserDefinedFunctionWrapper:
             raise TypeError(f"a function is an instance, not a class: write {func.__name__}()")
         if not isinstance(func, UserDefinedFunction) and not callable(func):
             raise TypeError(f"neither a function nor callable: {func!r}")
-        if func_type not in ("general", "pandas"):
-            raise ValueError(f"func_type is 'general' or 'pandas', not {func_type!r}")
+        _check(func_type)
         own = func.is_deterministic() if isinstance(func, UserDefinedFunction) else None
         if None not in (deterministic, own) and deterministic != own:
             raise ValueError(f"deterministic={deterministic}, but is_deterministic() says {own}")
@@ -238,7 +237,9 @@ def udf(
         if not _is_async(func):
             return UserDefinedScalarFunctionWrapper(func, input_types, result_type, func_type, deterministic, name)
         if func_type == "pandas":
-            raise ValueError("an asynchronous function takes single values: func_type='pandas' is not for it")
+            raise ValueError(
+                "Async scalar functions do not support pandas func_type: they take single values. Leave it out"
+            )
         return UserDefinedAsyncScalarFunctionWrapper(func, input_types, result_type, func_type, deterministic, name)
 
     return make if f is None else make(f)
@@ -315,7 +316,7 @@ def _aggregate(f: Any, *rest: Any) -> Any:
 
 def _check(func_type: str) -> None:
     if func_type not in ("general", "pandas"):
-        raise ValueError(f"func_type is 'general' or 'pandas', not {func_type!r}")
+        raise ValueError(f"The func_type must be one of 'general, pandas', got {func_type}.")
 
 
 def _is_async(func: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import row_of
 from millrace.relational import types as t
+from millrace.relational.collected_rows import collected_rows
 from millrace.relational.nodes import Field, Rel, Sink
-from millrace.relational.python_rows import python_rows
 from millrace.relational.rows import Rows
 from millrace.table.sessions.table_result import MAX_WIDTH, TableResult
 from millrace.table.settings.table_config import COLUMN_WIDTH, DML_SYNC, JOB_NAME
@@ -33,7 +33,7 @@ def query_result(plan: Rel, batches: Iterator[Rows], session: Session, **more: A
     config = session.config
     return TableResult(
         plan.schema,
-        (row for batch in batches for row in python_rows(batch, plan.schema)),
+        (row for batch in batches for row in collected_rows(batch, plan.schema)),
         batches=batches,
         layout="types",
         with_kinds=session.streaming,

@@ -12,7 +12,6 @@ from millrace.configuration.registry import older_names
 from millrace.configuration.telling import ConfigurationError, tell_about
 from millrace.datastream.settings.dependencies import EXECUTABLE
 from millrace.relational.zones import zone_of
-from millrace.table.not_yet import not_yet
 from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.values.problems import problem
 
@@ -109,8 +108,8 @@ class TableConfig:
 
 
 def _check(key: str, value: str) -> None:
-    if key == DIALECT and value.upper() != "DEFAULT":
-        raise not_yet(f"SQL dialect {value}", "the default dialect, Flink SQL")
+    if key == DIALECT and value.upper() not in SqlDialect.__members__:
+        raise problem(f"{DIALECT}: there is no SQL dialect '{value}', only {', '.join(SqlDialect.__members__).lower()}")
     if key == ZONE and value != "default":
         try:
             zone_of(value)

@@ -9,6 +9,7 @@ from millrace.relational.nodes import Rel, Sink
 from millrace.table.not_yet import not_yet
 from millrace.table.plans.explaining import explain
 from millrace.table.sessions.table_result import TableResult, plain
+from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
 from millrace.table.sql.parser import parse_statement
@@ -28,7 +29,15 @@ def execute_statement(text: str, session: Session) -> TableResult:
     :raises SqlError: it cannot be read, or means nothing.
     :raises NotImplementedError: it is understood, and cannot be done.
     """
-    return run(parse_statement(text), session)
+    return run(_statement(text, session), session)
+
+
+def _statement(text: str, session: Session) -> s.Statement:
+    statement = parse_statement(text)
+    dialect = session.config.get_sql_dialect()
+    if dialect is not SqlDialect.DEFAULT and not isinstance(statement, (s.Set, s.Reset)):
+        raise not_yet(f"SQL dialect {dialect.name}", "the default dialect, Flink SQL")
+    return statement
 
 
 def run(statement: s.Statement, session: Session) -> TableResult:
@@ -43,7 +52,7 @@ def query_plan(text: str, session: Session) -> Rel:
 
     :raises TableException: another statement.
     """
-    statement = parse_statement(text)
+    statement = _statement(text, session)
     if not isinstance(statement, s.Query):
         raise problem(f"sql_query takes a query, SELECT or VALUES; run {_kind(statement)} with execute_sql")
     return bind_query(statement.tree, session)
@@ -54,7 +63,7 @@ def insert_plans(text: str, session: Session) -> list[Sink]:
 
     :raises TableException: another statement.
     """
-    statement = parse_statement(text)
+    statement = _statement(text, session)
     if not isinstance(statement, (s.Insert, s.StatementSet)):
         raise problem(f"only INSERT can be added to a statement set, not {_kind(statement)}")
     return plans_of(statement, session)

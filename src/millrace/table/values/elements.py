@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
+import array
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from millrace.common.types import Row
@@ -13,20 +12,11 @@ from millrace.relational.casting import common_type
 from millrace.relational.nodes import Field, Schema, Values
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
-from millrace.table.values.problems import problem
+from millrace.table.values.inference import PYTHON_TYPES, array_type
+from millrace.table.values.problems import problem, type_problem, value_problem
+from millrace.table.values.verifier import type_verifier
 
-_INFERRED: dict[type, DataType] = {
-    bool: t.BooleanType(),
-    int: t.BigIntType(),
-    float: t.DoubleType(),
-    str: t.string(),
-    bytes: t.VarBinaryType(t.MAX_LENGTH),
-    bytearray: t.VarBinaryType(t.MAX_LENGTH),
-    Decimal: t.DecimalType(38, 18),
-    datetime.date: t.DateType(),
-    datetime.datetime: t.LocalZonedTimestampType(6),
-    datetime.time: t.TimeType(0),
-}
+_INFERRED = PYTHON_TYPES | {bytes: t.VarBinaryType(t.MAX_LENGTH)}
 
 
 def values_of(elements: Iterable[Any], schema: DataType | Sequence[str] | None, verify: bool) -> Values:
@@ -53,7 +43,7 @@ def _columns(rows: Sequence[Any], schema: DataType | Sequence[str] | None) -> Sc
     if isinstance(schema, str):
         raise problem(f"schema is a ROW type or a list of names, not {schema!r}: DataTypes.of({schema!r}), perhaps")
     if not rows:
-        raise problem("without elements the columns are unknown: give a schema with types")
+        raise value_problem("without elements the columns are unknown: give a schema with types")
     named = [_pairs(row) for row in rows]
     if schema is not None:
         given = list(schema)
@@ -68,14 +58,15 @@ def _columns(rows: Sequence[Any], schema: DataType | Sequence[str] | None) -> Sc
         kinds = [_merged(name, kind, inferred(value)) for name, kind, (_, value) in zip(names, kinds, pairs)]
     for name, kind in zip(names, kinds):
         if isinstance(kind, t.NullType):
-            raise problem(f"all values of column '{name}' are None, so its type is unknown: give a schema with types")
+            text = f"all values of column '{name}' are None, so its type is unknown: give a schema with types"
+            raise value_problem(text)
     return tuple(Field(name, kind) for name, kind in zip(names, kinds))
 
 
 def _merged(name: str, left: DataType, right: DataType) -> DataType:
     both = common_type([left, right])
     if both is None:
-        raise problem(f"values of column '{name}' are {left} and {right}: give a schema with types")
+        raise type_problem(f"values of column '{name}' are {left} and {right}: give a schema with types")
     return both.nullable()
 
 
@@ -86,8 +77,11 @@ def inferred(value: Any) -> DataType:
     found = _INFERRED.get(type(value))
     if found is not None:
         return found
-    if isinstance(value, t.UserDefinedType):
-        return value
+    if isinstance(getattr(value, "__UDT__", None), t.UserDefinedType):
+        own: DataType = value.__UDT__
+        return own
+    if isinstance(value, array.array):
+        return _array(value)
     if isinstance(value, Mapping) and not hasattr(value, "_fields"):
         keys, items = ([inferred(each) for each in part] for part in (value.keys(), value.values()))
         return t.MapType(
@@ -96,6 +90,13 @@ def inferred(value: Any) -> DataType:
     if isinstance(value, list):
         return t.ArrayType((common_type([inferred(each) for each in value]) or t.NullType()).nullable())
     return t.RowType([t.RowField(name, inferred(each)) for name, each in _pairs(value)])
+
+
+def _array(value: array.array[Any]) -> DataType:
+    try:
+        return array_type(value)
+    except TypeError as error:
+        raise type_problem(str(error)) from None
 
 
 def _pairs(row: Any) -> list[tuple[str, Any]]:
@@ -131,8 +132,31 @@ def _verify(rows: Sequence[tuple[Any, ...]], columns: Schema) -> None:
     for index, column in enumerate(columns):
         values = [row[index] for row in rows]
         if not column.type.is_nullable and None in values:
-            raise problem(f"column '{column.name}' is {column.type}, and row {values.index(None)} has None")
+            raise value_problem(f"column '{column.name}' is {column.type}, and row {values.index(None)} has None")
+        if (too_long := _too_long(values, column.type)) is not None:
+            raise value_problem(f"column '{column.name}' is {column.type}, too short for {too_long!r}")
         try:
             to_arrow(values, column.type)
         except Exception as error:
-            raise problem(f"column '{column.name}' is {column.type}: {error}") from error
+            fitting = type_problem if _is_of_another_kind(values, column.type) else value_problem
+            raise fitting(f"column '{column.name}' is {column.type}: {error}") from error
+
+
+def _too_long(values: Sequence[Any], kind: DataType) -> Any:
+    if not isinstance(kind, (t.VarCharType, t.VarBinaryType)) or kind.length == t.MAX_LENGTH:
+        return None
+    sized = (value for value in values if isinstance(value, (str, bytes, bytearray)))
+    return next((value for value in sized if len(value) > kind.length), None)
+
+
+def _is_of_another_kind(values: Sequence[Any], kind: DataType) -> bool:
+    """Rather than out of range."""
+    verify = type_verifier(kind)
+    try:
+        for value in values:
+            verify(value)
+    except TypeError:
+        return True
+    except Exception:
+        return False
+    return False

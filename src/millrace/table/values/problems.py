@@ -10,3 +10,21 @@ from millrace.util.similar import did_you_mean as did_you_mean
 def problem(message: str) -> TableException:
     """The exception to raise, with the user's file and line in front."""
     return TableException(f"{user_origin()}: {message}")
+
+
+class TableValueError(TableException, ValueError):
+    """A value does not fit: PyFlink raises a ValueError where it looks at values itself."""
+
+
+class TableTypeError(TableException, TypeError):
+    """A value is of a wrong kind: PyFlink raises a TypeError where it looks at values itself."""
+
+
+def value_problem(message: str) -> TableException:
+    """Like ``problem``, and a ``ValueError``."""
+    return TableValueError(f"{user_origin()}: {message}")
+
+
+def type_problem(message: str) -> TableException:
+    """Like ``problem``, and a ``TypeError``."""
+    return TableTypeError(f"{user_origin()}: {message}")

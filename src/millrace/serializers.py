@@ -1,0 +1,111 @@
+"""``pyflink.serializers``: objects in a stream of bytes, each behind its length. Programs rarely need it."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, BinaryIO
+
+__all__ = ["BatchedSerializer", "PickleSerializer", "read_int", "write_int"]
+
+_END = -1
+_NULL = -2
+
+
+def read_int(stream: BinaryIO) -> int:
+    """Four bytes, the highest first.
+
+    :raises EOFError: there are none.
+    """
+    found = stream.read(4)
+    if not found:
+        raise EOFError
+    number: int = struct.unpack("!i", found)[0]
+    return number
+
+
+def write_int(value: int, stream: BinaryIO) -> None:
+    stream.write(struct.pack("!i", value))
+
+
+class IterableSerializer(ABC):
+    """Writes and reads many objects."""
+
+    @abstractmethod
+    def serialize(self, iterable: Iterable[Any], stream: BinaryIO) -> None: ...
+
+    @abstractmethod
+    def deserialize(self, stream: BinaryIO) -> Iterator[Any]:
+        """To the end of the stream."""
+
+
+class VarLengthDataSerializer(IterableSerializer):
+    """Writes objects one after the other, each behind the length of its bytes."""
+
+    @abstractmethod
+    def dumps(self, obj: Any) -> bytes: ...
+
+    @abstractmethod
+    def loads(self, obj: bytes) -> Any: ...
+
+    def serialize(self, iterable: Iterable[Any], stream: BinaryIO) -> None:
+        for each in iterable:
+            data = self.dumps(each)
+            write_int(len(data), stream)
+            stream.write(data)
+
+    def deserialize(self, stream: BinaryIO) -> Iterator[Any]:
+        while True:
+            try:
+                length = read_int(stream)
+            except EOFError:
+                return
+            if length == _END:
+                return
+            if length == _NULL:
+                yield None
+                continue
+            data = stream.read(length)
+            if len(data) < length:
+                return
+            yield self.loads(data)
+
+
+class PickleSerializer(VarLengthDataSerializer):
+    """Objects as pickles: read only what you have written."""
+
+    def dumps(self, obj: Any) -> bytes:
+        return pickle.dumps(obj, 3)
+
+    def loads(self, obj: bytes) -> Any:
+        return pickle.loads(obj, encoding="bytes")
+
+
+class BatchedSerializer(IterableSerializer):
+    """Gives lists of objects to another serializer."""
+
+    UNLIMITED_BATCH_SIZE = -1
+    UNKNOWN_BATCH_SIZE = 0
+
+    def __init__(self, serializer: IterableSerializer, batch_size: int = UNLIMITED_BATCH_SIZE) -> None:
+        self.serializer = serializer
+        self.batch_size = batch_size
+
+    def __repr__(self) -> str:
+        return f"BatchedSerializer({self.serializer}, {self.batch_size})"
+
+    def serialize(self, iterable: Iterable[Any], stream: BinaryIO) -> None:
+        self.serializer.serialize(self._batches(iter(iterable)), stream)
+
+    def _batches(self, items: Iterator[Any]) -> Iterator[list[Any]]:
+        if self.batch_size == self.UNLIMITED_BATCH_SIZE:
+            yield list(items)
+            return
+        while batch := list(islice(items, self.batch_size or None)):
+            yield batch
+
+    def deserialize(self, stream: BinaryIO) -> Iterator[Any]:
+        return chain.from_iterable(self.serializer.deserialize(stream))
