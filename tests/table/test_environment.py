@@ -81,6 +81,7 @@ def test_statements_of_another_dialect_are_refused(t_env: TableEnvironment) -> N
 def test_descriptors(t_env: TableEnvironment) -> None:
     schema = Schema.new_builder().column("a", "INT").column_by_expression("b", col("a") + 1).build()
     json = FormatDescriptor.for_format("json").option("ignore-parse-errors", True).build()
+    assert str(json) == "json[{ignore-parse-errors=true}]"
     descriptor = (
         TableDescriptor.for_connector("datagen").schema(schema).format(json).partitioned_by("a").comment("said").build()
     )

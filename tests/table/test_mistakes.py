@@ -238,7 +238,7 @@ FAILING: list[tuple[str, Any, list[str]]] = [
     (
         "length",
         udf(lambda s: s[:1], result_type="BIGINT", func_type="pandas"),
-        ["f was given 3 rows and returned 1: it must return one value a row"],
+        ["result length '1' of Pandas UDF 'f' is not equal to the input length '3'"],
     ),
     ("arguments", udf(lambda a, b: 1, result_type="BIGINT"), ["missing 1 required positional argument: 'b'"]),
 ]

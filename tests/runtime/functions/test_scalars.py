@@ -209,7 +209,7 @@ def test_a_result_of_another_type_is_shown() -> None:
 def test_a_pandas_function_must_keep_the_length() -> None:
     wrapper = udf(lambda series: series[:1], result_type="BIGINT", func_type="pandas", name="short")
     text = fail_with(Calc(expressions=(call(wrapper, NUMBER),)), (1, "a"), (2, "b"))
-    assert "short was given 2 rows and returned 1" in text
+    assert "The result length '1' of Pandas UDF 'short' is not equal to the input length '2'" in text
 
 
 def flaky(failures: int) -> Any:

@@ -471,7 +471,7 @@ FAILURES = [
         "pandas_no_series",
         LAST,
         one(udf(lambda s: 1, result_type="INT", func_type="pandas")),
-        fails=("f must return a pandas.Series, not int",),
+        fails=("'f' must be pandas.Series or pandas.DataFrame, got <class 'int'>",),
     ),
     Case(
         "open",

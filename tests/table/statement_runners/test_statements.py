@@ -176,7 +176,7 @@ def test_modules(t_env: TableEnvironment) -> None:
     with pytest.raises(Exception, match="plus_one"):
         t_env.sql_query("SELECT plus_one(1)")
     t_env.execute_sql("UNLOAD MODULE mine")
-    with pytest.raises(Exception, match="no module core2 is loaded, did you mean 'core'"):
+    with pytest.raises(Exception, match="No module with name 'core2' exists, did you mean 'core'"):
         t_env.execute_sql("USE MODULES core2")
 
 

@@ -14,10 +14,11 @@ DEFAULT_BATCH_SIZE = "1000"
 
 
 def to_pandas(column: pa.Array) -> Any:
-    """A Series; of a ROW a DataFrame with a column for each field."""
+    """A Series; of a ROW a DataFrame with a column for each field, where the fields of a ROW inside take its place."""
     if pa.types.is_struct(column.type):
-        fields = zip(column.type, column.flatten())
-        return pd.DataFrame({field.name: to_pandas(values) for field, values in fields})
+        parts = [(field.name, to_pandas(values)) for field, values in zip(column.type, column.flatten())]
+        named = [part if isinstance(part, pd.DataFrame) else part.rename(name) for name, part in parts]
+        return pd.concat(named, axis=1) if named else pd.DataFrame(index=range(len(column)))
     return column.to_pandas(date_as_object=True)
 
 
@@ -46,9 +47,13 @@ def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> 
     :raises TypeError: a value does not fit into the type.
     """
     if not hasattr(result, "__len__") or isinstance(result, (str, bytes)):
-        raise TypeError(f"{name} must return a pandas.Series, not {type(result).__name__}")
+        raise TypeError(
+            f"The result type of Pandas UDF '{name}' must be pandas.Series or pandas.DataFrame, got {type(result)}"
+        )
     if len(result) != length:
-        raise ValueError(f"{name} was given {length} rows and returned {len(result)}: it must return one value a row")
+        raise ValueError(
+            f"The result length '{len(result)}' of Pandas UDF '{name}' is not equal to the input length '{length}'"
+        )
     if isinstance(result, pd.DataFrame):
         fields = list(data_type)
         parts = [from_pandas(result.iloc[:, place], each.type, length, name) for place, each in enumerate(fields)]

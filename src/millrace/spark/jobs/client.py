@@ -16,6 +16,7 @@ from millrace.common.jobs.job_execution_result import JobExecutionResult
 from millrace.common.jobs.job_id import JobID
 from millrace.common.jobs.job_status import JobStatus
 from millrace.spark.jobs import known
+from millrace.spark.jobs.java_error import as_java_error
 
 POLL_SECONDS = 0.1
 
@@ -46,7 +47,7 @@ class LocalJobClient(JobClient):
             finally:
                 known.ended(self)
         except BaseException as error:
-            self._result.set_exception(error)
+            self._result.set_exception(as_java_error(error))
         else:
             elapsed = int((time.monotonic() - self._started) * 1000)
             accumulators = self.get_accumulators().result()

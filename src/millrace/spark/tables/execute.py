@@ -21,7 +21,8 @@ from millrace.relational.arrow import arrow_type, schema_of
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import record_batch
 from millrace.relational.rules.batch import optimise
-from millrace.runtime.failure import Failure, JobFailedError
+from millrace.runtime.failure import Failure
+from millrace.spark.jobs.java_error import JobFailedError
 from millrace.spark.sessions.session import Workplace, one_process
 from millrace.spark.shipping.provision import interpreter, provide
 from millrace.spark.tables.batch_job import BatchJobClient
@@ -40,8 +41,10 @@ class QueryFailedError(JobFailedError):
     whole traceback."""
 
     def __init__(self, text: str) -> None:
-        Exception.__init__(self, text)
-        self.failure = Failure("query", -1, "", text.rpartition("  cause:   ")[2], detail=text)
+        super().__init__(Failure("query", -1, "", text.rpartition("  cause:   ")[2], detail=text), text=text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return QueryFailedError, (str(self),)
 
 
 def batch_context(

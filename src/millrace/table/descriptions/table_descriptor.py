@@ -107,7 +107,8 @@ class FormatDescriptor(Described):
         return dict(self._options)
 
     def __str__(self) -> str:
-        return f"{self._format}[{self._options}]"
+        inside = ", ".join(f"{key}={value}" for key, value in self._options.items())
+        return f"{self._format}[{{{inside}}}]"
 
     class Builder(OptionsBuilder):
         """Makes a format; its options are without the format's name in front."""

@@ -10,6 +10,7 @@ from millrace.table.catalogs.objects import CatalogFunction
 from millrace.table.functions.module import CoreModule, Module, ModuleEntry
 from millrace.table.functions.udf import UserDefinedFunctionWrapper, wrapped
 from millrace.table.values.problems import did_you_mean, problem
+from millrace.util.exceptions import TableException
 
 CORE = "core"
 
@@ -33,7 +34,7 @@ class Functions:
 
     def unload_module(self, name: str) -> None:
         if name not in self._modules:
-            raise problem(f"no module {name} is loaded{did_you_mean(name, self._modules)}")
+            raise self._no_module(name)
         del self._modules[name]
         self._used = [each for each in self._used if each != name]
 
@@ -41,10 +42,13 @@ class Functions:
         """The modules that functions are looked up in, in this order."""
         for name in names:
             if name not in self._modules:
-                raise problem(f"no module {name} is loaded{did_you_mean(name, self._modules)}")
+                raise self._no_module(name)
             if names.count(name) > 1:
-                raise problem(f"module {name} is named twice")
+                raise problem(f"Module '{name}' appears more than once")
         self._used = list(names)
+
+    def _no_module(self, name: str) -> TableException:
+        return problem(f"No module with name '{name}' exists{did_you_mean(name, self._modules)}")
 
     def list_modules(self) -> list[str]:
         return list(self._used)
