@@ -12,6 +12,7 @@ from millrace.connectors.clickhouse.types import ColumnThere, column_there
 from millrace.connectors.dbapi.names import quoted
 from millrace.connectors.stores.buffered import Reachable
 from millrace.connectors.stores.problems import ConnectionFailed
+from millrace.connectors.stores.tls import trusted
 from millrace.util.secrets import HIDDEN, mask_text
 
 PORT, SECURE_PORT = 8123, 8443
@@ -111,7 +112,13 @@ class Connected:
         if table.password:
             headers["X-ClickHouse-Key"] = table.password
         # What is asked is not asked of proxies that the environment names.
-        self._client = httpx.Client(base_url=table.address, headers=headers, timeout=table.timeout, trust_env=False)
+        self._client = httpx.Client(
+            base_url=table.address,
+            headers=headers,
+            timeout=table.timeout,
+            trust_env=False,
+            verify=trusted(table.address),
+        )
         self._columns: Sequence[ColumnThere] | None = None
 
     def ask(self, query: str, data: bytes | None = None, **settings: str) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace.connectors.stores.buffered import Reachable
 from millrace.connectors.stores.problems import ConnectionFailed
+from millrace.connectors.stores.tls import trusted
 from millrace.util.secrets import HIDDEN, mask_text
 
 
@@ -84,6 +85,7 @@ class Connected:
             auth=(target.user, target.password) if target.user and not target.bucket else None,
             timeout=target.timeout,
             trust_env=False,
+            verify=trusted(target.url),
         )
 
     def write(self, lines: bytes) -> None:
