@@ -1,10 +1,12 @@
-"""``DelegatingSource``: a source under another name, with other methods to set it up."""
+"""Sources and sinks under other names, with other methods to set them up."""
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any
 
+from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumeratorContext
 
 
@@ -27,3 +29,20 @@ class DelegatingSource(Source[Any, Any]):
 
     def get_produced_type(self) -> Any:
         return self._source.get_produced_type()
+
+
+class DelegatingSink(Sink[Any]):
+    """Does what ``_sink`` does."""
+
+    _sink: Sink[Any]
+
+    def for_operator(self, uid: str) -> DelegatingSink:
+        named = copy.copy(self)
+        named._sink = self._sink.for_operator(uid)
+        return named
+
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
+        return self._sink.create_writer(context)
+
+    def create_committer(self) -> Committer[Any] | None:
+        return self._sink.create_committer()

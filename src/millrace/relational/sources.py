@@ -86,6 +86,8 @@ class LookupTableSource(ABC):
 
     table: TableContext | None = None
     """the table that is looked up; whoever makes the source of a table fills it in"""
+    capacity: int | None = None
+    """requests that may be under way at once, where a source sends several; whoever plans the look-up fills it in"""
 
     def open(self) -> None: ...
 
@@ -142,6 +144,10 @@ class TableFactory(ABC):
 
     def source(self, table: TableContext) -> TableSource:
         raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be read from")
+
+    def looks_up(self, table: TableContext) -> bool:
+        """Whether ``lookup_source`` finds the rows of keys of this table."""
+        return type(self).lookup_source is not TableFactory.lookup_source
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be looked up")

@@ -21,7 +21,7 @@ _ANYWHERE = re.compile(
     "password|passwd|passphrase|secret|apikey|authparams|servicekey|basicauth|jaasconfig|httpheaders|credential"
     "|accesskey|accountkey|privatekey|sharedkey|signingkey|encryptionkey|masterkey|sslkeystorekey|connectionstring"
 )
-_AS_WORD = frozenset({"token", "tokens", "pwd", "authorization", "sas", "sig", "signature"})
+_AS_WORD = frozenset({"token", "tokens", "pwd", "authorization", "sas", "sig", "signature", "cookie"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NOT_SECRET = re.compile(
     r"(token|password|secret)[._-]?(endpoint[._-]?)?(url|uri|endpoint|type|format|expiry|expiration|lifetime|ttl)$"

@@ -123,6 +123,16 @@ def test_look_ups_by_text(tables: JdbcTables, place: Place) -> None:
     assert sorted(row for _, row in tables.query(joined)) == [("a", 1), ("b", 2), ("it's", 3)]
 
 
+def test_look_ups_in_the_whole_table(tables: JdbcTables, place: Place) -> None:
+    table = place.create("id INT, name VARCHAR(20)")
+    place.run(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (2, 'c'), (NULL, 'd')")
+    name = tables.over(place, table, "id INT, name STRING", **{"lookup.cache": "FULL"})
+    left = "(SELECT k, PROCTIME() AS p FROM (VALUES (1), (2), (3), (CAST(NULL AS INT))) AS x(k)) AS l"
+    joined = f"SELECT l.k, r.name FROM {left} LEFT JOIN {name} FOR SYSTEM_TIME AS OF l.p AS r ON r.id = l.k"
+    found = sorted((row for _, row in tables.query(joined)), key=repr)
+    assert found == [(1, "a"), (2, "b"), (2, "c"), (3, None), (None, None)]
+
+
 @pytest.mark.services
 def test_look_ups_by_what_the_database_compares(tables: JdbcTables, postgresql_place: Place) -> None:
     place = postgresql_place

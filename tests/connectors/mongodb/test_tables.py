@@ -195,6 +195,8 @@ def test_look_ups(tables: StoreTables, collections: Collections) -> None:
         (2, 2, "b", 20),
         (9, None, None, None),
     ]
+    whole = tables.over("mongodb", "_id INT, name STRING, v INT", collections.options(name, lookup__cache="FULL"))
+    assert tables.joined("(2), (9)", whole, "r._id = l.k", "l.k, r.name") == [(2, "b"), (9, None)]
     assert tables.joined("('b'), ('z')", table, "r.name = l.k", "l.k, r.v", "") == [("b", 20), ("b", 21)]
     two = tables.joined("('b'), ('a')", table, "r.name = l.k AND r.v = 20", "l.k, r._id", "")
     assert two == [("b", 2)]

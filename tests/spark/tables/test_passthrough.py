@@ -163,3 +163,24 @@ def test_what_is_no_frame_of_a_table(batch: TableEnvironment, spark: SparkSessio
         batch.from_spark(spark.readStream.format("rate").load())
     with pytest.raises(TypeError, match="several are id"):
         batch.from_spark(spark.range(3).crossJoin(spark.range(3)))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_look_ups(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
+    content = [(1, "one", dt.date(2024, 5, 6)), (2, "two", None), (2, "zwei", None)]
+    frame = spark.createDataFrame(content, "id INT, name STRING, at DATE")
+    frame.write.parquet(str(tmp_path / "p"))
+    environment = made(spark, streaming)
+    create(environment, "id INT, name STRING, `at` DATE", format="parquet", path=str(tmp_path / "p"))
+    left = "(SELECT id, PROCTIME() AS p FROM (VALUES (1), (2), (3)) AS v(id)) AS l"
+    found = rows(
+        environment, f"SELECT l.id, t.name, t.`at` FROM {left} JOIN t FOR SYSTEM_TIME AS OF l.p AS t ON t.id = l.id"
+    )
+    assert found == [(1, "one", dt.date(2024, 5, 6)), (2, "two", None), (2, "zwei", None)]
+    environment.execute_sql("DROP TABLE t")
+    create(environment, "id INT, name STRING", format="parquet", path=str(tmp_path / "p"), **RELOAD)
+    with pytest.raises(TableException, match="is looked up as it is when the job begins"):
+        rows(environment, f"SELECT t.name FROM {left} JOIN t FOR SYSTEM_TIME AS OF l.p AS t ON t.id = l.id")
+
+
+RELOAD = {"lookup.full-cache.periodic-reload.interval": "1 h"}

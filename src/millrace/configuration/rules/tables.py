@@ -26,6 +26,16 @@ RULES = (
     works("table.optimizer.agg-phase-strategy table.optimizer.distinct-agg.split.enabled", _PLANNER),
     works("table.optimizer.reuse-sub-plan-enabled table.optimizer.reuse-source-enabled", "relational.rules.sharing"),
     works("table.exec.async-scalar.*", "runtime.functions.asynchronous", "how asynchronous functions are called"),
+    works(
+        "table.exec.async-lookup.timeout table.exec.async-lookup.buffer-capacity",
+        "runtime.tables.joins.lookup_hint",
+        "of look-ups that have no hint LOOKUP: unlike in Flink, no limit unless it is set",
+    ),
+    works(
+        "table.optimizer.non-deterministic-update.strategy",
+        "table.planner.nodes.lookups",
+        "`TRY_RESOLVE`: what a changing row found in a look-up is kept, and taken back as it was",
+    ),
     works("table.plan.force-recompile", "table.plans.compiled_plan", "whether a compiled plan is written anew"),
     works(
         "sql-client.execution.* sql-client.verbose sql-client.display.print-time-cost "
@@ -68,6 +78,7 @@ RULES = (
     ignored("table.catalog-modification.listeners", "there is no Java class to load"),
     ignored("table.exec.mini-batch.*", "each epoch is a mini batch: results change once an epoch", "false"),
     ignored("table.exec.deduplicate.* table.exec.rank.*", "changes are brought together within an epoch anyway"),
+    ignored("table.exec.async-lookup.*", "rows of look-ups, and those of each key, keep their order in any case"),
     ignored("table.exec.async-*", "calls are made as options of the table or of the function say"),
     ignored("table.exec.resource.default-parallelism", "nearest: parallelism.default"),
     ignored("table.exec.resource.* table.exec.spill-compression.* table.exec.sort.*", _SPARK_DECIDES),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
+from millrace.common.sink import Sink
 from millrace.common.types import Row
 from millrace.connectors.dbapi.changes import DbApiInsert, fields_of
 from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
+from millrace.connectors.delegating import DelegatingSink
 from millrace.connectors.jdbc.parameters import parameters_of, translated
 from millrace.connectors.jdbc.settings import JdbcConnectionOptions, JdbcExactlyOnceOptions, JdbcExecutionOptions
 from millrace.connectors.jdbc.sink import Database
@@ -19,7 +20,7 @@ ValuesOf = Callable[[Any], Any]
 COMMITS = "millrace_commits"
 
 
-class JdbcSink(Sink[Any]):
+class JdbcSink(DelegatingSink):
     """Executes a statement with the fields of each element: ``JdbcSink.sink(sql, type_info, connection_options)``, or
     ``JdbcSink.builder()``."""
 
@@ -50,15 +51,6 @@ class JdbcSink(Sink[Any]):
     @staticmethod
     def builder() -> JdbcSinkBuilder:
         return JdbcSinkBuilder()
-
-    def for_operator(self, uid: str) -> JdbcSink:
-        return JdbcSink(self._sink.for_operator(uid))
-
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[Any]:
-        return self._sink.create_writer(context)
-
-    def create_committer(self) -> Committer[Any] | None:
-        return self._sink.create_committer()
 
 
 class JdbcSinkBuilder:

@@ -1,1 +1,1 @@
-"""Redis: streams, read from positions and written once; publish and subscribe."""
+"""Redis: streams, read from positions and written once; publish and subscribe; keys, looked up and written."""

@@ -27,6 +27,8 @@ class RedisServer:
 
     url: str = field(repr=False)
 
+    transactions = True
+
     def __post_init__(self) -> None:
         """:raises ValueError: the URL is none of Redis."""
         if urlsplit(self.url).scheme not in ("redis", "rediss", "unix"):

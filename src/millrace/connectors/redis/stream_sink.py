@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from millrace.common.serialization import SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.connectors.base import DeliveryGuarantee
 from millrace.connectors.messages.sending import MessageEncoder, MessageWriter, Outgoing, SchemaEncoder, Sender
+from millrace.connectors.redis.batches import MarkedBatches
 from millrace.connectors.redis.connection import RedisServer
-from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
-
-MARK_SECONDS = 7 * 24 * 60 * 60
-"""how long the server remembers which batches it has"""
+from millrace.connectors.write_ahead import BatchSender, WriteAheadSink
 
 
 class StreamEntries:
@@ -93,28 +91,7 @@ class ExactStreamSink(WriteAheadSink[Any]):
         self._server, self._entries = server, entries
 
     def create_sender(self) -> BatchSender[Any]:
-        return StreamBatches(self._server, self._entries)
+        return MarkedBatches(self._server.connect(), self._add)
 
-
-class StreamBatches(BatchSender[Any]):
-    remembers = True
-
-    def __init__(self, server: RedisServer, entries: StreamEntries) -> None:
-        self._client, self._entries = server.connect(), entries
-
-    def send(self, values: Iterator[Any], batch: Batch) -> None:
-        pipeline = self._client.pipeline(transaction=True)
-        for value in values:
-            self._entries.add(pipeline, list(self._entries.encoder.encode(value, None)))
-        pipeline.set(_mark(batch), 1, ex=MARK_SECONDS)
-        pipeline.execute()
-
-    def is_sent(self, batch: Batch) -> bool:
-        return bool(self._client.exists(_mark(batch)))
-
-    def close(self) -> None:
-        self._client.close()
-
-
-def _mark(batch: Batch) -> str:
-    return f"millrace:written:{batch.name}"
+    def _add(self, pipeline: Any, value: Any) -> None:
+        self._entries.add(pipeline, list(self._entries.encoder.encode(value, None)))

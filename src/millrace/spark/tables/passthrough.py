@@ -11,17 +11,19 @@ from pyspark.sql import functions as F
 from millrace.common.source import Source
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
-from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource
+from millrace.relational.sources import LookupTableSource, TableContext, TableFactory, TableSink, TableSource
 from millrace.relational.type_table import type_parts
 from millrace.relational.types import RawType
 from millrace.spark.sessions.families import session_of_program
 from millrace.spark.tables.adopting import adopted, checked
+from millrace.spark.tables.spark_lookup import SparkLookup
 from millrace.spark.tables.staging import StagedSource
 from millrace.spark.tables.texts.types import quoted, spark_schema
 from millrace.util.exceptions import TableException
 
 STAGING = "staging-path"
 _OURS = frozenset({"connector", "format", "path", STAGING})
+_LOOKUP = "lookup."
 _WITH_SCHEMA = frozenset({"csv", "json", "xml", "parquet", "orc", "avro", "text"})
 """data sources of files: they read what a schema says, and some know none without it"""
 
@@ -103,9 +105,20 @@ class SparkFactory(TableFactory):
             raise TableException(f"table {table.summary}: connector 'spark' has no metadata columns")
         return SparkSource(table)
 
+    def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
+        if table.options.get("lookup.cache", "FULL").upper() != "FULL":
+            raise TableException(f"table {table.summary}: 'lookup.cache' of connector 'spark' is FULL")
+        more = [name for name in table.options if name.startswith(_LOOKUP) and name != "lookup.cache"]
+        if more:
+            raise TableException(
+                f"table {table.summary}: '{more[0]}': what connector 'spark' gives is looked up as it is when the job "
+                f"begins; only Spark could read it again, and look-ups are not made there"
+            )
+        return SparkLookup(SparkSource(table), key)
+
     def sink(self, table: TableContext) -> TableSink:
         return SparkSink(table)
 
 
 def _options(table: TableContext) -> dict[str, str]:
-    return {name: value for name, value in table.options.items() if name not in _OURS}
+    return {name: value for name, value in table.options.items() if name not in _OURS and not name.startswith(_LOOKUP)}

@@ -88,7 +88,7 @@ def source_info(
     factory = session.connectors.factory_of(context.options, context.summary)
     schema = table.get_unresolved_schema()
     lookup = None
-    if type(factory).lookup_source is not TableFactory.lookup_source:
+    if factory.looks_up(context):
         lookup = lambda key: _looked_up(factory, context, key)
     scan = Scan(context.path, _read_columns(context), _source(factory, context, lookup is not None))
     return TableInfo(context.path, with_declared(scan, schema, session), (), {}, None, context.primary_key, lookup)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.runtime.tables.tabular import Change, check, harness, less, schema
+from tests.runtime.tables.tabular import Change, check, check_table, harness, less, schema
 
 from millrace.relational.rex import Literal, Ref
 from millrace.relational.sources import LookupTableSource
 from millrace.relational.types import BigIntType, string
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.tables.joins.lookup_cache import CacheSettings, LookupCache
+from millrace.runtime.tables.joins.lookup_hint import LookupHint, Retry
 from millrace.runtime.tables.joins.lookup_join import LookupJoin
-from millrace.runtime.tables.joins.lookups import LookupConfig, Retry
+from millrace.runtime.tables.joins.lookups import LookupConfig
+from millrace.runtime.tables.joins.remembering_lookup_join import RememberingLookupJoin
 from millrace.testing import Element
 
 INPUT = schema(BigIntType(), string())
@@ -47,10 +50,12 @@ def config(
     kind: str = "INNER",
     retry: Retry | None = None,
     cache: CacheSettings | None = None,
+    external: LookupConfig | None = None,
     **settings: Any,
 ) -> LookupJoin:
     columns = {"lookup": ((0, Ref(BigIntType(), 0)),), "table": TABLE, "columns": (0, 1)} | settings
-    return LookupJoin(input=INPUT, external=LookupConfig(source, retry, cache), kind=kind, **columns)
+    external = external or LookupConfig(source, retry, cache)
+    return LookupJoin(input=INPUT, external=external, kind=kind, **columns)
 
 
 SCRIPT = [
@@ -176,3 +181,120 @@ def test_errors_of_the_source_name_the_keys() -> None:
     with harness(config(Broken()), INPUT) as run, pytest.raises(OperatorError, match=r"look up keys") as failure:
         run.process_element(SCRIPT[0].value)
     assert "the table is gone" in str(failure.value) and "(1,)" in str(failure.value)
+
+
+ENDED = threading.Event()
+
+
+class Hanging(Memory):
+    def lookup(self, keys: Sequence[tuple[Any, ...]]) -> list[Sequence[tuple[Any, ...]]]:
+        ENDED.wait(60)
+        return super().lookup(keys)
+
+
+def test_a_table_that_does_not_answer_in_time() -> None:
+    source = Hanging()
+    external = LookupConfig.of(source, {"timeout": "30 ms"}, 3)
+    with harness(config(source, external=external), INPUT) as run:
+        with pytest.raises(OperatorError, match=r"did not come within 0.03 s") as failure:
+            run.process_element(SCRIPT[0].value)
+        assert "(1,)" in str(failure.value)
+        ENDED.set()
+    assert source.opened == 0
+
+
+def test_calls_with_a_deadline_are_made_in_one_thread() -> None:
+    class Threads(Memory):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[str] = []
+
+        def open(self) -> None:
+            super().open()
+            self.seen.append(threading.current_thread().name)
+
+        def lookup(self, keys: Sequence[tuple[Any, ...]]) -> list[Sequence[tuple[Any, ...]]]:
+            self.seen.append(threading.current_thread().name)
+            return super().lookup(keys)
+
+        def close(self) -> None:
+            super().close()
+            self.seen.append(threading.current_thread().name)
+
+    source = Threads()
+    with harness(config(source, external=LookupConfig.of(source, {"timeout": "60 s"}, 3)), INPUT) as run:
+        run.process_elements([(step.value, None) for step in SCRIPT])
+        assert run.values == INNER
+    assert source.seen == ["look-ups of an external table"] * 3
+
+
+@pytest.mark.parametrize(
+    ("hint", "session", "expected"),
+    [
+        ({}, {}, LookupHint()),
+        (
+            {"async": "true", "output-mode": "ALLOW_UNORDERED", "capacity": "7", "timeout": "2 s", "shuffle": "true"},
+            {"table.exec.async-lookup.timeout": "9 s"},
+            LookupHint(None, 2.0, 7, True),
+        ),
+        ({"async": "false", "capacity": "7", "timeout": "2 s"}, {}, LookupHint()),
+        (
+            {},
+            {"table.exec.async-lookup.timeout": "9 s", "table.exec.async-lookup.buffer-capacity": "3"},
+            LookupHint(None, 9.0, 3),
+        ),
+    ],
+)
+def test_what_a_hint_says(hint: dict[str, str], session: dict[str, str], expected: LookupHint) -> None:
+    assert LookupHint.of(hint, session) == expected
+
+
+@pytest.mark.parametrize(
+    ("hint", "message"),
+    [
+        ({"async": "perhaps"}, "'async' of a LOOKUP hint is true or false, not perhaps"),
+        ({"output-mode": "random"}, "is ordered or allow_unordered, not random"),
+        ({"capacity": "0"}, "'capacity' of a LOOKUP hint is a number above 0, not 0"),
+        ({"timeout": "soon"}, "'timeout' of a LOOKUP hint: "),
+        ({"shuffle": "1"}, "'shuffle' of a LOOKUP hint is true or false, not 1"),
+    ],
+)
+def test_hints_that_cannot_be(hint: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LookupHint.of(hint)
+
+
+class Changing(Memory):
+    """A table whose texts are other ones whenever it is asked."""
+
+    def lookup(self, keys: Sequence[tuple[Any, ...]]) -> list[Sequence[tuple[Any, ...]]]:
+        found = super().lookup(keys)
+        return [[(row[0], f"{row[1]}{len(self.asked)}", row[2]) for row in rows] for rows in found]
+
+
+def remembering(source: LookupTableSource, keys: tuple[int, ...], kind: str = "LEFT") -> RememberingLookupJoin:
+    columns: dict[str, Any] = {"lookup": ((0, Ref(BigIntType(), 0)),), "table": TABLE, "columns": (0, 1)}
+    return RememberingLookupJoin(input=INPUT, external=LookupConfig(source), kind=kind, keys=keys, **columns)
+
+
+CHANGES = [
+    Element(change)
+    for change in [
+        ("+I", 2, "x"), ("+I", 3, "y"), ("-U", 2, "x"), ("+U", 1, "x"), ("-D", 3, "y"), ("-U", 1, "x"), ("+U", 2, "x"),
+        ("+I", 2, "z"), ("-D", 2, "x"), ("-D", 2, "z"),
+    ]
+]  # fmt: skip
+
+
+def test_changing_rows_take_back_what_they_gave() -> None:
+    for keys in ((1,), (0, 1)):
+        assert not check_table(remembering(Changing(), keys), (INPUT,), CHANGES)
+        found = check_table(remembering(Memory(), keys), (INPUT,), CHANGES[:-2])
+        assert found == {(2, text, 2, "c"): 1 for text in "xz"}
+
+
+def test_equal_rows_are_taken_back_one_by_one() -> None:
+    row = (2, "x")
+    script = [Element((kind, *row)) for kind in ("+I", "+I", "-D", "+I", "-D")]
+    assert sum(check_table(remembering(Changing(), (0, 1)), (INPUT,), script).values()) == 1
+    assert not check_table(remembering(Changing(), (0, 1)), (INPUT,), [*script, Element(("-D", *row))])

@@ -112,6 +112,11 @@ WRONG = [
         "'asks' has no versions: it needs a PRIMARY KEY",
     ),
     (
+        "SELECT /*+ LOOKUP('table' = 'a', 'async' = 'true') */ * FROM bids AS b "
+        "JOIN »asks FOR SYSTEM_TIME AS OF b.ts AS a« ON b.item = a.item",
+        "hint LOOKUP: 'asks' is joined by event time",
+    ),
+    (
         "SELECT * FROM bids AS b JOIN asks FOR SYSTEM_TIME AS OF »b.price« AS a ON b.item = a.item",
         "FOR SYSTEM_TIME AS OF needs a time attribute of the left table",
     ),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from millrace.connectors.lookup import reload
+from millrace.connectors.lookup.full import FullLookup
 from millrace.connectors.tables.filesystem.formats.by_name import known_formats, table_format
 from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
 from millrace.connectors.tables.filesystem.layout import options as names
@@ -10,7 +14,14 @@ from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.filesystem.layout.partitions import DEFAULT_NAME, check_partition_types
 from millrace.connectors.tables.filesystem.sink import FileSystemSink
 from millrace.connectors.tables.filesystem.source import FileSystemSource
-from millrace.relational.sources import TableContext, TableFactory, TableSink, TableSource
+from millrace.relational.sources import (
+    INSERT_ONLY,
+    LookupTableSource,
+    TableContext,
+    TableFactory,
+    TableSink,
+    TableSource,
+)
 from millrace.util.exceptions import TableException
 
 _ZONE = "table.local-time-zone"
@@ -26,7 +37,7 @@ class FileSystemFactory(TableFactory):
     @property
     def optional(self) -> tuple[str, ...]:  # type: ignore[override]
         formats = (f"{name}." for name in known_formats())
-        return (*names.COMMON, *names.SOURCE, *names.SINK, *names.COMMIT, *formats)
+        return (*names.COMMON, *names.SOURCE, *names.SINK, *names.COMMIT, *reload.OPTIONS, *formats)
 
     def source(self, table: TableContext) -> TableSource:
         layout = self._layout(table)
@@ -47,6 +58,15 @@ class FileSystemFactory(TableFactory):
             options.text("source.path.regex-pattern"),
             table.configuration.get(_ZONE, "UTC"),
         )
+
+    def looks_up(self, table: TableContext) -> bool:
+        """Not if more files are expected, or have changes: joins then take the newest row of each key."""
+        return "source.monitor-interval" not in table.options and self.source(table).kinds == INSERT_ONLY
+
+    def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
+        options = TableOptions(table)
+        options.one_of("lookup.cache", "full", ("full",))
+        return FullLookup(self.source(table), table, key, reload.Reload.of(options))
 
     def sink(self, table: TableContext) -> TableSink:
         layout = self._layout(table)

@@ -17,7 +17,7 @@ from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.stores.buffered import BufferedSink
 from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
 from millrace.connectors.tables.stores.options import LOOKUP
-from millrace.connectors.tables.stores.tables import no_metadata
+from millrace.connectors.tables.stores.tables import looked_up, no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -42,7 +42,12 @@ class JdbcFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         options = JdbcOptions(table)
-        return JdbcLookup(options.database, options.name, table.columns, key, table.options, options.asking)
+        return looked_up(
+            self,
+            table,
+            key,
+            lambda: JdbcLookup(options.database, options.name, table.columns, key, table.options, options.asking),
+        )
 
     def sink(self, table: TableContext) -> TableSink:
         return JdbcTableSink(table)

@@ -17,7 +17,7 @@ from millrace.connectors.cassandra.tables import (
 from millrace.connectors.cassandra.values import problem
 from millrace.connectors.stores.buffered import BufferedSink, Buffering
 from millrace.connectors.tables.stores.options import LOOKUP, SINK, StoreOptions
-from millrace.connectors.tables.stores.tables import no_metadata
+from millrace.connectors.tables.stores.tables import looked_up, no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -56,7 +56,9 @@ class CassandraFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         there, options = _opened(table)
-        return CassandraLookup(there, table.columns, key, table.options, options.asking)
+        return looked_up(
+            self, table, key, lambda: CassandraLookup(there, table.columns, key, table.options, options.asking)
+        )
 
     def sink(self, table: TableContext) -> TableSink:
         return CassandraTableSink(table)

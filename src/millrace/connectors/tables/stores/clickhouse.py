@@ -15,7 +15,7 @@ from millrace.connectors.clickhouse.scan import ClickHouseRowsSource
 from millrace.connectors.clickhouse.types import problem
 from millrace.connectors.stores.buffered import BufferedSink, Buffering
 from millrace.connectors.tables.stores.options import LOOKUP, PARTITION, StoreOptions
-from millrace.connectors.tables.stores.tables import no_metadata
+from millrace.connectors.tables.stores.tables import looked_up, no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -64,7 +64,12 @@ class ClickHouseFactory(TableFactory):
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         there, options = _opened(table)
         _check_keys(table, [table.columns[place].name for place in key], "look-up by")
-        return ClickHouseLookup(there, table.columns, key, table.options, options.asking)
+        return looked_up(
+            self,
+            table,
+            key,
+            lambda: ClickHouseLookup(there, table.columns, key, table.options, options.asking),
+        )
 
     def sink(self, table: TableContext) -> TableSink:
         return ClickHouseTableSink(table)

@@ -14,7 +14,7 @@ from millrace.connectors.hbase.lookup import HBaseLookup
 from millrace.connectors.hbase.scan import HBaseRowsSource
 from millrace.connectors.stores.buffered import BufferedSink, Buffering
 from millrace.connectors.tables.stores.options import LOOKUP, SINK, StoreOptions
-from millrace.connectors.tables.stores.tables import no_metadata
+from millrace.connectors.tables.stores.tables import looked_up, no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -48,7 +48,7 @@ class HBaseFactory(TableFactory):
                 f"table {table.summary}: HBase is looked up by its row key '{table.columns[layout.key].name}', not by "
                 f"{names}"
             )
-        return HBaseLookup(gateway, layout, table.options, options.asking)
+        return looked_up(self, table, key, lambda: HBaseLookup(gateway, layout, table.options, options.asking))
 
     def sink(self, table: TableContext) -> TableSink:
         return HBaseTableSink(table)

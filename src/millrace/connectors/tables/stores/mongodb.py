@@ -16,7 +16,7 @@ from millrace.connectors.mongodb.splitting import MEGABYTE, STRATEGIES, Splittin
 from millrace.connectors.mongodb.values import problem
 from millrace.connectors.stores.buffered import BufferedSink, Buffering
 from millrace.connectors.tables.stores.options import LOOKUP, SINK, StoreOptions
-from millrace.connectors.tables.stores.tables import no_metadata
+from millrace.connectors.tables.stores.tables import looked_up, no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -60,7 +60,12 @@ class MongoFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         collection, options = _opened(table)
-        return MongoLookup(collection, table.columns, key, table.options, options.asking)
+        return looked_up(
+            self,
+            table,
+            key,
+            lambda: MongoLookup(collection, table.columns, key, table.options, options.asking),
+        )
 
     def sink(self, table: TableContext) -> TableSink:
         return MongoTableSink(table)

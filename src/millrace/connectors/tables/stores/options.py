@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.connectors.jdbc.scan import Partitions
+from millrace.connectors.lookup import reload
 from millrace.connectors.stores.buffered import Buffering
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.relational.sources import TableContext
@@ -10,13 +11,12 @@ from millrace.relational.type_table import Family, family_of
 from millrace.util.exceptions import TableException
 
 LOOKUP = (
-    "lookup.cache",
+    *reload.OPTIONS,
     "lookup.partial-cache.max-rows",
     "lookup.partial-cache.expire-after-write",
     "lookup.partial-cache.expire-after-access",
     "lookup.partial-cache.cache-missing-key",
     "lookup.partial-cache.caching-missing-key",
-    "lookup.full-cache.periodic-reload.interval",
     "lookup.cache.max-rows",
     "lookup.cache.ttl",
     "lookup.cache.caching-missing-key",

@@ -1,12 +1,14 @@
 """A lookup join: each row with what an external table has for its key when the row arrives.
 
 The distinct keys of a batch are looked up in one call. Nothing is kept in state, so a row that is taken back is looked
-up again, and may find something else.
+up again, and may find something else; ``remembering_lookup_join`` is for those who mind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,9 +17,10 @@ from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.values import to_arrow, to_python
 from millrace.runtime.tables.base import TableConfig, TableOperator
-from millrace.runtime.tables.columns.keys import group
+from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.matching import ranges, side_by_side, with_missing
 from millrace.runtime.tables.joins.join_config import holds
+from millrace.runtime.tables.joins.lookup_cache import Found
 from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups
 
 
@@ -38,11 +41,14 @@ class LookupJoin(TableConfig):
     condition: Rex | None = None
     """what else must hold, over input and table"""
 
-    def operator(self) -> LookupJoinOperator:
+    def operator(self) -> TableOperator[Any]:
         return LookupJoinOperator(self)
 
 
-class LookupJoinOperator(TableOperator[LookupJoin]):
+C = TypeVar("C", bound=LookupJoin)
+
+
+class LookupJoinOperator(TableOperator[C]):
     def open(self) -> None:
         super().open()
         self._lookups = Lookups(self.config.external, self.context)
@@ -53,12 +59,24 @@ class LookupJoinOperator(TableOperator[LookupJoin]):
         super().close()
 
     def receive(self, rows: Rows, input: int) -> None:
-        config = self.config
+        ids, found = self.looked_up(rows)
+        self.join(rows, ids, found)
+
+    def looked_up(self, rows: Rows) -> tuple[Ids, list[Found]]:
+        """(the key of each row, by number; what each key has)."""
         evaluator = self.evaluator(rows.columns, len(rows))
-        columns = [evaluator.column(expression) for _, expression in config.lookup]
-        ids, first, _ = group(columns, len(rows))
-        values = [to_python(column.take(first), rex.type) for column, (_, rex) in zip(columns, config.lookup)]
-        found = self._lookups.find(list(zip(*values)) if values else [()] * len(first))
+        lookup = self.config.lookup
+        columns = [evaluator.column(expression) for _, expression in lookup]
+        ids, first = group_ids(columns, len(rows))
+        values = [to_python(column.take(first), rex.type) for column, (_, rex) in zip(columns, lookup)]
+        return ids, self._lookups.find(list(zip(*values)) if values else [()] * len(first))
+
+    def join(self, rows: Rows, ids: Ids, found: Sequence[Found]) -> None:
+        """Emit each row with what was found for it.
+
+        :param ids: for each row a place in ``found``.
+        """
+        config = self.config
         starts = np.cumsum([0, *map(len, found)])
         at, to = ranges(starts[:-1][ids], np.diff(starts)[ids])
         content = [row for each in found for row in each]

@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.common.config_values import to_duration
 from millrace.relational.sources import LookupTableSource
 from millrace.runtime.bases.base import OperatorContext
 from millrace.runtime.tables.joins.lookup_cache import CacheSettings, Found, LookupCache
-
-
-@dataclass(frozen=True)
-class Retry:
-    """What is done about keys without rows: they may be on their way."""
-
-    attempts: int
-    pause: float
-    """seconds"""
-
-    @staticmethod
-    def of(hint: Mapping[str, str]) -> Retry | None:
-        """From the options of a LOOKUP hint.
-
-        :raises ValueError: they say something that is not possible.
-        """
-        if hint.get("retry-predicate") is None:
-            return None
-        if hint["retry-predicate"].lower() != "lookup_miss":
-            raise ValueError(f"'retry-predicate' of a LOOKUP hint is lookup_miss, not {hint['retry-predicate']}")
-        if hint.get("retry-strategy", "fixed_delay").lower() != "fixed_delay":
-            raise ValueError(f"'retry-strategy' of a LOOKUP hint is fixed_delay, not {hint['retry-strategy']}")
-        missing = [name for name in ("fixed-delay", "max-attempts") if name not in hint]
-        if missing:
-            raise ValueError(f"a LOOKUP hint with 'retry-predicate' needs '{missing[0]}', too")
-        return Retry(int(hint["max-attempts"]), to_duration(hint["fixed-delay"]).to_millis() / 1000)
+from millrace.runtime.tables.joins.lookup_hint import LookupHint, Retry
+from millrace.runtime.tables.joins.lookup_thread import LookupThread
 
 
 @dataclass(frozen=True)
@@ -48,14 +23,26 @@ class LookupConfig:
     cache: CacheSettings | None = None
     width: int | None = None
     """columns of a found row; None: not known"""
+    timeout: float | None = None
+    """seconds in which the rows of a batch have to be there; None: no limit"""
 
     @staticmethod
     def of(source: Any, hint: Mapping[str, str], width: int | None = None) -> LookupConfig:
-        """:param hint: options of the LOOKUP hint. Whether it says 'async' makes no difference: the distinct keys of a
-            batch are one request anyway.
+        """:param hint: options of the LOOKUP hint.
         :raises ValueError: the hint, or an option of the table, says something that is not possible.
         """
-        return LookupConfig(source, Retry.of(hint), CacheSettings.of(getattr(source, "options", {})), width)
+        found = hint_of(source, hint)
+        if found.capacity is not None:
+            source.capacity = found.capacity
+        return LookupConfig(
+            source, found.retry, CacheSettings.of(getattr(source, "options", {})), width, found.timeout
+        )
+
+
+def hint_of(source: Any, hint: Mapping[str, str]) -> LookupHint:
+    """The hint, with what the session says that the table was made in."""
+    table = getattr(source, "table", None)
+    return LookupHint.of(hint, None if table is None else table.configuration)
 
 
 class Lookups:
@@ -65,16 +52,27 @@ class Lookups:
         self._config = config
         self._context = context
         self._cache = None if config.cache is None else LookupCache(config.cache)
+        self._thread: LookupThread | None = None
 
     def open(self) -> None:
         """:raises OperatorError: the source cannot be opened."""
+        source, timeout = self._config.source, self._config.timeout
+        if timeout is not None:
+            self._thread = LookupThread(timeout, "an external table" if source.table is None else source.table.summary)
         try:
-            self._config.source.open()
+            self._run(source.open)
         except Exception as error:
             raise self._context.error(error, during=" in open() of the lookup source") from error
 
     def close(self) -> None:
-        self._config.source.close()
+        thread, self._thread = self._thread, None
+        if thread is None:
+            self._config.source.close()
+        else:
+            thread.close(self._config.source.close)
+
+    def _run(self, work: Callable[[], Any]) -> Any:
+        return work() if self._thread is None else self._thread.run(work)
 
     def find(self, keys: Sequence[tuple[Any, ...]]) -> list[Found]:
         """The rows of each key. One with a NULL has none.
@@ -89,12 +87,19 @@ class Lookups:
                 if known is not None:
                     found[place] = known
         missing = [place for place in range(len(keys)) if place not in found]
-        looked_up = self._ask([keys[place] for place in missing])
+        looked_up = self._within_time([keys[place] for place in missing])
         for place, rows in zip(missing, looked_up):
             found[place] = rows
             if self._cache is not None:
                 self._cache.put(keys[place], rows, now)
         return [found[place] for place in range(len(keys))]
+
+    def _within_time(self, keys: list[tuple[Any, ...]]) -> list[Found]:
+        try:
+            found: list[Found] = self._run(lambda: self._ask(keys)) if keys else []
+        except TimeoutError as error:
+            raise self._context.error(error, keys, " to look up keys") from error
+        return found
 
     def _ask(self, keys: list[tuple[Any, ...]]) -> list[Found]:
         found = self._ask_once(keys)

@@ -11,8 +11,6 @@ from millrace.relational.rules.determinism import is_expensive
 from millrace.runtime.tables.calc import Calc
 from millrace.runtime.tables.expand import Expand
 from millrace.runtime.tables.joins.correlate import Correlate
-from millrace.runtime.tables.joins.lookup_join import LookupJoin
-from millrace.runtime.tables.joins.lookups import LookupConfig
 from millrace.runtime.tables.watermark import WatermarkAssigner
 from millrace.table.planner.changes import Changes, moved, same, without_keys
 from millrace.table.planner.forms import streaming_form
@@ -94,18 +92,3 @@ def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
     )
     below = plan.add(node.input)
     return plan.step(f"Correlate({node.function})", config, [(below, None)], node.schema, plan.changes(node))
-
-
-@streaming_form(n.LookupJoin, changes=without_keys)
-def lookup_join(plan: Plan, node: n.LookupJoin, before: bool) -> Planned:
-    config = LookupJoin(
-        input=node.input.schema,
-        external=LookupConfig.of(node.source, dict(node.options), len(node.table)),
-        table=node.table,
-        kind=node.kind,
-        lookup=node.lookup,
-        condition=node.condition,
-        **plan.options.common,
-    )
-    below = plan.add(node.input)
-    return plan.step(f"LookupJoin({'.'.join(node.path)})", config, [(below, None)], node.schema, plan.changes(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millrace.relational.functions.registry import call
 from millrace.relational.nodes import Hinted, LookupJoin, Project, Rel, Scan, Watermark
 from millrace.relational.rex import Call, Literal, Ref, Rex, conjunction, conjuncts, refs, rewrite, shift, substitute
 from millrace.table.sql import nodes
@@ -80,9 +81,21 @@ def _key_of(part: Rex, width: int) -> tuple[int, Rex] | None:
     return None
 
 
+def _if_there(computed: Rex, joined: LookupJoin, width: int) -> Rex:
+    """What a column is computed to, NULL where no row was found: then its key is NULL, which no row has that is."""
+    if isinstance(computed, Ref):
+        return computed
+    key = joined.lookup[0][0] + width
+    there = call("IS NOT NULL", [Ref(joined.schema[key].type, key)])
+    return call("CASE", [there, computed, Literal(computed.type.nullable(), None)])
+
+
 def _with_columns(joined: LookupJoin, right: Rel, columns: tuple[Rex, ...], width: int) -> Rel:
     schema = joined.schema
     kept = [Ref(column.type, at) for at, column in enumerate(schema[:width])]
-    expressions = (*kept, *(shift(each, width) for each in columns))
+    found = tuple(shift(each, width) for each in columns)
+    if joined.kind == "LEFT":
+        found = tuple(_if_there(each, joined, width) for each in found)
+    expressions = (*kept, *found)
     names = [column.name for column in (*schema[:width], *right.schema)]
     return Project(joined, expressions, tuple(field_of(name, each, schema) for name, each in zip(names, expressions)))

@@ -9,7 +9,7 @@ from millrace.table.sql import nodes
 from millrace.table.sql.binding.dispatch import bind, bind_condition
 from millrace.table.sql.binding.problems import fail
 from millrace.table.sql.binding.relations.from_clause import From, Source, aliased
-from millrace.table.sql.binding.relations.hints import table_options
+from millrace.table.sql.binding.relations.hints import lookup_options, table_options
 from millrace.table.sql.binding.relations.lookup import lookup_join
 from millrace.table.sql.binding.relations.tables import find_table, table_plan
 from millrace.table.sql.binding.resolver import TableInfo
@@ -43,8 +43,31 @@ def bind_temporal(tree: nodes.Join, at: From) -> Source:
     if time.time == PROCTIME and info.lookup is not None:
         joined = lookup_join(tree, at.hints, at.left.plan, info, plan, kind, condition)
     else:
+        _refuse_hint(tree, at, info, plan, time)
         joined = _version(tree, at.left.plan, info, plan, kind, condition, time)
     return Source(joined, scope.over(joined.schema))
+
+
+def _refuse_hint(tree: nodes.Join, at: From, info: TableInfo, plan: Rel, time: Field) -> None:
+    """A LOOKUP hint about a table whose rows are not looked up would have no effect."""
+    table = tree.this
+    assert isinstance(table, nodes.Table)
+    name = info.path[-1]
+    if not lookup_options(at.hints, table.alias.name if table.alias else name):
+        return
+    if time.time != PROCTIME:
+        fail(table, f"hint LOOKUP: '{name}' is joined by event time, so its versions are kept and none is looked up")
+    connector = connector_of(plan)
+    how = "it is no table of a connector" if connector is None else f"connector '{connector}' finds no rows by key"
+    fail(table, f"hint LOOKUP: '{name}' cannot be looked up: {how}. Without the hint it is joined by its newest rows")
+
+
+def connector_of(plan: Rel) -> str | None:
+    """The connector of the table that a plan reads, None if it is another one."""
+    while len(plan.inputs) == 1:
+        plan = plan.inputs[0]
+    table = getattr(getattr(plan, "source", None), "table", None)
+    return None if table is None else table.options.get("connector")
 
 
 def _left_time(table: nodes.Table, at: From) -> Field:
@@ -74,7 +97,7 @@ def _version(
         fail(
             tree.this,
             f"'{info.path[-1]}' has no versions: it needs a PRIMARY KEY (NOT ENFORCED), or to be a view that "
-            "keeps the last row of each key",
+            f"keeps the last row of each key{_no_lookup(right, time)}",
         )
     right_time = next((at for at, column in enumerate(right.schema) if column.time == ROWTIME), None)
     if time.time == ROWTIME and right_time is None:
@@ -88,6 +111,13 @@ def _version(
             f"the condition must compare the whole key of '{info.path[-1]}' with =; {', '.join(missing)} is missing",
         )
     return TemporalJoin(left, right, kind, condition, left_time, right_time if time.time == ROWTIME else None, key)
+
+
+def _no_lookup(right: Rel, time: Field) -> str:
+    connector = connector_of(right)
+    if time.time != PROCTIME or connector is None:
+        return ""
+    return f"; and rows of connector '{connector}' are not found by key, so it cannot be looked up either"
 
 
 def _equated(part: Rex, width: int) -> set[int]:

@@ -1,0 +1,1 @@
+"""Services that speak HTTP: asked for the rows of keys, and sent what a job writes."""

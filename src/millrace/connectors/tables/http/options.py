@@ -1,0 +1,180 @@
+"""What WITH says about a table of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from millrace.connectors.http.key_answers import ARRAY, SINGLE
+from millrace.connectors.http.key_requests import KeyRequests, marks_of
+from millrace.connectors.http.properties import Properties
+from millrace.connectors.http.settings import LOOKUP, SINK, CallSettings
+from millrace.connectors.http.sink import Sending
+from millrace.connectors.tables.formats import Format
+from millrace.formats.tables.registry import format_factory, format_names
+from millrace.relational.sources import TableContext
+from millrace.util.exceptions import TableException
+
+T = TypeVar("T")
+
+SECURITY = (
+    "http.security.cert.server",
+    "http.security.cert.server.allowSelfSigned",
+    "http.security.cert.client",
+    "http.security.key.client",
+    "http.security.keystore.",
+    "http.security.oidc.token.endpoint.url",
+    "http.security.oidc.token.request",
+    "http.security.oidc.token.expiry.reduction",
+    "http.logging.level",
+    "http.error.log.severity",
+)
+_CALLS = (
+    "header.",
+    "request.timeout",
+    "connection.timeout",
+    "success-codes",
+    "retry-codes",
+    "ignored-response-codes",
+    "retry-strategy.",
+    "request-callback",
+    "http-version",
+    "use-raw-authorization-header",
+    "proxy.",
+)
+CACHE = (
+    "lookup.cache",
+    "lookup.partial-cache.max-rows",
+    "lookup.partial-cache.expire-after-write",
+    "lookup.partial-cache.expire-after-access",
+    "lookup.partial-cache.cache-missing-key",
+    "lookup.partial-cache.caching-missing-key",
+    "lookup.cache.max-rows",
+    "lookup.cache.ttl",
+    "lookup.cache.caching-missing-key",
+)
+LOOKUPS = (
+    "asyncPolling",
+    "lookup-method",
+    "lookup-request.format",
+    "lookup-request.format.",
+    "lookup.max-retries",
+    *CACHE,
+    *(f"{LOOKUP}{name}" for name in _CALLS),
+    f"{LOOKUP}continue-on-error",
+    f"{LOOKUP}query-creator",
+    f"{LOOKUP}request.thread-pool.size",
+    f"{LOOKUP}response.thread-pool.size",
+    f"{LOOKUP}result-type",
+    f"{LOOKUP}batch.size",
+    "http.request.query-param-fields",
+    "http.request.body-fields",
+    "http.request.url-map",
+    "http.request.body-template",
+)
+SINKS = (
+    "insert-method",
+    "sink.batch.max-size",
+    "sink.requests.max-inflight",
+    "sink.requests.max-buffered",
+    "sink.flush-buffer.size",
+    "sink.flush-buffer.timeout",
+    "sink.parallelism",
+    "sink.delivery-guarantee",
+    *(f"{SINK}{name}" for name in _CALLS),
+    f"{SINK}error.code",
+    f"{SINK}error.code.exclude",
+    f"{SINK}request.batch.size",
+    f"{SINK}retry.times",
+    f"{SINK}writer.request.mode",
+    f"{SINK}writer.thread-pool.size",
+    f"{SINK}idempotency-key.header",
+    f"{SINK}idempotency-key.fields",
+)
+_CREATORS = (
+    "generic-json-url", "http-generic-json-url", "generic-get-query", "http-generic-get-query", "generic-json-query",
+)  # fmt: skip
+_BODILESS = "GET"
+
+
+def names_of(*groups: Sequence[str]) -> tuple[str, ...]:
+    """Names of options, with those that they had before, and those of formats."""
+    known = tuple(name for group in groups for name in group)
+    old = tuple(f"gid.connector.{name}" for name in known if name.startswith("http."))
+    return (*known, *old, *(f"{name}." for name in format_names()))
+
+
+def told(table: TableContext, make: Callable[[], T]) -> T:
+    """What ``make`` makes; what is wrong is told with the table's name."""
+    try:
+        return make()
+    except ValueError as error:
+        if isinstance(error, TableException):
+            raise
+        raise TableException(f"table {table.summary}: {error}") from None
+
+
+def lookup_settings(properties: Properties) -> CallSettings:
+    found = CallSettings.of(properties, LOOKUP, properties.count("lookup.max-retries", 3))
+    creator = properties.text(f"{LOOKUP}query-creator")
+    if creator is not None and creator not in _CREATORS:
+        raise ValueError(f"'{LOOKUP}query-creator' is one of {', '.join(_CREATORS)}, not '{creator}'")
+    return found
+
+
+def key_requests(table: TableContext, properties: Properties, key: Sequence[int]) -> KeyRequests:
+    """How keys become requests: as the options say; else columns that are not in the URL are parameters or body."""
+    columns = tuple(table.columns[place] for place in key)
+    method = properties.one_of("lookup-method", _BODILESS, (_BODILESS, "POST", "PUT"))
+    url = table.options["url"]
+    pairs = [each.partition(":") for each in (properties.text("http.request.url-map") or "").split(",") if each.strip()]
+    url_map = {mark.strip(): column.strip() for column, _, mark in pairs}
+    params = properties.names("http.request.query-param-fields")
+    body, template = properties.names("http.request.body-fields"), properties.text("http.request.body-template")
+    if method == _BODILESS and (body or template):
+        raise ValueError("a GET has no body: 'http.request.body-*' need 'lookup-method' = 'POST' or 'PUT'")
+    if params is None and body is None and template is None:
+        in_url = {url_map.get(mark, mark) for mark in marks_of(url)}
+        rest = tuple(column.name for column in columns if column.name not in in_url)
+        params, body = (rest, ()) if method == _BODILESS else ((), rest)
+    name = table.options.get("lookup-request.format", "json")
+    format = Format(format_factory(name, table.summary), f"lookup-request.format.{name}")
+    encoding = format.encoding(columns, table)
+    chunk = properties.count(f"{LOOKUP}batch.size", 1, 1)
+    found = KeyRequests(method, url, columns, encoding, url_map, params or (), body or (), template, chunk)
+    problem = found.problem()
+    if problem is not None:
+        raise ValueError(problem)
+    return found
+
+
+def result_type(properties: Properties) -> str:
+    """One object, or an array of them; the answer to several keys is an array unless it is said."""
+    several = properties.count(f"{LOOKUP}batch.size", 1, 1) > 1
+    return properties.one_of(f"{LOOKUP}result-type", ARRAY if several else SINGLE, (SINGLE, ARRAY))
+
+
+def sink_settings(properties: Properties) -> CallSettings:
+    found = CallSettings.of(properties, SINK, properties.count(f"{SINK}retry.times", 3))
+    if properties.text("sink.delivery-guarantee") not in (None, "at-least-once"):
+        raise ValueError(
+            "'sink.delivery-guarantee' is at-least-once: HTTP has nothing that takes a request back. A service that "
+            f"knows requests by an id gets each once: '{SINK}idempotency-key.header'"
+        )
+    return found
+
+
+def sending(properties: Properties, in_order: bool) -> Sending:
+    """:param in_order: whether what is written has to arrive in its order."""
+    single = properties.one_of(f"{SINK}writer.request.mode", "batch", ("single", "batch")) == "single"
+    most = properties.count("sink.batch.max-size", 500, 1)
+    return Sending(
+        properties.one_of("insert-method", "POST", ("POST", "PUT", "PATCH")),
+        single,
+        1 if single else properties.count(f"{SINK}request.batch.size", most, 1),
+        properties.size("sink.flush-buffer.size", 5 * 1024 * 1024),
+        properties.count("sink.requests.max-inflight", 1 if in_order else 50, 1),
+        properties.count("sink.requests.max-buffered", 10_000, 1),
+        properties.seconds("sink.flush-buffer.timeout", 5.0),
+        properties.text(f"{SINK}idempotency-key.header"),
+    )
