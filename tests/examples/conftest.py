@@ -7,4 +7,4 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-sys.path += [str(EXAMPLES), str(EXAMPLES / "tutorial")]
+sys.path += [str(EXAMPLES), *(str(EXAMPLES / folder) for folder in ("tutorial", "patterns"))]

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.cep.pattern_jobs import COUNT, patterns
 from tests.spark.conftest import MakeEnvironment, Watch
 
 from millrace.common import SuppressRestartsException
 from millrace.common.jobs.job_status import JobStatus
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.datastream import KeyedProcessFunction
+from millrace.common.types import Row
+from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.graph.nodes import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
+from millrace.testing import run_locally
 
 NOISE = ("Traceback", "org.apache", "py4j", "java.", "\tat ")
 
@@ -91,6 +94,26 @@ def test_a_worker_that_is_killed(environment: MakeEnvironment) -> None:
     assert_short(text)
     assert text.startswith("job 'dies' failed\n  cause:   a Python worker process died: ")
     assert list(environment(2).from_collection([1, 2]).execute_and_collect()) == [1, 2]
+
+
+def test_a_job_with_patterns_goes_on_when_a_worker_is_killed(
+    environment: MakeEnvironment, watch: Watch, tmp_path: Path
+) -> None:
+    marker = tmp_path / "marker"
+
+    def die_once(row: Row) -> Row:
+        if row.number == COUNT // 3 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return row
+
+    restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "1 ms"}
+    env = environment(2, **{"millrace.epoch.max-records": 40, **restarts})
+    patterns(env, die_once).print()
+    env.execute("patterns")
+    wanted = run_locally(patterns(StreamExecutionEnvironment().set_parallelism(1))).collected
+    assert marker.exists()
+    assert sorted(line.partition("> ")[2] for line in watch.lines) == sorted(wanted)
 
 
 def test_what_cannot_be_sent_is_found_before_spark_starts_a_job(environment: MakeEnvironment, watch: Watch) -> None:

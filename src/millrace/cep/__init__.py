@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from millrace.cep.cep import CEP
+from millrace.cep.discoverers import (
+    JDBCPeriodicPatternProcessorDiscoverer,
+    PatternProcessorDiscoverer,
+    PeriodicPatternProcessorDiscoverer,
+)
+from millrace.cep.dynamic_stream import DynamicPatternStream
+from millrace.cep.explanation import Ended, ExplainedStep, Explanation, PartialMatch, Why
 from millrace.cep.pattern import GroupPattern, Pattern
+from millrace.cep.pattern_processor import PatternProcessor
 from millrace.cep.pattern_stream import PatternStream
 from millrace.cep.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
 from millrace.cep.skip import AfterMatchSkipStrategy
@@ -23,21 +31,31 @@ __all__ = [
     "CEP",
     "AfterMatchSkipStrategy",
     "ConsumingStrategy",
+    "DynamicPatternStream",
+    "Ended",
     "EventComparator",
+    "ExplainedStep",
+    "Explanation",
     "GroupPattern",
     "IterativeCondition",
+    "JDBCPeriodicPatternProcessorDiscoverer",
     "MalformedPatternException",
+    "PartialMatch",
     "Pattern",
     "PatternFlatSelectFunction",
     "PatternFlatTimeoutFunction",
     "PatternProcessFunction",
+    "PatternProcessor",
+    "PatternProcessorDiscoverer",
     "PatternSelectFunction",
     "PatternStream",
     "PatternTimeoutFunction",
+    "PeriodicPatternProcessorDiscoverer",
     "Quantifier",
     "QuantifierProperty",
     "RichIterativeCondition",
     "SimpleCondition",
     "TimedOutPartialMatchHandler",
+    "Why",
     "WithinType",
 ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.cep.conditions import (
     Context,
     FunctionCondition,
     IterativeCondition,
     IterativeFunctionCondition,
 )
+from millrace.runtime.cep.description import PatternDescription
+from millrace.runtime.cep.numbering import conditions_of
 
 _BOTH = 2
 
@@ -43,6 +47,15 @@ def as_condition(given: Any, where: str) -> IterativeCondition:
         f"{where}: a condition is a function of the event (or of the event and the context), a SimpleCondition or "
         f"IterativeCondition, an expression like col('price') > 10, or SQL text, not {given!r}"
     )
+
+
+def bound_pattern(pattern: PatternDescription, type_info: Callable[[], TypeInformation]) -> PatternDescription:
+    """The pattern with its expressions, if there are any, over events of a type."""
+    if not any(isinstance(each, UnboundCondition) for each in conditions_of(pattern.steps)):
+        return pattern
+    from millrace.cep.expressions import bound  # only those who use expressions need what computes them
+
+    return bound(pattern, type_info())
 
 
 def _is_expression(given: Any) -> bool:

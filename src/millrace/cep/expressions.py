@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from millrace.cep.conditions import UnboundCondition
 from millrace.common.typeinfo import TypeInformation
 from millrace.relational.fields import Field
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import Surroundings
+from millrace.relational.functions.registry import Surroundings, find_scalar
 from millrace.relational.nodes import Schema
-from millrace.relational.rex import Rex
+from millrace.relational.rex import Call, Rex, refs, walk
 from millrace.relational.types import RawType, RowField, RowType
 from millrace.runtime.cep.conditions import (
     AndCondition,
@@ -23,7 +21,7 @@ from millrace.runtime.cep.conditions import (
     OrCondition,
 )
 from millrace.runtime.cep.description import MalformedPatternException, PatternDescription, Step
-from millrace.runtime.tables.stream_rows import columns_of
+from millrace.runtime.tables.stream_rows import some_columns_of
 from millrace.table.expression_methods.base import expression_of
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind_condition
@@ -36,28 +34,40 @@ class Fields:
 
     :param columns: the fields of an event.
     :param single: whether an event is the value of the only column.
+    :param used: the numbers of those that conditions look at.
     """
 
-    def __init__(self, columns: Schema, single: bool) -> None:
-        self.columns, self._single = columns, single
+    def __init__(self, columns: Schema, single: bool, used: Iterable[int] = ()) -> None:
+        self.columns, self._single, self._used = columns, single, set(used)
         self._events: Sequence[Any] | None = None
-        self._arrays: list[pa.Array] = []
+        self._arrays: list[Any] = []
 
-    def of(self, events: Sequence[Any]) -> list[pa.Array]:
-        """:param events: must not change as long as they are asked about."""
+    def use(self, numbers: Iterable[int]) -> None:
+        """Another condition looks at these columns."""
+        self._used.update(numbers)
+
+    def of(self, events: Sequence[Any]) -> list[Any]:
+        """The columns, None for those that no condition looks at.
+
+        :param events: must not change as long as they are asked about.
+        """
         if events is not self._events:
-            self._events, self._arrays = events, columns_of(events, self.columns, self._single)
+            self._events = events
+            self._arrays = some_columns_of(events, self.columns, self._single, sorted(self._used))
         return self._arrays
 
-    def __reduce__(self) -> tuple[type[Fields], tuple[Schema, bool]]:
-        return Fields, (self.columns, self._single)
+    def __reduce__(self) -> tuple[type[Fields], tuple[Schema, bool, set[int]]]:
+        return Fields, (self.columns, self._single, self._used)
 
 
 class ExpressionCondition(ColumnCondition):
     """An expression over the fields of the events."""
 
-    def __init__(self, condition: Rex, fields: Fields) -> None:
+    def __init__(self, condition: Rex, fields: Fields, text: str) -> None:
         self._condition, self._fields = condition, fields
+        self.text = text
+        """as it was given, for people"""
+        fields.use(refs(condition))
 
     def mask(self, events: Sequence[Any]) -> Sequence[bool]:
         if not events:
@@ -108,7 +118,21 @@ def _condition(condition: Any, fields: Fields | None) -> Any:
             f"{condition.where}: an expression needs a stream whose elements have declared fields; declare the type of "
             f"the stream before key_by() (output_type=Types.ROW_NAMED(...) or Types.TUPLE(...)), or give a function"
         )
-    return ExpressionCondition(bind_condition(tree, Block.of(fields.columns, _Names())), fields)
+    rex = bind_condition(tree, Block.of(fields.columns, _Names()))
+    changing = [name for name in map(_changing, walk(rex)) if name is not None]
+    if changing:
+        raise MalformedPatternException(
+            f"{condition.where}: {', '.join(changing)} may be another value when the same event is looked at again "
+            f"(after a restart): a condition must depend on its event alone. The clock is "
+            f"ctx.current_processing_time() of a function of the event and the context"
+        )
+    return ExpressionCondition(rex, fields, str(given))
+
+
+def _changing(part: Rex) -> str | None:
+    """The name of a function that gives another value each time."""
+    function = find_scalar(part.function) if isinstance(part, Call) else None
+    return None if function is None or (function.deterministic and not function.dynamic) else function.name
 
 
 class _Names:

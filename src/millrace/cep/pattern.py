@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from millrace.cep.conditions import as_condition
@@ -232,6 +233,36 @@ class Pattern:
     def describe(self) -> PatternDescription:
         """The pattern up to this step, as data."""
         return PatternDescription(self._steps(), self._skip._skip)
+
+    def to_json(self, conditions: Mapping[str, Any] | None = None, indent: int | None = None) -> str:
+        """The pattern up to this step as text, in the form of Flink's dynamic CEP.
+
+        :param conditions: names for the conditions that are functions or objects; expressions and SQL text need none.
+        :raises MalformedPatternException: a condition without a name.
+        """
+        from millrace.cep.json_form import pattern_to_json
+
+        return pattern_to_json(self, conditions, indent)
+
+    @staticmethod
+    def from_json(given: str | Mapping[str, Any], conditions: Mapping[str, Any] | None = None) -> Pattern:
+        """The pattern that a text describes. Nothing in it is run or imported: it may only name ``conditions``.
+
+        :param conditions: name -> what ``where`` takes, or a class of conditions that is made with the text's ``args``.
+        :raises MalformedPatternException: it is no pattern, or names what is not there.
+        """
+        from millrace.cep.json_form import pattern_from_json
+
+        return pattern_from_json(given, conditions)
+
+    def to_mermaid(self, states: bool = False) -> str:
+        """The pattern up to this step as a diagram of Mermaid.
+
+        :param states: draw the automaton that it is compiled to: its states, and when they take or pass over events.
+        """
+        from millrace.cep.drawing import automaton_diagram, pattern_diagram
+
+        return automaton_diagram(self.describe()) if states else pattern_diagram(self.describe())
 
     def _steps(self) -> tuple[Step, ...]:
         steps, here = [], self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from millrace.cep.dynamic_stream import compare_of
 from millrace.common.output_tag import OutputTag
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream, KeyedStream, expect
@@ -39,9 +40,7 @@ class PatternStream:
     ) -> None:
         compile_pattern(pattern)
         self._input, self._pattern, self._late_tag, self._event_time = input, pattern, late_tag, event_time
-        self._comparator = comparator.compare if isinstance(comparator, EventComparator) else comparator
-        if self._comparator is not None and not callable(self._comparator):
-            raise TypeError(f"an EventComparator or a function of two events says their order, not {comparator!r}")
+        self._comparator = compare_of(comparator)
 
     def side_output_late_data(self, late_data_output_tag: OutputTag) -> PatternStream:
         """Events behind the watermark go to a side output; else they are counted and dropped (metric

@@ -78,7 +78,8 @@ def restore_from(
     snapshot = metadata.snapshot()
     comparison = compare(coordinator.job, metadata, snapshot, allow_non_restored)
     ended = metadata.kind == CHECKPOINT and driver is None
-    order = coordinator.begin_from(snapshot, folder.uri, ended, savepoint=metadata.kind != CHECKPOINT)
+    savepoint = metadata.kind != CHECKPOINT
+    order = coordinator.begin_from(snapshot, folder.uri, ended, savepoint=savepoint, may_drop=allow_non_restored)
     return Restore(folder.uri, coordinator, metadata, comparison, order, claim)
 
 

@@ -82,7 +82,7 @@ def in_loops(graph: Graph) -> set[int]:
 
 def _is_broadcast_side(edge: Edge, node: Node) -> bool:
     """Such edges come first: rules shall be there before data."""
-    broadcasts = isinstance(node.spec, (specs.BroadcastProcess, specs.KeyedBroadcastProcess))
+    broadcasts = isinstance(node.spec, (specs.BroadcastProcess, specs.KeyedBroadcastProcess, specs.MatchPatterns))
     return broadcasts and edge.input == BROADCAST_INPUT
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from typing import Any
 
-from millrace.cep import EventComparator, Pattern, PatternProcessFunction
+from millrace.cep import DynamicPatternStream, EventComparator, Pattern, PatternProcessFunction
 from millrace.common.output_tag import OutputTag
 from millrace.runtime.jobs import specs
 from millrace.runtime.operators.making import make_operator
@@ -35,4 +36,21 @@ def pattern_harness(
     selector = key_selector if key_selector is not None else lambda value: 0
     return OperatorHarness(
         lambda: make_operator(pickle.loads(payload), batch), key_selectors=[selector], **settings
+    )
+
+
+def dynamic_pattern_harness(
+    stream: DynamicPatternStream,
+    functions: PatternProcessFunction | Mapping[str, PatternProcessFunction],
+    key_selector: Selector | None = None,
+    *,
+    batch: bool = False,
+    **settings: Any,
+) -> OperatorHarness:
+    """A harness round the operator in which ``stream.process(functions)`` would run; input 1 takes the messages about
+    patterns."""
+    payload = pickled_by_value(stream.describe(functions))
+    selector = key_selector if key_selector is not None else lambda value: 0
+    return OperatorHarness(
+        lambda: make_operator(pickle.loads(payload), batch), inputs=2, key_selectors=[selector, None], **settings
     )

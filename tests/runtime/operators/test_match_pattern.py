@@ -111,10 +111,10 @@ def test_keys_without_a_partial_match_leave_no_state() -> None:
         tested.process_elements(events(("x", "c1", 1), ("y", "b1", 2), ("z", "a1", 3)))
         tested.process_watermark(3)
         operator: Any = tested.operator
-        assert list(operator._states.rows) == ["z"]
+        assert list(operator.runs()[0].states.rows) == ["z"]
         assert tested.metrics()["numPartialMatches"].value == 1
         tested.process_watermark(30)
-        assert not operator._states.rows
+        assert not operator.runs()[0].states.rows
         assert tested.metrics()["sharedBufferEntries"].value == 0
 
 
@@ -160,6 +160,24 @@ def test_state_of_another_pattern_is_refused() -> None:
         same.operator.take_over(earlier)
         with pytest.raises(ValueError, match="partial matches are of another pattern"):
             other.operator.take_over(earlier)
+
+
+def test_state_of_another_pattern_is_dropped_and_counted_where_that_is_allowed(caplog: Any) -> None:
+    with harness() as first:
+        first.process_elements(events(("x", "a1", 1), ("x", "a2", 2), ("y", "a3", 3), ("z", "a4", 9)))
+        first.process_watermark(5)
+        pieces = list(first.operator.keyed_state().full_pieces())
+        small = first.operator.snapshot()
+    other = harness(Pattern.begin("a").where(named("a")).next("c").where(named("c")))
+    other.operator.take_over(EarlierState((), {}, (small,), 5, may_drop=True))
+    with other, caplog.at_level("WARNING"):
+        other.operator.take_over_keyed(pieces)
+        other.process_elements(events(("z", "c5", 10), ("x", "c6", 11)))
+        other.process_watermark(20)
+        assert other.values == ["aa4cc5"]
+        assert other.metrics()["numPartialMatches"].value == 0
+        assert other.counter("numPartialMatchesDropped") == 3
+    assert "3 partial matches of 2 keys are of another pattern" in caplog.text
 
 
 def test_partial_matches_go_on_after_a_rescale() -> None:

@@ -34,7 +34,7 @@ def lock(node: Node | None, version: Version) -> None:
     if node is not None:
         node[COUNT] += 1
         for edge in node[EDGES]:
-            if compatible(version, edge[1]):
+            if edge[1] == version or compatible(version, edge[1]):
                 edge[2] += 1
 
 
@@ -46,8 +46,22 @@ def release(nodes: Nodes, number: int, version: Version) -> None:
         node = nodes.get(number)
         if node is None:
             return  # as in Flink: what is gone already ends it
+        edges = node[EDGES]
+        if len(edges) == 1:
+            # Most nodes: the same with less.
+            edge = edges[0]
+            if edge[1] == version or compatible(version, edge[1]):
+                edge[2] -= 1
+                if edge[2] <= 0:
+                    node[EDGES] = []
+                    if edge[0] is not None:
+                        waiting.append((edge[0], edge[1]))
+            node[COUNT] -= 1
+            if node[COUNT] <= 0:
+                del nodes[number]
+            continue
         kept = []
-        for edge in node[EDGES]:
+        for edge in edges:
             if not compatible(version, edge[1]):
                 kept.append(edge)
                 continue
@@ -56,7 +70,7 @@ def release(nodes: Nodes, number: int, version: Version) -> None:
                 kept.append(edge)
             elif edge[0] is not None:
                 waiting.append((edge[0], edge[1]))
-        if len(kept) != len(node[EDGES]):
+        if len(kept) != len(edges):
             node[EDGES] = kept
         node[COUNT] -= 1
         if node[COUNT] <= 0:

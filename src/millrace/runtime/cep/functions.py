@@ -29,6 +29,14 @@ class PatternContext(ABC):
     def current_processing_time(self) -> int:
         """The clock, ms."""
 
+    def pattern_id(self) -> str | None:
+        """Of several patterns (``CEP.dynamic_patterns``) the one that the match is of; None where there is but one."""
+        return None
+
+    def pattern_version(self) -> int | None:
+        """The version of that pattern."""
+        return None
+
 
 class PatternProcessFunction(Function):
     """Hears of each match; yields results, or ``(OutputTag, value)`` for a side output."""

@@ -6,7 +6,7 @@ first events; the start state is but a number; and a partial match that an event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.common.functions.base import RuntimeContext
@@ -34,8 +34,11 @@ class ConditionError(Exception):
         self.event = event
 
 
+FINAL, NORMAL, STOP = Kind.FINAL, Kind.NORMAL, Kind.STOP
 MANY = 32
 """So many partial matches of a key are not looked at one by one."""
+FEW = 2
+"""So many of them may become none or several in place."""
 
 
 def _by_first_event(partial: Partial) -> tuple[int, int]:
@@ -104,8 +107,13 @@ class Nfa:
             context = _Context(self, KeyState(), None, timestamp)
         return not self._outcome(self._start, event, answers, context).unchanged
 
-    def advance(self, state: KeyState, event: Any, timestamp: int, answers: Answers | None = None) -> list[Match]:
-        """Take the next event of a key; the matches that it completes."""
+    def advance(
+        self, state: KeyState, event: Any, timestamp: int, answers: Answers | None = None, begins: bool = True
+    ) -> list[Match]:
+        """Take the next event of a key; the matches that it completes.
+
+        :param begins: whether the event may begin a match, too.
+        """
         if answers is None:
             answers = self._unknown.copy()
         step = _Step(state, event, timestamp)
@@ -113,6 +121,8 @@ class Nfa:
             changed = self._follow_all(state, step, event, answers)
         else:
             changed = self._follow_some(state, step, event, answers)
+        if not begins:
+            return self._complete(state, step.finals) if changed else []
         at_start = _Context(self, state, None, timestamp) if self._iterative[self._start] else None
         outcome = self._outcome(self._start, event, answers, at_start)
         if not outcome.unchanged:
@@ -177,18 +187,21 @@ class Nfa:
                 if outcome.unchanged:
                     continue
             replaced.append((place, step.follow(partial, outcome)))
-        if len(replaced) > len(partials) // MANY:
-            left, since = [], 0
-            for place, new in replaced:
-                left += partials[since:place]
-                left += new
-                since = place + 1
-            state.partials, state.numbers = left + partials[since:], None
-        else:
+        if sum(len(new) != 1 for _, new in replaced) <= FEW:
             for place, new in reversed(replaced):
                 partials[place : place + 1] = new
                 numbers[place : place + 1] = _numbers(new)
-        return bool(replaced)
+            return bool(replaced)
+        # Each of these would move all that is behind it.
+        left, left_numbers, since = list[Partial](), bytearray(), 0
+        for place, new in replaced:
+            left += partials[since:place]
+            left += new
+            left_numbers += numbers[since:place]
+            left_numbers += _numbers(new)
+            since = place + 1
+        state.partials, state.numbers = left + partials[since:], left_numbers + numbers[since:]
+        return True
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
         """Time has come to ``time``: the matches of NOT patterns that have passed, and the partial matches that have
@@ -323,7 +336,7 @@ class _Step:
             increased = (*version[:-1], version[-1] + move.increase) if move.increase else version
             if move.kind == TAKE:
                 here = self._take(move.page, node, increased)
-                new += self._taken(move, here, (*increased, 0), first, first_id)
+                self._taken(new, move, here, (*increased, 0), first, first_id)
             else:
                 new_version = increased if move.kind == PASS else (*increased, 0)
                 lock(nodes.get(node), new_version)
@@ -338,28 +351,30 @@ class _Step:
         for move in outcome.moves:
             increased = (state.run + move.increase,)
             here = self._take(move.page, None, increased)
-            new += self._taken(move, here, (*increased, 0), self.time, self._event_id)
+            self._taken(new, move, here, (*increased, 0), self.time, self._event_id)
         state.run += outcome.start_increase
         return self._sort(new)
 
     def _taken(
-        self, move: Move, node: int, version: Version, first: int, first_id: int
-    ) -> Iterator[tuple[Partial, Kind]]:
-        """The partial match that has taken the event, and the match that it may be already."""
+        self, new: list[tuple[Partial, Kind]], move: Move, node: int, version: Version, first: int, first_id: int
+    ) -> None:
+        """Add the partial match that has taken the event, and the match that it may be already."""
         nodes = self._state.nodes
         lock(nodes.get(node), version)
-        yield (move.target, version, node, first, first_id, self.time), move.target_kind
+        new.append(((move.target, version, node, first, first_id, self.time), move.target_kind))
         if move.final is not None:
             lock(nodes.get(node), version)
-            yield (move.final, version, node, first, first_id, self.time), Kind.FINAL
+            new.append(((move.final, version, node, first, first_id, self.time), Kind.FINAL))
 
     def _sort(self, new: list[tuple[Partial, Kind]]) -> list[Partial]:
         """Matches apart; the partial matches, unless a NOT pattern ends all that came of the same one."""
+        if len(new) == 1 and new[0][1] is NORMAL:
+            return [new[0][0]]
         nodes, retained, stopped = self._state.nodes, list[Partial](), False
         for partial, kind in new:
-            if kind is Kind.FINAL:
+            if kind is FINAL:
                 self.finals.append(partial)
-            elif kind is Kind.STOP:
+            elif kind is STOP:
                 stopped = True
                 release(nodes, partial[2], partial[1])
             else:

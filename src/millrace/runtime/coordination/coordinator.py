@@ -528,7 +528,13 @@ class Coordinator:
         self._commits.recover(self.job.job_id)
 
     def begin_from(
-        self, snapshot: JobSnapshot, uri: str, ended: bool, next_epoch: int = 1, savepoint: bool = False
+        self,
+        snapshot: JobSnapshot,
+        uri: str,
+        ended: bool,
+        next_epoch: int = 1,
+        savepoint: bool = False,
+        may_drop: bool = False,
     ) -> EpochPlan:
         """This job begins with the state of another one. The order lets its tasks take it over; give what they
         acknowledge to ``begun``.
@@ -536,6 +542,7 @@ class Coordinator:
         :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
         :param next_epoch: a number that no epoch of an earlier driver of this job can have.
         :param savepoint: whether it is a savepoint, or a checkpoint.
+        :param may_drop: whether operators may drop what they have no use for.
         """
         self._begun = True
         self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint, uri))
@@ -552,7 +559,7 @@ class Coordinator:
         self._commit()
         if self.checkpoints is not None:
             self._outgrown.update(self.checkpoints.adopted_tasks)
-        return EpochPlan(EpochOrder(self._take_number(), attempt=self.attempt, restore=uri))
+        return EpochPlan(EpochOrder(self._take_number(), attempt=self.attempt, restore=uri, may_drop=may_drop))
 
     def repeat(self, plan: EpochPlan) -> EpochPlan:
         """What failed with its epoch, for another try."""

@@ -20,6 +20,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.cep.description import PatternDescription
 from millrace.runtime.cep.functions import PatternProcessFunction
+from millrace.runtime.cep.updates import PatternReader
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.windows.strategy import WindowStrategy
 
@@ -159,6 +160,23 @@ class MatchPattern(Spec):
     """the order of events with the same timestamp; None: as they arrive"""
     late_tag: str | None = None
     """side output for late events; None: they are counted and dropped"""
+
+
+@dataclass(frozen=True)
+class MatchPatterns(Spec):
+    """``DynamicPatternStream.process``, on a keyed stream; input 1 has the messages about patterns."""
+
+    reader: PatternReader
+    function: PatternProcessFunction
+    event_time: bool = True
+    comparator: Callable[[Any, Any], int] | None = None
+    """the order of events with the same timestamp; None: as they arrive"""
+    late_tag: str | None = None
+    """side output for late events; None: they are counted and dropped"""
+    refused_tag: str | None = None
+    """side output for what is said of patterns and can't be used; None: that is a failure"""
+    finish: bool = False
+    """whether an old version of a pattern finishes the matches that it has begun"""
 
 
 @dataclass(frozen=True)

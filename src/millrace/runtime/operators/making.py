@@ -26,6 +26,7 @@ from millrace.runtime.operators.interval_join import BatchIntervalJoinOperator, 
 from millrace.runtime.operators.iterate import IterateOperator
 from millrace.runtime.operators.map import MapOperator
 from millrace.runtime.operators.match_pattern import BatchMatchPatternOperator, MatchPatternOperator
+from millrace.runtime.operators.match_patterns import BatchMatchPatternsOperator, MatchPatternsOperator
 from millrace.runtime.operators.process import BatchKeyedProcessOperator, KeyedProcessOperator, ProcessOperator
 from millrace.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from millrace.runtime.operators.sink import SinkOperator
@@ -48,6 +49,7 @@ STREAMING: dict[type[specs.Spec], type[Operator]] = {
     specs.Reduce: ReduceOperator,
     specs.IntervalJoin: IntervalJoinOperator,
     specs.MatchPattern: MatchPatternOperator,
+    specs.MatchPatterns: MatchPatternsOperator,
     specs.AsyncWait: AsyncWaitOperator,
     specs.FillCache: CacheOperator,
     specs.Iterate: IterateOperator,
@@ -67,6 +69,7 @@ BATCH: dict[type[specs.Spec], type[Operator]] = {
     specs.Reduce: BatchReduceOperator,
     specs.IntervalJoin: BatchIntervalJoinOperator,
     specs.MatchPattern: BatchMatchPatternOperator,
+    specs.MatchPatterns: BatchMatchPatternsOperator,
 }
 
 

@@ -73,6 +73,8 @@ class EpochOrder:
     """how often the job was restarted"""
     restore: str | None = None
     """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
+    may_drop: bool = False
+    """whether operators may drop what they have no use for of that state"""
     savepoint: str | None = None
     """the folder of a savepoint that the tasks shall write after this epoch"""
     queries: tuple[StateQuery, ...] = ()

@@ -72,6 +72,34 @@ def columns_of(values: Sequence[Any], columns: Schema, single: bool) -> list[pa.
     return [_column(each, column.type) for each, column in zip(cells, columns, strict=True)]
 
 
+def some_columns_of(values: Sequence[Any], columns: Schema, single: bool, wanted: Sequence[int]) -> list[Any]:
+    """The same with only some of the columns; None takes the place of the others."""
+    found: list[Any] = [None] * len(columns)
+    cells = None if single else _plain_cells(values, [column.name for column in columns])
+    if cells is None:
+        arrays = columns_of(values, columns, single)
+        for place in wanted:
+            found[place] = arrays[place]
+        return found
+    for place in wanted:
+        found[place] = _column([each[place] for each in cells], columns[place].type)
+    return found
+
+
+def _plain_cells(values: Sequence[Any], names: list[str]) -> Sequence[Any] | None:
+    """The fields of all elements by their places, where these are rows with just these names, or tuples."""
+    first = values[0]
+    if first.__class__ is Row:
+        return [row._values for row in values] if all(_is_row_of(names, row) for row in values) else None
+    if first.__class__ is tuple and all(row.__class__ is tuple and len(row) == len(names) for row in values):
+        return values
+    return None
+
+
+def _is_row_of(names: list[str], row: Any) -> bool:
+    return row.__class__ is Row and row._fields == names
+
+
 def _fields_of(names: list[str]) -> Callable[[Any], Sequence[Any]]:
     """What gives the fields of an element, of whatever form it is."""
 

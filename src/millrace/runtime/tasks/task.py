@@ -127,9 +127,12 @@ class StageTask:
             if measures is not None:
                 member.measures.apply(measures)
 
-    def take_over(self, load: Callable[[OperatorInfo, int, Wanted], EarlierState | None]) -> None:
+    def take_over(
+        self, load: Callable[[OperatorInfo, int, Wanted], EarlierState | None], may_drop: bool = False
+    ) -> None:
         """Begin with the state that other tasks have left, of this or another program, and open.
 
+        :param may_drop: whether operators may drop what they have no use for.
         :raises OperatorError: the state does not fit.
         """
         self._new = False
@@ -141,7 +144,7 @@ class StageTask:
                     # What had ended in the earlier job begins again: its sources may have more to read now.
                     watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
                     member.gate.begin_at(watermark)
-                    member.operator.take_over(replace(earlier, watermark=watermark))
+                    member.operator.take_over(replace(earlier, watermark=watermark, may_drop=may_drop))
                     pieces.append((member, earlier.keyed))
         self.open()
         for member, keyed in pieces:

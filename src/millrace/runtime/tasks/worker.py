@@ -155,7 +155,7 @@ def _taken_over(
     task = StageTask(load_job(), *task_id, clock, order.attempt)
     live = LiveTask(task)
     try:
-        task.take_over(partial(snapshots.load, order.restore))
+        task.take_over(partial(snapshots.load, order.restore), order.may_drop)
     except BaseException:
         live.close()
         raise

@@ -39,3 +39,5 @@ class EarlierState:
     """the lowest of all of them (ms)"""
     adapt: Callable[[StateInfo, Any], Any] | None = None
     """(an operator state that is wanted now, its entry in ``shared``) -> the entry with values of the wanted type"""
+    may_drop: bool = False
+    """whether what does not fit may be dropped (``--allowNonRestoredState``)"""

@@ -26,6 +26,7 @@ from millrace.runtime.cep.key_state import KeyState
 from millrace.runtime.cep.nfa import ConditionError, Nfa
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.columns.keys import Key
+from millrace.runtime.tables.matching.aggregates import Memory
 from millrace.runtime.tables.matching.conditions import Evaluate
 from millrace.runtime.tables.matching.definitions import Defined
 from millrace.runtime.tables.matching.description import Matching
@@ -41,6 +42,8 @@ _SKIPS = {
 }
 NUMBER = -1
 """the last value of an event: the row's number among those that the automaton has taken"""
+MOST_KNOWN = 4_096
+"""matches so far whose aggregates are remembered"""
 
 
 @dataclass
@@ -59,7 +62,8 @@ class AutomatonMachine(Machine):
         self._names = [_variable(part).name for part in _parts(node.pattern)]
         # Flink takes SUBSET, and then finds no rows of one.
         super().__init__(matching, [(name, False) for name in self._names], functions, evaluate, ())
-        self._nfa = Nfa(_described(node, self._names, self.definitions), timeouts=False)
+        self._memories = Memories(self.definitions)
+        self._nfa = Nfa(_described(node, self._names, self.definitions, self._memories), timeouts=False)
 
     @property
     def window(self) -> int:
@@ -71,6 +75,7 @@ class AutomatonMachine(Machine):
 
     def search(self, key: Key, partition: Running, new: Sequence[Row], horizon: int | None, ended: bool) -> None:
         nfa, state = self._nfa, partition.state
+        self._memories.forget()
         for row in new:
             time = row[0]
             nfa.prune(state, time)
@@ -107,12 +112,16 @@ def _variable(part: Pattern) -> Variable:
     return found
 
 
-def _described(node: Match, names: Sequence[str], definitions: Defined) -> PatternDescription:
+def _described(
+    node: Match, names: Sequence[str], definitions: Defined, memories: Memories
+) -> PatternDescription:
     parts = _parts(node.pattern)
     steps = []
     for label, part in enumerate(parts):
         looks = definitions.rest_of[label] is not None
-        condition: IterativeCondition = (OfMatch if looks else OfRow)(definitions, names, label)
+        condition: IterativeCondition = OfRow(definitions, label)
+        if looks:
+            condition = OfMatch(definitions, names, label, memories)
         quantifier = _quantifier(part) if isinstance(part, Repetition) else ONCE
         within = node.within if label == len(parts) - 1 else None
         steps.append(Step(names[label], Contiguity.STRICT, condition, quantifier, within=within))
@@ -128,10 +137,43 @@ def _quantifier(part: Repetition) -> Quantifier:
     return Quantifier(times, part.low == 0, greedy, Contiguity.STRICT)
 
 
+class Memories:
+    """What aggregates come to over matches so far: with a row more, one is added to what was known.
+
+    The rows of a match follow each other, so it is known by the number of its first one and its labels, as long as one
+    partition is looked at.
+    """
+
+    def __init__(self, definitions: Defined) -> None:
+        self._definitions = definitions
+        self._known: dict[tuple[int, bytes], Memory] = {}
+
+    def forget(self) -> None:
+        """Another partition follows."""
+        self._known.clear()
+
+    def of(self, rows: Sequence[Row], labels: bytes) -> Memory:
+        """The memory of these rows with their labels, of which there is at least one."""
+        definitions, known, first = self._definitions, self._known, rows[0][NUMBER]
+        nothing: Memory = definitions.nothing
+        if not nothing:
+            return nothing
+        memory = known.get((first, labels[:-1]))
+        if memory is None:
+            memory = nothing
+            for row, label in zip(rows[:-1], labels):
+                memory = definitions.remember(memory, row, label)
+        memory = definitions.remember(memory, rows[-1], labels[-1])
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[first, labels] = memory
+        return memory
+
+
 class OfRow(SimpleCondition):
     """The definition of a variable that looks at the row alone."""
 
-    def __init__(self, definitions: Defined, names: Sequence[str], label: int) -> None:
+    def __init__(self, definitions: Defined, label: int) -> None:
         self._definitions, self._label = definitions, label
 
     def filter(self, event: Any, ctx: Context | None = None) -> bool:
@@ -141,8 +183,8 @@ class OfRow(SimpleCondition):
 class OfMatch(IterativeCondition):
     """The definition of a variable that looks at the rows before."""
 
-    def __init__(self, definitions: Defined, names: Sequence[str], label: int) -> None:
-        self._definitions, self._names, self._label = definitions, names, label
+    def __init__(self, definitions: Defined, names: Sequence[str], label: int, memories: Memories) -> None:
+        self._definitions, self._names, self._label, self._memories = definitions, names, label, memories
 
     def filter(self, event: Any, ctx: Context) -> bool:
         definitions, label = self._definitions, self._label
@@ -151,10 +193,7 @@ class OfMatch(IterativeCondition):
         rows, labels = _in_order(self._names, {name: [*ctx.get_events_for_pattern(name)] for name in self._names})
         rows.append(event)
         labels += bytes((label,))
-        memory = definitions.nothing
-        if memory:
-            for row, each in zip(rows, labels):
-                memory = definitions.remember(memory, row, each)
+        memory = self._memories.of(rows, labels)
         rest = definitions.rest_of[label]
         assert rest is not None
         return rest(rows, len(rows) - 1, labels, memory, 0) is True

@@ -1,0 +1,181 @@
+"""Runs a pattern over one key's events and writes down what the automaton does with each partial match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+from millrace.cep.drawing import condition_text, text_of_test
+from millrace.cep.explanation import Ended, ExplainedStep, Explanation, PartialMatch, Why
+from millrace.runtime.cep.automaton import Action, Kind, State
+from millrace.runtime.cep.checks import single_steps
+from millrace.runtime.cep.decisions import Outcome
+from millrace.runtime.cep.description import PatternDescription, SkipKind
+from millrace.runtime.cep.key_state import KeyState, Partial, load
+from millrace.runtime.cep.nfa import Answers, Match, Nfa, matched
+from millrace.runtime.cep.numbering import Numbering
+
+
+def explained(
+    pattern: PatternDescription,
+    events: Iterable[tuple[Any, int]],
+    compare: Callable[[Any, Any], int] | None = None,
+    until: int | None = None,
+) -> Explanation:
+    """What a pattern makes of the events of one key.
+
+    :param events: each with its time (ms), in any order: they are sorted as the watermark would let them through.
+    :param until: so far time passes after the last event.
+    """
+    given = list(events)
+    if compare is not None:
+        order = cmp_to_key(compare)
+        given.sort(key=lambda pair: order(pair[0]))
+    given.sort(key=lambda pair: pair[1])
+    nfa, state = _TracedNfa(pattern), KeyState()
+    steps = [nfa.step(state, event, time) for event, time in given]
+    if until is not None:
+        steps.append(nfa.step(state, None, until))
+    return Explanation(tuple(steps))
+
+
+def partial_matches(pattern: PatternDescription, stored: Any) -> list[PartialMatch]:
+    """What a stored state holds of a key."""
+    nfa, state = _TracedNfa(pattern), load(stored)
+    return [nfa.told(state, partial) for partial in state.partials]
+
+
+class _TracedNfa(Nfa):
+    """The automaton, with a note of each partial match that ends."""
+
+    def __init__(self, pattern: PatternDescription) -> None:
+        super().__init__(pattern)
+        self._pattern = pattern
+        self._countable = False  # each partial match is followed by itself
+        self._texts = [condition_text(each) for each in self.automaton.conditions]
+        numbering = Numbering(pattern.steps)
+        self._untils = {step.name: numbering.test(step.until) for step in single_steps(pattern.steps) if step.until}
+        self._ended: list[Ended] = []
+        self._answers: Answers = []
+
+    def step(self, state: KeyState, event: Any, time: int) -> ExplainedStep:
+        """An event (None: only time passes) and what it does."""
+        self._ended, self._answers = [], self.answers([event])[0] if event is not None else []
+        matches, _ = self.prune(state, time)
+        if event is not None:
+            matches += self.advance(state, event, time, self._answers)
+        simple = list(zip(self._texts, self._answers))[: self.automaton.simple]
+        return ExplainedStep(
+            time,
+            event,
+            {text: answer for text, answer in simple if answer is not None},
+            tuple(matches),
+            tuple(self._ended),
+            tuple(self.told(state, partial) for partial in state.partials),
+        )
+
+    def told(self, state: KeyState, partial: Partial) -> PartialMatch:
+        """A partial match for people."""
+        return PartialMatch(
+            self.automaton.states[partial[0]].name, matched(state.nodes, partial[2], partial[1])
+        )
+
+    def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
+        before = {id(partial): (partial, self.told(state, partial)) for partial in state.partials}
+        found = super().prune(state, time)
+        kept = {id(partial) for partial in state.partials}
+        of_skip = {id(each.partial) for each in self._ended}
+        for place, (partial, told) in before.items():
+            if place not in kept and partial[0] not in self._pending and id(told) not in of_skip:
+                length = self.state_windows.get(partial[0]) or self.window
+                self._ended.append(Ended(told, Why.WITHIN, f"{length} ms have passed at {time}"))
+        return found
+
+    def _follow_all(self, state: KeyState, step: Any, event: Any, answers: Answers) -> bool:
+        before = {id(partial): (partial, self.told(state, partial)) for partial in state.partials}
+        asked: dict[int, tuple[Outcome, Answers]] = {}
+        follow = step.follow
+
+        def followed(partial: Partial, outcome: Outcome) -> list[Partial]:
+            asked[id(partial)] = outcome, list(answers)
+            result: list[Partial] = follow(partial, outcome)
+            return result
+
+        traced = _Following(step, followed)
+        changed = super()._follow_all(state, traced, event, answers)  # type: ignore[arg-type]
+        for place, (partial, told) in before.items():
+            if place in asked:
+                self._note(partial, told, *asked[place])
+        return changed
+
+    def _note(self, partial: Partial, told: PartialMatch, outcome: Outcome, answers: Answers) -> None:
+        stops = [move for move in outcome.moves if move.target_kind is Kind.STOP]
+        if stops:
+            page = self.automaton.states[stops[0].target].page
+            self._ended.append(Ended(told, Why.NOT_PATTERN, f"the event is excluded as {page}"))
+        elif not outcome.moves:
+            here = self.automaton.states[partial[0]]
+            known = {number: answer for number, answer in enumerate(answers) if answer is not None}
+            ways = _ways(here)
+            until = self._untils.get(here.page)
+            if until is not None and _is_true(until, known):
+                why = Why.UNTIL
+            elif all(way.action is not Action.IGNORE for _, way in ways):
+                why = Why.STRICT
+            else:
+                why = Why.CONDITION
+            tests = (f"{way.action.value} {at.page} needs {text_of_test(way.test, self._texts)}" for at, way in ways)
+            self._ended.append(Ended(told, why, "; ".join(dict.fromkeys(tests))))
+
+    def _skip(self, state: KeyState, found: list[Any]) -> None:
+        # Also matches that are complete but not told yet are dropped.
+        before = {id(partial): self.told(state, partial) for partial in (*state.partials, *state.completed)}
+        super()._skip(state, found)
+        kept = {id(partial) for partial in (*state.partials, *state.completed)}
+        skip = self._pattern.skip
+        words = skip.kind.value.lower().replace("_", " ")
+        detail = f"{words} {skip.name}" if skip.kind in (SkipKind.SKIP_TO_FIRST, SkipKind.SKIP_TO_LAST) else words
+        self._ended += [Ended(told, Why.SKIP, detail) for place, told in before.items() if place not in kept]
+
+
+class _Following:
+    """A step of the automaton whose ``follow`` is another one."""
+
+    def __init__(self, step: Any, follow: Callable[[Partial, Outcome], list[Partial]]) -> None:
+        self._step, self.follow = step, follow
+
+    @property
+    def time(self) -> int:
+        time: int = self._step.time
+        return time
+
+
+def _ways(state: State) -> Sequence[tuple[State, Any]]:
+    """The transitions that take or pass over an event, from the state and those that look at the same event."""
+    found: list[tuple[State, Any]] = []
+    waiting, seen = [state], {id(state)}
+    while waiting:
+        here = waiting.pop()
+        for way in here.transitions:
+            if way.action is not Action.PROCEED:
+                found.append((here, way))
+            elif id(way.target) not in seen:
+                seen.add(id(way.target))
+                waiting.append(way.target)
+    return found
+
+
+def _is_true(test: Any, answers: dict[int, bool]) -> bool:
+    """Whether a test is known to hold by what was asked."""
+    return _value(test, answers) is True
+
+
+def _value(test: Any, answers: dict[int, bool]) -> bool | None:
+    if test is True or isinstance(test, int):
+        return True if test is True else answers.get(test)
+    parts = [_value(part, answers) for part in test[1:]]
+    if test[0] == "not":
+        return None if parts[0] is None else not parts[0]
+    decisive = test[0] == "or"
+    return decisive if decisive in parts else None if None in parts else not decisive

@@ -1,0 +1,102 @@
+"""What became of one key's events, as data and as text: which partial matches there are, and why others ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+__all__ = ["Ended", "Explanation", "ExplainedStep", "PartialMatch", "Why"]
+
+
+class Why(Enum):
+    """Why a partial match ended without having become a match."""
+
+    STRICT = "strict contiguity"
+    """the event does not match, and nothing may come in between"""
+    CONDITION = "condition"
+    """no way on holds for the event"""
+    NOT_PATTERN = "not pattern"
+    """the event is one that a NOT pattern excludes"""
+    UNTIL = "until"
+    """the loop has ended, and nothing else goes on"""
+    WITHIN = "within"
+    """its window has passed"""
+    SKIP = "skip"
+    """a match has come, and the strategy drops what began before a certain event"""
+
+
+@dataclass(frozen=True)
+class PartialMatch:
+    """A partial match: where it is in the automaton, and what it has."""
+
+    state: str
+    """the name of the state; that of the step that it waits for, perhaps with a number"""
+    events: Mapping[str, list[Any]]
+
+    def __str__(self) -> str:
+        return f"[{_events(self.events)}] waits for {self.state}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A partial match that is no more."""
+
+    partial: PartialMatch
+    why: Why
+    detail: str
+
+    def __str__(self) -> str:
+        return f"[{_events(self.partial.events)}] in {self.partial.state} ended: {self.why.value}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class ExplainedStep:
+    """An event, or the passing of time."""
+
+    time: int
+    event: Any
+    """None where only time passes"""
+    asked: Mapping[str, bool]
+    """condition of the event alone -> what it said; those that were not asked are missing"""
+    matches: tuple[Mapping[str, list[Any]], ...]
+    ended: tuple[Ended, ...]
+    live: tuple[PartialMatch, ...]
+    """after it"""
+
+    def __str__(self) -> str:
+        lines = [f"{self.time}: time passes" if self.event is None else f"{self.time}: {self.event!r}"]
+        if self.asked:
+            lines.append("  asked: " + ", ".join(f"{text} is {answer}" for text, answer in self.asked.items()))
+        lines += [f"  match: [{_events(match)}]" for match in self.matches]
+        lines += [f"  {ended}" for ended in self.ended]
+        lines += [f"  live: {partial}" for partial in self.live]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All steps of one key."""
+
+    steps: tuple[ExplainedStep, ...]
+
+    @property
+    def matches(self) -> list[Mapping[str, list[Any]]]:
+        return [match for step in self.steps for match in step.matches]
+
+    @property
+    def ended(self) -> list[Ended]:
+        return [ended for step in self.steps for ended in step.ended]
+
+    @property
+    def live(self) -> tuple[PartialMatch, ...]:
+        """The partial matches at the end."""
+        return self.steps[-1].live if self.steps else ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps))
+
+
+def _events(found: Mapping[str, list[Any]]) -> str:
+    return ", ".join(f"{name}: {' '.join(map(repr, events))}" for name, events in found.items()) or "nothing"

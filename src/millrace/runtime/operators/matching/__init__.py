@@ -1,0 +1,1 @@
+"""What operators that look for patterns are made of."""
