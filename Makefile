@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka test check lint unit services kafka connectors conformance crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
+.PHONY: help java venv demo demo-kafka demo-search test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -45,6 +45,9 @@ demo: java venv $(ARCHIVE) ## run examples/demo.py on a local Spark
 
 demo-kafka: java venv $(ARCHIVE) ## a job from topic to topic, exactly once, on a Kafka broker that is started for it
 	@$(BIN)/python examples/kafka_exactly_once.py
+
+demo-search: java venv $(ARCHIVE) ## from Kafka, with a database's names, into OpenSearch, and charts of it on a web page
+	@$(BIN)/python examples/user_behavior_search.py $(ARGS)
 
 test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and real servers
 	@# The tests without Java share the cores; those with it come in two processes with a Spark each, since much of
@@ -70,11 +73,11 @@ services: java venv ## install the servers of tests that Debian packages (as roo
 kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-C stops it
 	@$(BIN)/python -m millrace.testing.services kafka
 
-connectors: java venv ## all tests of connectors on real servers, also those that `make test` leaves out: half an hour
-	$(BIN)/python -m pytest -m services -n 2 --dist loadfile tests/connectors $(ARGS)
-
 conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
 	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
+
+connectors: java venv ## every test of connectors on real servers, also those that `make test` leaves out
+	$(BIN)/python -m pytest -m services -n 2 --dist loadfile tests/connectors $(ARGS)
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)

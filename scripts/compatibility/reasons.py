@@ -47,6 +47,12 @@ REASONS = (
     Reason("*", "is no subclass of `pyflink.*.Java*Wrapper`", _JAVA),
     Reason("*.get_java_* *.to_j_row_kind common.utils.* *.Java*Wrapper *.Java*Wrapper.*", ABSENT, _JAVA),
     Reason("util.java_utils.* util.exceptions.*", ABSENT, "works on Java objects"),
+    Reason("datastream.connectors.elasticsearch.*.get_http_host_class", ABSENT, _JAVA),
+    Reason(
+        "datastream.connectors.elasticsearch.Elasticsearch6SinkBuilder",
+        ABSENT,
+        "its servers have had no support since 2022; nearest: Elasticsearch7SinkBuilder, OpensearchSinkBuilder",
+    ),
     Reason("datastream.utils.*", ABSENT, "turns Java objects into Python's and back"),
     Reason(
         "datastream.state_backend.EmbeddedRocksDBStateBackend.set_options",

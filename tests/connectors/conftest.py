@@ -12,11 +12,13 @@ from tests.services import missing
 from millrace.testing.services import (
     Aws,
     ClickHouse,
+    Elasticsearch,
     Kafka,
     MariaDB,
     MongoDb,
     Mosquitto,
     Nats,
+    OpenSearch,
     PostgreSQL,
     RabbitMQ,
     Redis,
@@ -118,6 +120,18 @@ def mongodb() -> Iterator[MongoDb]:
 
 
 @pytest.fixture(scope="session")
+def opensearch() -> Iterator[OpenSearch]:
+    with started(OpenSearch()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def clickhouse() -> Iterator[ClickHouse]:
     with started(ClickHouse()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def elasticsearch() -> Iterator[Elasticsearch]:
+    with started(Elasticsearch()) as server:
         yield server

@@ -59,14 +59,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         "a query with its own USING TTL (CassandraSinkBuilder.set_query)",
         "MapperOptions",
     ),
-    (
-        "connectors.elasticsearch",
-        _SINK,
-        """
-        FlushBackoffType ElasticsearchEmitter ElasticsearchSinkBuilderBase Elasticsearch6SinkBuilder
-        Elasticsearch7SinkBuilder ElasticsearchSink
-        """,
-    ),
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),
     ("connectors.pulsar", _SINK, "PulsarSink PulsarSinkBuilder MessageDelayer TopicRoutingMode"),

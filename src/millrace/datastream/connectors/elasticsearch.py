@@ -1,10 +1,28 @@
-"""Elasticsearch: a connector that is not in Millrace yet.
-
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
-"""
+"""Elasticsearch under PyFlink's names; the code is in ``millrace.connectors.search``."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.connectors.search.actions import Create, Delete, Index, Update
+from millrace.connectors.search.builders import (
+    Elasticsearch6SinkBuilder,
+    Elasticsearch7SinkBuilder,
+    Elasticsearch8SinkBuilder,
+    ElasticsearchEmitter,
+    ElasticsearchSink,
+    ElasticsearchSinkBuilderBase,
+    FlushBackoffType,
+)
 
-__getattr__ = module_getattr(__name__)
+__all__ = [
+    "FlushBackoffType",
+    "ElasticsearchEmitter",
+    "ElasticsearchSinkBuilderBase",
+    "Elasticsearch6SinkBuilder",
+    "Elasticsearch7SinkBuilder",
+    "Elasticsearch8SinkBuilder",
+    "ElasticsearchSink",
+    "Index",
+    "Create",
+    "Update",
+    "Delete",
+]

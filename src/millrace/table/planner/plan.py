@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from millrace.common.config_values import to_duration
@@ -64,6 +65,7 @@ class Plan:
         self.program = program
         self.options = options
         self._used_twice = used_twice(plans)
+        self._plans = tuple(plans)
         self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
         self._changes: dict[int, tuple[n.Rel, Changes]] = {}
         self.strategies: dict[int, WatermarkStrategy] = {}
@@ -107,6 +109,24 @@ class Plan:
     def is_shared(self, node: n.Rel) -> bool:
         """Whether several read a node's result."""
         return id(node) in self._used_twice
+
+    @cached_property
+    def readers(self) -> dict[int, list[n.Rel]]:
+        """The id of each node -> the nodes that read its result."""
+        found: dict[int, list[n.Rel]] = {}
+        seen: set[int] = set()
+
+        def visit(node: n.Rel) -> None:
+            if id(node) in seen:
+                return
+            seen.add(id(node))
+            for each in node.inputs:
+                found.setdefault(id(each), []).append(node)
+                visit(each)
+
+        for plan in self._plans:
+            visit(plan)
+        return found
 
     def source(self, name: str, source: Any, node: n.Rel) -> Planned:
         """A source that gives the rows of a leaf."""

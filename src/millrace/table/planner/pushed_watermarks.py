@@ -17,25 +17,47 @@ from millrace.table.planner.plan import Plan
 def watermark_of_scan(plan: Plan, node: n.Watermark) -> tuple[n.Scan, WatermarkStrategy] | None:
     """The scan below, and its strategy; None: it stays an operator of its own.
 
-    That is so where the source makes none for its splits, where others read the same scan, and where functions of the
-    user or the time of the day say what time a row has.
+    That is so where the source makes none for its splits, where others read the same scan without a watermark or with
+    another one, and where functions of the user or the time of the day say what time a row has.
     """
-    below: n.Rel = node.input
-    schema = below.schema
-    time: Rex = Ref(schema[node.column].type, node.column)
-    expression = node.expression
-    while isinstance(below, (n.Project, n.Hinted)):
-        if plan.is_shared(below):
-            return None
-        if isinstance(below, n.Project):
-            time, expression = (substitute(each, below.expressions) for each in (time, expression))
-        below = below.input
-    if not isinstance(below, n.Scan) or plan.is_shared(below) or getattr(below.source, "watermarks", None) is None:
+    found = _scan_below(node)
+    if found is None:
         return None
-    if any(is_expensive(each) or not is_deterministic(each) for each in (time, expression)):
+    below, time, expression = found
+    made = getattr(below.source, "watermarks", None)
+    if made is None or any(is_expensive(each) or not is_deterministic(each) for each in (time, expression)):
         return None
-    made = below.source.watermarks
+    if not _agree(plan, below, (time, expression)):
+        return None
     idle = plan.options.idle_timeout if made.idle_timeout is None else made.idle_timeout
     generator = RowsWatermarks(time, expression, plan.options.environment)
     strategy = WatermarkStrategy(generator, idle_timeout_ms=idle or None, alignment=made.alignment)
     return below, strategy
+
+
+def _scan_below(node: n.Watermark) -> tuple[n.Scan, Rex, Rex] | None:
+    """The scan, and the time and the watermark of its rows."""
+    below: n.Rel = node.input
+    time: Rex = Ref(below.schema[node.column].type, node.column)
+    expression = node.expression
+    while isinstance(below, (n.Project, n.Hinted)):
+        if isinstance(below, n.Project):
+            time, expression = (substitute(each, below.expressions) for each in (time, expression))
+        below = below.input
+    return (below, time, expression) if isinstance(below, n.Scan) else None
+
+
+def _agree(plan: Plan, scan: n.Scan, wanted: tuple[Rex, Rex]) -> bool:
+    """Whether all who read a scan want this watermark."""
+    waiting: list[n.Rel] = [scan]
+    while waiting:
+        for reader in plan.readers.get(id(waiting.pop()), []):
+            if isinstance(reader, n.Watermark):
+                found = _scan_below(reader)
+                if found is None or found[1:] != wanted:
+                    return False
+            elif isinstance(reader, (n.Project, n.Hinted)):
+                waiting.append(reader)
+            else:
+                return False
+    return True

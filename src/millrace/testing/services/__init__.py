@@ -16,18 +16,21 @@ from millrace.testing.services.mongodb import MongoDb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
 __all__ = [
     "Aws",
     "Cassandra",
     "ClickHouse",
+    "Elasticsearch",
     "HBase",
     "Kafka",
     "MariaDB",
     "MongoDb",
     "Mosquitto",
     "Nats",
+    "OpenSearch",
     "PostgreSQL",
     "RabbitMQ",
     "Redis",

@@ -17,17 +17,20 @@ from millrace.testing.services.mongodb import MongoDb, fetch_mongodb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
     "cassandra": (Cassandra, "Cassandra; user and password are cassandra"),
     "clickhouse": (ClickHouse, "ClickHouse; user and password are millrace"),
+    "elasticsearch": (Elasticsearch, "Elasticsearch 7.10"),
     "hbase": (HBase, "HBase behind its Thrift server"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
     "mongodb": (MongoDb, "mongo-java-server, which speaks MongoDB's protocol"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
     "nats": (Nats, "NATS with JetStream"),
+    "opensearch": (OpenSearch, "OpenSearch 2.19"),
     "postgres": (PostgreSQL, "PostgreSQL; user and database are postgres"),
     "rabbitmq": (RabbitMQ, "RabbitMQ; user and password are guest"),
     "redis": (Redis, "Redis"),
@@ -72,7 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry, fetch_mongodb, fetch_hbase, fetch_cassandra):
+    heavy = (fetch_mongodb, OpenSearch.fetch, Elasticsearch.fetch, fetch_hbase, fetch_cassandra)
+    for fetch in (fetch_kafka, fetch_registry, *heavy):
         try:
             print(fetch())
         except ServiceUnavailable as error:

@@ -90,6 +90,18 @@ def test_two_queries_of_one_table(plans: TopicTables) -> None:
     assert strategy(plans, f"{WINDOWS} UNION ALL {WINDOWS.replace('COUNT(*)', 'MAX(ts)')}") is not None
 
 
+def test_queries_that_read_other_columns(plans: TopicTables) -> None:
+    """One source serves them all, and its watermark is that of each of them."""
+    columns = f"a BIGINT, b BIGINT, p AS PROCTIME(), {COLUMNS}"
+    plans.create("t", columns, "topic", f"'format' = 'json', {BOUNDED}")
+    queries = [WINDOWS, WINDOWS.replace("COUNT(*)", "MAX(a)"), "SELECT b, COUNT(*) FROM t WHERE a = 1 GROUP BY b"]
+    relations = [plans.environment.sql_query(each)._plan for each in queries]
+    nodes = plans.program(relations, 1)._program.added()
+    (source,) = [each.spec for each in nodes if hasattr(each.spec, "strategy")]
+    assert source.strategy.generator_factory is not None
+    assert not [each for each in nodes if isinstance(getattr(each.spec, "config", None), WatermarkAssigner)]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -1,0 +1,1 @@
+"""The web page of the shop's charts."""

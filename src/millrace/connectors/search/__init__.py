@@ -1,0 +1,1 @@
+"""OpenSearch and Elasticsearch: one client of ours for all of them, a sink, a source, look-ups."""

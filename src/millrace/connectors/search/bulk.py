@@ -1,0 +1,152 @@
+"""``Bulk``: many actions by one request, and again what may go well a little later."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from millrace.connectors.search.backoff import Backoff
+from millrace.connectors.search.client import PASSING, SearchClient, SearchError, told
+from millrace.connectors.search.failures import REJECTED, Failure, FailureHandler, Verdict, fail
+
+CONFLICT = 409
+NOT_FOUND = 404
+PATIENCE_SECONDS = 600.0
+"""in which what a handler sends again has to go well"""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BulkSettings:
+    """
+    :ivar max_actions: of a request; 0: any number.
+    :ivar max_bytes: of a request; 0: any number. A single action may be larger.
+    :ivar interval: seconds after which what waits is written; 0: only at the end of the epoch.
+    :ivar each_epoch: whether all that waits is written at the end of each epoch: nothing is lost then.
+    :ivar conflicts_count: whether an action that comes too late, since the index has a later version, is done.
+    """
+
+    max_actions: int = 1000
+    max_bytes: int = 2 << 20
+    interval: float = 1.0
+    each_epoch: bool = True
+    backoff: Backoff = field(default_factory=Backoff)
+    on_failure: FailureHandler = fail
+    conflicts_count: bool = False
+
+
+class Bulk:
+    """Sends actions in their order."""
+
+    def __init__(self, client: SearchClient, settings: BulkSettings) -> None:
+        self._client = client
+        self._settings = settings
+
+    def send(self, actions: pa.Array) -> None:
+        """When this returns the server has all of them, or a handler of failures has said that one may be left out.
+
+        :param actions: binary: each with its lines. No document occurs twice.
+        :raises SearchError: the server refuses, or does not answer.
+        """
+        pieces = _Pieces(actions)
+        for begin, end in pieces.parts(self._settings.max_actions, self._settings.max_bytes):
+            self._send(pieces, begin, end)
+
+    def _send(self, pieces: _Pieces, begin: int, end: int) -> None:
+        body: bytes = pieces.content(begin, end)
+        numbers: Sequence[int] = range(begin, end)
+        backoff, until = self._settings.backoff, time.monotonic() + PATIENCE_SECONDS
+        attempt = 0
+        while True:
+            last = attempt >= backoff.retries
+            try:
+                failures = self._once(pieces, numbers, body)
+            except SearchError as error:
+                if not error.passing or (last and not self._is_rejected(error, until)):
+                    raise
+                logger.warning("%s; trying again", error)
+            else:
+                numbers = [number for number, failure in failures if self._goes_again(failure, last, until)]
+                if not numbers:
+                    return
+                body = b"".join(pieces.content(number, number + 1) for number in numbers)
+            time.sleep(backoff.wait(attempt))
+            attempt += 1
+
+    def _goes_again(self, failure: Failure, last: bool, until: float) -> bool:
+        """:raises SearchError: it must not be left out."""
+        if failure.passing and not last:
+            return True
+        verdict = self._settings.on_failure(failure)
+        if verdict is Verdict.IGNORE:
+            return False
+        if verdict is Verdict.RETRY and time.monotonic() < until:
+            return True
+        late = f" for {PATIENCE_SECONDS:g} s" if verdict is Verdict.RETRY else ""
+        raise SearchError(f"{self._client.place.where} refuses{late} {failure}", failure.status or 400, failure.kind)
+
+    def _is_rejected(self, error: SearchError, until: float) -> bool:
+        """Whether the whole request came when the server's queues were full, and a handler wants that sent again."""
+        if error.status != REJECTED or time.monotonic() >= until:
+            return False
+        whole = Failure(error.status, error.kind, str(error), "", "", b"", True)
+        return self._settings.on_failure(whole) is Verdict.RETRY
+
+    def _once(self, pieces: _Pieces, numbers: Sequence[int], body: bytes) -> list[tuple[int, Failure]]:
+        """What failed, with the numbers of the actions."""
+        import msgspec
+
+        answer = self._client.request("POST", "/_bulk", body, lines=True)
+        found = msgspec.json.decode(answer or b"{}")
+        if not found.get("errors", True):
+            return []
+        items = [next(iter(each.items())) for each in found.get("items", ())]
+        if len(items) != len(numbers):
+            raise SearchError(f"{self._client.place.where}: {len(numbers)} actions gave {len(items)} answers", 400)
+        failed = ((number, self._failure(name, item, pieces, number)) for number, (name, item) in zip(numbers, items))
+        return [(number, failure) for number, failure in failed if failure is not None]
+
+    def _failure(self, action: str, item: dict[str, Any], pieces: _Pieces, number: int) -> Failure | None:
+        status = int(item.get("status", 0))
+        if 200 <= status < 300 or (action == "delete" and status == NOT_FOUND):
+            return None  # what is not there, or in an index that is not, need not be deleted
+        if status == CONFLICT and self._settings.conflicts_count:
+            return None
+        kind, reason = told(item.get("error", {}))
+        # An update reads the document first: somebody else may have changed it meanwhile.
+        passing = status in PASSING or (status == CONFLICT and action == "update")
+        content = pieces.content(number, number + 1)
+        return Failure(status, kind, reason, str(item.get("_index", "")), str(item.get("_id") or ""), content, passing)
+
+
+class _Pieces:
+    """Actions, which lie one behind the other in memory: a request is a part of that."""
+
+    def __init__(self, actions: pa.Array) -> None:
+        actions = actions.cast(pa.large_binary())
+        _, offsets, contents = actions.buffers()
+        begin = actions.offset
+        self._at = np.frombuffer(offsets, np.int64)[begin : begin + len(actions) + 1]
+        self._contents = contents if contents is not None else pa.py_buffer(b"")
+
+    def content(self, begin: int, end: int) -> bytes:
+        found: bytes = self._contents.slice(int(self._at[begin]), int(self._at[end] - self._at[begin])).to_pybytes()
+        return found
+
+    def parts(self, most: int, most_bytes: int) -> Iterator[tuple[int, int]]:
+        """Parts of so many actions and bytes at most, and one action at least."""
+        begin, count = 0, len(self._at) - 1
+        while begin < count:
+            end = min(count, begin + most) if most else count
+            if most_bytes:
+                fits = int(np.searchsorted(self._at, self._at[begin] + most_bytes, side="right")) - 1
+                end = min(end, max(begin + 1, fits))
+            yield begin, end
+            begin = end

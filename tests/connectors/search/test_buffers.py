@@ -1,0 +1,100 @@
+"""When what waits is written: by count, by bytes, after a while, at the end of an epoch. On a stand-in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.connectors.search.fake import Fake, done, serving
+
+from millrace.common.sink import SinkWriter
+from millrace.connectors.search import sink
+from millrace.connectors.search.bulk import BulkSettings
+from millrace.connectors.search.dialect import OPENSEARCH
+from millrace.connectors.search.emitting import Emitted, FieldEmitter
+from millrace.connectors.search.place import Place
+from millrace.connectors.search.sink import SearchSink
+from millrace.testing.connectors.driving import Clock, ElementContext, WriterContext
+
+CONTEXT = ElementContext()
+
+
+def writer(fake: Fake, **settings: Any) -> SinkWriter[Any]:
+    place = Place(OPENSEARCH, (fake.url,))
+    made = SearchSink(place, BulkSettings(**settings), Emitted(FieldEmitter("i")))
+    return made.create_writer(WriterContext(0, 1, 1, Clock()))
+
+
+def sizes(fake: Fake) -> list[int]:
+    return [len(each.lines) // 2 for each in fake.bulks]
+
+
+def write(to: SinkWriter[Any], count: int) -> None:
+    for number in range(count):
+        to.write({"n": number}, CONTEXT)
+
+
+def test_by_count() -> None:
+    with serving("opensearch", done) as fake:
+        to = writer(fake, max_actions=3, interval=0)
+        write(to, 7)
+        assert sizes(fake) == [3, 3]
+        to.flush(False)
+        assert sizes(fake) == [3, 3, 1]
+        to.flush(False)
+        assert sizes(fake) == [3, 3, 1]
+        to.close()
+
+
+def test_by_bytes() -> None:
+    with serving("opensearch", done) as fake:
+        to = writer(fake, max_actions=0, max_bytes=1_000, interval=0)
+        write(to, 7)
+        assert sum(sizes(fake)) == 5
+        to.close()
+
+
+class Time:
+    """The clock of the writer, in seconds."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
+    found = Time()
+    monkeypatch.setattr(sink, "time", found)
+    return found
+
+
+def test_after_a_while(clock: Time) -> None:
+    with serving("opensearch", done) as fake:
+        to = writer(fake, max_actions=0, interval=5)
+        write(to, 1)
+        clock.now += 4.9
+        write(to, 1)
+        assert sizes(fake) == []
+        clock.now += 0.1
+        write(to, 1)
+        assert sizes(fake) == [3]
+        write(to, 1)
+        assert sizes(fake) == [3]
+        to.close()
+
+
+def test_without_a_guarantee_the_end_of_an_epoch_writes_nothing(clock: Time) -> None:
+    with serving("opensearch", done) as fake:
+        to = writer(fake, interval=5, each_epoch=False)
+        write(to, 2)
+        to.flush(False)
+        assert sizes(fake) == []
+        clock.now += 5
+        to.flush(False)
+        assert sizes(fake) == [2]
+        write(to, 1)
+        to.flush(True)
+        assert sizes(fake) == [2, 1]
+        to.close()
