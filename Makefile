@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka demo-search test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest
+.PHONY: help java venv demo demo-kafka demo-search test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -76,8 +76,8 @@ kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-
 conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
 	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
 
-connectors: java venv ## every test of connectors on real servers, also those that `make test` leaves out
-	$(BIN)/python -m pytest -m services -n 2 --dist loadfile tests/connectors $(ARGS)
+connectors: java venv ## heavy servers and the longer tests of connectors, one after the other: a quarter of an hour
+	$(BIN)/python -m pytest -m "connectors or (services and slow)" tests $(ARGS) $(NONE_IS_FINE)
 
 crash: java venv $(ARCHIVE) ## kill -9 of every process of a job at every point: a quarter of an hour
 	$(BIN)/python -m pytest tests/crash $(ARGS)
@@ -87,6 +87,9 @@ crash-cluster: java venv $(ARCHIVE) ## kill -9 of every process of a cluster dur
 
 crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 rounds of 8 kinds: two hours
 	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)
+
+crash-cdc: java venv $(ARCHIVE) ## capture a table of 1,000,000 rows that is changed 2,000 times a second, with 30 kills: ten minutes
+	$(BIN)/python tests/crash/cdc/rounds.py $(ARGS)
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
 	$(BIN)/python -m pytest tests/cluster/test_cluster.py tests/cluster/test_readme.py $(ARGS)

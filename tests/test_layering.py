@@ -21,10 +21,10 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 # "" are the modules right under millrace.
 EVERYTHING = {
-    "", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi",
+    "", "cdc", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi",
     "formats", "graph", "metrics", "relational", "runtime", "spark", "state", "table", "testing", "util",
 }  # fmt: skip
-BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi"}
+BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi", "cdc"}
 
 # Settings that the graph carries along.
 VALUES = {
@@ -64,8 +64,10 @@ ALLOWED: dict[str, set[str]] = {
     "cep": BELOW_SPARK,
     "state": BELOW_SPARK,
     "testing": BELOW_SPARK,
-    "spark": EVERYTHING - {"cluster", "cli", "dbapi"},
-    "cluster": EVERYTHING - {"cli", "dbapi"},
+    # Pipelines of YAML are programs of streams.
+    "cdc": BELOW_SPARK | {"cdc"},
+    "spark": EVERYTHING - {"cluster", "cli", "dbapi", "cdc"},
+    "cluster": EVERYTHING - {"cli", "dbapi", "cdc"},
     # Speaks to a gateway over HTTP; of the rest it needs types, rows and the tokens of SQL.
     "dbapi": {"common", "util", "relational", "table.sql", "cluster.sql_client", "dbapi"},
     "cli": EVERYTHING,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow.fs
 import pytest
 
@@ -55,21 +53,3 @@ def test_every_epoch_finishes_its_parts(base: str) -> None:
 def test_a_missing_path(base: str) -> None:
     with pytest.raises(FileNotFoundError, match="FileSource path does not exist: mock:///none"):
         read_all(FileSource.for_record_stream_format(StreamFormat.text_line_format(), "mock:///none").build())
-
-
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_hadoops_names_of_s3(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def from_uri(uri: str) -> tuple[Any, str]:
-        asked.append(uri)
-        return pyarrow.fs.LocalFileSystem(), "bucket/folder"
-
-    class FileSystem:
-        pass
-
-    FileSystem.from_uri = staticmethod(from_uri)  # type: ignore[attr-defined]
-    monkeypatch.setattr(pyarrow.fs, "FileSystem", FileSystem)
-    location = filesystem_module.locate(f"{scheme}://bucket-of-{scheme}/folder")
-    assert asked == [f"s3://bucket-of-{scheme}/folder"]
-    assert location.path == "bucket/folder"

@@ -54,7 +54,7 @@ class JobHome:
         self._temporary: str | None = None
         durable = plan.directory if plan is not None else None
         if durable is not None:
-            self.folder = open_folder(durable).child(job_id)
+            self.folder = open_folder(absolute(durable)).child(job_id)
         elif state_directory is not None:
             # Absolute, for workers whose working directory is another one.
             self.folder = open_folder(absolute(state_directory)).child(f"job-{job_id}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from millrace.cli.cdc import cdc
 from millrace.cli.cluster.command import cluster
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
@@ -47,5 +48,6 @@ main.add_command(savepoint)
 main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
+main.add_command(cdc)
 main.add_command(cluster)
 main.add_command(history_server)

@@ -62,6 +62,18 @@ def run(
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
     """
+    start(program, target, savepoint, no_restart, quiet, verbose)
+
+
+def start(
+    program: ProgramOptions,
+    target: Target,
+    savepoint: tuple[tuple[str, str], ...],
+    no_restart: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Run a program where its command line says: hand it to a cluster, or run it here to its end."""
     from millrace.cli.cluster.submitting import cluster_for, submit_to
 
     if quiet and verbose:

@@ -114,8 +114,10 @@ def diff(before: str, after: str, limit: int, as_json: bool, trust: bool) -> Non
 
 
 def _open(path: str, trust: bool) -> Opened:
+    from millrace.configuration.files import file_settings
     from millrace.state.opened import open_snapshot
 
+    file_settings()  # credentials of the store that it may lie in
     if trust and "" not in sys.path:
         sys.path.insert(0, "")  # where `python -m` looks, too
     return open_snapshot(path, trust=trust)

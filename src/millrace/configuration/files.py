@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from millrace.common.config_values import to_text
+from millrace.common.files.stores import settings as stores
 from millrace.configuration.registry import find, options, with_new_names
 from millrace.configuration.telling import ConfigurationError, tell_about
 
@@ -42,7 +43,9 @@ def file_settings(named: str | None = None) -> dict[str, str]:
     :raises ConfigurationError: a directory that is named and has no file, a file that can't be read, a wrong value.
     """
     directory, sure = configuration_directory(named)
-    return {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
+    found = {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
+    stores.use(found)
+    return found
 
 
 @lru_cache(maxsize=8)

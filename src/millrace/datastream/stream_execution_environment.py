@@ -12,6 +12,7 @@ from weakref import WeakSet
 from millrace.common.config_options import ConfigOptions
 from millrace.common.configuration import Configuration
 from millrace.common.execution_config import ExecutionConfig
+from millrace.common.files.stores import settings as stores
 from millrace.common.functions import ParallelSourceFunction, SourceFunction
 from millrace.common.jobs.job_client import JobClient
 from millrace.common.jobs.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
@@ -82,6 +83,7 @@ class StreamExecutionEnvironment:
         self._configuration = get_defaults()
         if configuration is not None:
             self._configuration.add_all(settled(configuration))
+        stores.use(self._configuration.to_dict())
         self._spark = spark
         self._program = Program()
         self._config = ExecutionConfig(self._configuration)
@@ -114,6 +116,7 @@ class StreamExecutionEnvironment:
         """
         configuration = settled(configuration)
         self._configuration.add_all(configuration)
+        stores.use(self._configuration.to_dict())
         self._checkpoint_config.configure(configuration)
         self._dependencies = dependencies_of(configuration, self._dependencies)
 

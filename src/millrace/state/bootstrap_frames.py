@@ -17,6 +17,7 @@ import pyarrow as pa
 from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.savepoints.state_file import StateFile
 from millrace.checkpoint.savepoints.state_files import write_states
+from millrace.common.files.stores import settings
 from millrace.runtime.pickling import dumps
 from millrace.runtime.state.info import StateInfo
 from millrace.state.inputs import rows_of
@@ -82,6 +83,7 @@ class _Fill:
 
     def __init__(self, recipe: Recipe, uri: str, prefix: str) -> None:
         self._recipe, self._uri, self._prefix = recipe, uri, prefix
+        self._stores = settings.shipped()
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         arriving = iter(batches)
@@ -96,6 +98,7 @@ class _Fill:
         yield pa.RecordBatch.from_arrays([pa.array([dumps(answer)], pa.binary())], schema=_DONE)
 
     def _run(self, subtask: int, batches: Iterable[Any]) -> tuple[list[StateFile], list[StateInfo]]:
+        settings.take(self._stores)
         recipe = self._recipe
         payloads = (payload for batch in batches for payload in batch.column("payload"))
         backend = recipe.run(map(_unpacked, payloads), subtask)

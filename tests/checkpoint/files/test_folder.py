@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.fs as fs
@@ -94,3 +96,34 @@ def test_old_leftovers_go_behind_a_file_system(tmp_path: Path) -> None:
     system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     RemoteFolder("mock://root", system, "root").sweep()
     assert sorted(path.name for path in (tmp_path / "root").iterdir()) == ["old", "young.tmp"]
+
+
+def test_a_file_that_must_be_new(folder: Folder) -> None:
+    assert folder.write_new("a/claim", b"one") == 3
+    assert folder.write_new("a/claim", b"one") == 3  # the answer to the first attempt was lost
+    with pytest.raises(FileExistsError, match="a/claim is there already"):
+        folder.write_new("a/claim", b"other")
+    assert bytes(folder.read("a/claim")) == b"one"
+    assert folder.files() == ["a/claim"]
+
+
+def test_of_many_writers_of_a_new_file_one_wins(tmp_path: Path) -> None:
+    def attempt(number: int) -> int:
+        try:
+            return LocalFolder(str(tmp_path)).write_new("claim", str(number).encode())
+        except FileExistsError:
+            return 0
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(attempt, range(8))) == 1
+    assert LocalFolder(str(tmp_path)).files() == ["claim"]
+
+
+def test_a_writer_that_fails_leaves_nothing(folder: Folder) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"half"
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        folder.write("file", pieces())
+    assert folder.files() == []

@@ -5,6 +5,7 @@ Paths are relative and have ``/`` between their parts. A file appears as a whole
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -20,6 +21,9 @@ from millrace.checkpoint.files.own_folder import open_own
 from millrace.checkpoint.files.stored_file import LocalFile, RemoteFile, StoredFile
 from millrace.common.files.checkpoint_files import SCHEME
 from millrace.common.files.file_systems import is_local, locate
+from millrace.common.files.stores import claims, settings
+from millrace.common.files.stores.kinds import makes_folders, shows_whole_files
+from millrace.common.files.stores.problems import explaining
 from millrace.util.private_folder import TRUST_DIRECTORY
 
 __all__ = ["Folder", "open_folder"]
@@ -36,6 +40,9 @@ class Folder(Protocol):
 
     def write(self, path: str, pieces: Payload) -> int:
         """Store a file; its size. Folders that it needs are made; a file of that name is replaced."""
+
+    def write_new(self, path: str, content: bytes) -> int:
+        """Store a file unless it is there; its size. Raises ``FileExistsError`` if another one is."""
 
     def read(self, path: str) -> Any:
         """The content as one buffer of bytes. Raises ``FileNotFoundError``."""
@@ -102,6 +109,24 @@ class LocalFolder:
             _unlink(temporary)
             raise
         return size
+
+    def write_new(self, path: str, content: bytes) -> int:
+        target = self._path(path)
+        temporary = name_aside(target)
+        with _created(temporary) as file:
+            file.write(content)
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            if self.read(path) != content:
+                raise FileExistsError(f"{target} is there already") from None
+        except OSError:  # a file system without links
+            if os.path.exists(target):
+                raise FileExistsError(f"{target} is there already") from None
+            os.replace(temporary, target)
+        finally:
+            _unlink(temporary)
+        return len(content)
 
     def read(self, path: str) -> bytes:
         with open(self._path(path), "rb") as file:
@@ -179,7 +204,7 @@ class RemoteFolder:
         self.uri = uri.rstrip("/")
         self._system = system
         self._root = path.rstrip("/")
-        self._whole_files = type(system).__name__ in ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
+        self._whole_files = shows_whole_files(system)
 
     def _path(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
@@ -187,29 +212,49 @@ class RemoteFolder:
     def write(self, path: str, pieces: Payload) -> int:
         target = self._path(path)
         place = target if self._whole_files else f"{target}.{uuid.uuid4().hex[:8]}{TEMPORARY}"
-        if not self._whole_files:
-            self._system.create_dir(target.rpartition("/")[0], recursive=True)
-        with self._system.open_output_stream(place) as stream:
-            for piece in pieces:
-                stream.write(piece)
-            size: int = stream.tell()
-        if place != target:
-            self._system.move(place, target)
+        with explaining(self.uri):
+            if not makes_folders(self._system):
+                self._system.create_dir(target.rpartition("/")[0], recursive=True)
+            size = self._write(place, pieces)
+            if place != target:
+                self._system.move(place, target)
         return size
 
+    def _write(self, place: str, pieces: Payload) -> int:
+        with self._system.open_output_stream(place) as stream:
+            try:
+                for piece in pieces:
+                    stream.write(piece)
+            except BaseException:
+                # There is no way to give a stream up: closing it makes a file of what came so far.
+                with contextlib.suppress(OSError):
+                    stream.close()
+                    self._system.delete_file(place)
+                raise
+            size: int = stream.tell()
+        return size
+
+    def write_new(self, path: str, content: bytes) -> int:
+        with explaining(self.uri):
+            if not claims.create(self.uri, self._system, self._path(path), content, settings.known()):
+                raise FileExistsError(f"{self.uri}/{path} is there already")
+        return len(content)
+
     def read(self, path: str) -> Any:
-        with self._system.open_input_file(self._path(path)) as file:
+        with explaining(self.uri), self._system.open_input_file(self._path(path)) as file:
             return file.read()
 
     def open(self, path: str) -> StoredFile:
-        return RemoteFile(self._system.open_input_file(self._path(path)))
+        with explaining(self.uri):
+            return RemoteFile(self._system.open_input_file(self._path(path)))
 
     def read_range(self, path: str, begin: int, length: int) -> Any:
         with self.open(path) as file:
             return file.read(begin, length)
 
     def size(self, path: str) -> int | None:
-        info = self._system.get_file_info(self._path(path))
+        with explaining(self.uri):
+            info = self._system.get_file_info(self._path(path))
         return info.size if info.type is fs.FileType.File else None
 
     def files(self, path: str = "") -> list[str]:
@@ -221,7 +266,9 @@ class RemoteFolder:
     def _walk(self, path: str) -> Iterator[tuple[str, Any]]:
         selector = fs.FileSelector(self._path(path), allow_not_found=True, recursive=True)
         prefix = len(self._root.lstrip("/")) + 1
-        for info in self._system.get_file_info(selector):
+        with explaining(self.uri):
+            found = self._system.get_file_info(selector)
+        for info in found:
             if info.type is fs.FileType.File:
                 yield info.path.lstrip("/")[prefix:], info
 
@@ -236,13 +283,15 @@ class RemoteFolder:
 
     def delete(self, path: str) -> None:
         try:
-            self._system.delete_file(self._path(path))
+            with explaining(self.uri):
+                self._system.delete_file(self._path(path))
         except FileNotFoundError:
             return
 
     def delete_tree(self, path: str = "") -> None:
         try:
-            self._system.delete_dir(self._path(path))
+            with explaining(self.uri):
+                self._system.delete_dir(self._path(path))
         except FileNotFoundError:
             return
 

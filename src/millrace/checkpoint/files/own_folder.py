@@ -49,6 +49,13 @@ class OwnFolder:
         self._files.write(self._path(path), counted)
         return counted.size
 
+    def write_new(self, path: str, content: bytes) -> int:
+        if self.size(path) is not None:
+            if self.read(path) != content:
+                raise FileExistsError(f"{self.uri}/{path} is there already")
+            return len(content)
+        return self.write(path, [content])
+
     def read(self, path: str) -> bytes:
         return self._files.read(self._path(path))
 

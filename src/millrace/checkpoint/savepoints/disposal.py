@@ -5,6 +5,7 @@ from __future__ import annotations
 from millrace.checkpoint.files.errors import SnapshotError
 from millrace.checkpoint.files.folder import Folder, open_folder
 from millrace.checkpoint.savepoints.metadata import METADATA, SAVEPOINT, read_metadata
+from millrace.common.files.file_systems import absolute
 
 
 class NotDisposedError(Exception):
@@ -17,7 +18,7 @@ def dispose(path: str) -> str:
     :raises NotDisposedError: it is none, or there is more in its folder, or it cannot be deleted.
     """
     try:
-        folder = open_folder(path.rstrip("/").removesuffix(f"/{METADATA}"))
+        folder = open_folder(absolute(path).rstrip("/").removesuffix(f"/{METADATA}"))
         _check(folder)
         folder.delete_tree()
     except (OSError, ValueError, SnapshotError) as error:

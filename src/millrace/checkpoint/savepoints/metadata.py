@@ -174,12 +174,22 @@ def _saved_operator(parts: list[SavedSubtask]) -> SavedOperator:
 
 
 def write_metadata(folder: Folder, metadata: Metadata) -> int:
-    """Write it into ``folder``; from then on there is a checkpoint or savepoint. Returns its size in bytes."""
+    """Write it into ``folder``; from then on there is a checkpoint or savepoint. Returns its size in bytes.
+
+    :raises SnapshotError: there is another one: two drivers are at work on the same job.
+    """
     tasks = {f"{stage}-{partition}": files for (stage, partition), files in metadata.tasks.items()}
     text = {"millrace": VERSION, **vars(metadata), "tasks": tasks}
     # vars: an object of ours becomes an object with its fields.
     content = json.dumps(text, separators=(",", ":"), default=vars).encode()
-    return folder.write(METADATA, [content[:-1], CHECKSUM, str(zlib.crc32(content)).encode(), b"}"])
+    whole = b"".join([content[:-1], CHECKSUM, str(zlib.crc32(content)).encode(), b"}"])
+    try:
+        return folder.write_new(METADATA, whole)
+    except FileExistsError:
+        raise SnapshotError(
+            f"{folder.uri} holds another checkpoint or savepoint already, which this process did not write: another "
+            f"driver is at work on the same job"
+        ) from None
 
 
 def read_metadata(folder: Folder) -> Metadata:

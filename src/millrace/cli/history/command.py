@@ -38,6 +38,7 @@ def history_server(
         text = f"The history server needs packages that are not installed: pip install 'millrace[cluster]' ({error})"
         raise click.ClickException(text) from None
 
+    from millrace.common.files.stores import settings as stores
     from millrace.configuration.files import file_settings
     from millrace.configuration.registry import with_new_names
 
@@ -45,6 +46,7 @@ def history_server(
         options = {**file_settings(config_dir), **with_new_names(options)}
     except ValueError as error:
         raise click.ClickException(str(error)) from None
+    stores.use(options)
     places = [*directories, *[each.strip() for each in options.get(_DIRECTORY, "").split(",") if each.strip()]]
     if not places:
         raise click.UsageError(f"Where are the archives? Name their directory with --dir, or with -D {_DIRECTORY}=DIR.")

@@ -65,7 +65,7 @@ def refusing(options: Iterable[Refused]) -> Callable[[F], F]:
         for refused in options:
             option = click.option(
                 *refused.names,
-                f"refused_{refused.names[1].lstrip('-')}",
+                f"refused_{refused.names[1].lstrip('-').replace('-', '_')}",
                 is_flag=refused.is_flag or None,  # False would let it stand without a value
                 hidden=refused.is_of_old,
                 expose_value=False,

@@ -14,6 +14,7 @@ from millrace.cluster.documents.codec import decode, encode
 from millrace.cluster.documents.job import JobDocument
 from millrace.cluster.documents.masked import masked
 from millrace.common.files.file_systems import is_local, locate
+from millrace.common.files.stores.kinds import makes_folders
 
 SUFFIX = ".json"
 LARGEST = 256 * 1024 * 1024
@@ -47,7 +48,8 @@ def write_archive(directory: str, job: JobDocument) -> str:
         _write_locally(hidden, encode(masked(job)))
         os.replace(hidden, path)
     else:
-        files.create_dir(place.path, recursive=True)
+        if not makes_folders(files):
+            files.create_dir(place.path, recursive=True)
         with files.open_output_stream(hidden) as stream:
             stream.write(encode(masked(job)))
         files.move(hidden, path)

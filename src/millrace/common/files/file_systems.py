@@ -9,20 +9,36 @@ from typing import Any
 
 from pyarrow import fs
 
+from millrace.common.files.stores import hadoop, s3, settings
+from millrace.common.files.stores.kinds import is_local
+from millrace.common.files.stores.others import AZURE, GOOGLE, open_azure, open_google, open_with_fsspec
+
 __all__ = ["Location", "absolute", "is_local", "locate", "open_file_system"]
 
-_HADOOP_SCHEME = re.compile(r"^s3[an]://")
-"""what Hadoop, and so Spark, calls S3"""
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*)://")
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
-    """The path as every process understands it: URIs as they are, local paths made absolute."""
-    text = os.fspath(path)
+    """The path as every process understands it: URIs as they are, local paths made absolute.
+
+    One that begins with ``/`` leads where ``fs.default-scheme`` says.
+    """
+    text = _without_file(os.fspath(path))
+    scheme = settings.default_scheme()
+    if scheme is not None and text.startswith("/") and not os.fspath(path).startswith("file:"):
+        return f"{scheme}{text}"
+    return _absolute(text)
+
+
+def _without_file(text: str) -> str:
     if text.startswith("file:") and not text.startswith("file://"):
         text = text[len("file:") :]
     if not text:
         raise ValueError("a path must not be empty")
+    return text
+
+
+def _absolute(text: str) -> str:
     return text if _SCHEME.match(text) else os.path.abspath(os.path.expanduser(text))
 
 
@@ -48,7 +64,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
 
     :raises ValueError: if nothing here opens the URI's scheme.
     """
-    uri = absolute(path)
+    uri = _absolute(_without_file(os.fspath(path)))
     match = _SCHEME.match(uri)
     if match is None:
         return Location("", uri)
@@ -57,35 +73,27 @@ def locate(path: str | os.PathLike[str]) -> Location:
     return Location(uri, open_file_system(uri)[1])
 
 
-@lru_cache(maxsize=256)
 def open_file_system(root: str) -> tuple[Any, str]:
     """The file system behind a URI ("" for local files) and the path inside it that the URI names."""
+    return _opened(root, settings.current())
+
+
+@lru_cache(maxsize=256)
+def _opened(root: str, under: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
+    """Opened once a process and for the same settings; they are an argument so that others lead to another one."""
     if not root:
         return fs.LocalFileSystem(), ""
+    scheme, known = root.partition("://")[0].lower(), settings.known()
+    if scheme in s3.SCHEMES:
+        return s3.open_s3(root, known)
+    if scheme in hadoop.SCHEMES:
+        return hadoop.open_hdfs(root, known)
+    if scheme in GOOGLE:
+        return open_google(root, known)
+    if scheme in AZURE:
+        return open_azure(root, known)
     try:
-        opened: tuple[Any, str] = fs.FileSystem.from_uri(_HADOOP_SCHEME.sub("s3://", root))
+        opened: tuple[Any, str] = fs.FileSystem.from_uri(root)
         return opened
     except (ValueError, NotImplementedError) as unknown:
-        return _open_with_fsspec(root, unknown)
-
-
-def _open_with_fsspec(root: str, unknown: Exception) -> tuple[Any, str]:
-    match = _SCHEME.match(root)
-    scheme = match.group(1) if match else ""
-    try:
-        import fsspec  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        raise ValueError(
-            f"no file system for {root}: pyarrow says '{unknown}', and fsspec, which opens more schemes, "
-            f"is not installed (pip install fsspec and its package for {scheme}://)"
-        ) from unknown
-    try:
-        file_system, path = fsspec.core.url_to_fs(root)
-    except (ValueError, ImportError) as error:
-        raise ValueError(f"no file system for {root}: pyarrow says '{unknown}', fsspec says '{error}'") from error
-    return fs.PyFileSystem(fs.FSSpecHandler(file_system)), path
-
-
-def is_local(file_system: Any) -> bool:
-    """Whether files can be truncated and appended to with the operating system's own calls."""
-    return isinstance(file_system, fs.LocalFileSystem)
+        return open_with_fsspec(root, known, str(unknown))

@@ -9,6 +9,7 @@ _JOBS = "spark.driver.memory spark.driver.memoryOverhead"
 _PYTHON = "state and functions live in Python processes, which get what the JVM leaves of the executor's memory"
 _BROKER = "Spark moves data between processes; nearest: spark.shuffle.*, spark.network.*"
 _SLOTS = "Spark gives out cores and processes; nearest: spark.dynamicAllocation.*"
+_ALSO = "and Millrace's own files, checkpoints and state"
 _RPC = "Spark's driver and executors talk in Spark's way; nearest: spark.rpc.*, spark.network.timeout"
 _JVM = "user code is Python: Java classes come with Spark"
 
@@ -50,12 +51,19 @@ RULES = (
     mapped("env.hadoop.conf.dir", "HADOOP_CONF_DIR", "unless the environment has it", computed=True),
     mapped("env.yarn.conf.dir", "YARN_CONF_DIR", "unless the environment has it", computed=True),
     mapped("flink.hadoop.<key>", "spark.hadoop.<key>", computed=True),
-    mapped("fs.default-scheme", "spark.hadoop.fs.defaultFS"),
-    mapped("s3.access-key", "spark.hadoop.fs.s3a.access.key"),
-    mapped("s3.secret-key", "spark.hadoop.fs.s3a.secret.key"),
-    mapped("s3.endpoint", "spark.hadoop.fs.s3a.endpoint"),
-    mapped("s3.path.style.access", "spark.hadoop.fs.s3a.path.style.access"),
-    ignored("s3.* fs.*", "nearest: spark.hadoop.fs.*"),
+    mapped("fs.default-scheme", "spark.hadoop.fs.defaultFS", _ALSO),
+    mapped("s3.access-key", "spark.hadoop.fs.s3a.access.key", _ALSO),
+    mapped("s3.secret-key", "spark.hadoop.fs.s3a.secret.key", _ALSO),
+    mapped("s3.endpoint", "spark.hadoop.fs.s3a.endpoint", _ALSO),
+    mapped("s3.path.style.access", "spark.hadoop.fs.s3a.path.style.access", _ALSO),
+    works(
+        "s3.<parameter>",
+        "common.files.stores.s3",
+        "those that the page on object stores lists, also as fs.s3a.*; others, such as s3.entropy.*, do nothing",
+    ),
+    works("fs.<scheme>.<parameter>", "common.files.stores.others", "those that the page on object stores lists"),
+    ignored("fs.allowed-fallback-filesystems", "a scheme has one file system here"),
+    ignored("fs.*", "files are never overwritten, directories are made when they are needed"),
     ignored("env.java.opts.* env.java.default-opts.*", "there is no such process, or Millrace chooses them"),
     ignored("env.hbase.conf.dir", "nearest: HBASE_CONF_DIR in the environment"),
     ignored("taskmanager.memory.*", _PYTHON),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.common.files.file_systems import open_file_system
+from millrace.common.files.stores.problems import explaining
 from millrace.connectors.file_system.compression import decompressed, is_compressed
 from millrace.connectors.file_system.split import FileSplit
 
@@ -21,9 +22,10 @@ class RecordError(ValueError):
 def open_stream(split: FileSplit) -> Any:
     """The file of a split: seekable when it is not compressed, else its decompressed content."""
     file_system = open_file_system(split.root)[0]
-    if not is_compressed(split.path):
-        return file_system.open_input_file(split.path)
-    return decompressed(split.path, file_system.open_input_stream(split.path, compression=None))
+    with explaining(split.root):
+        if not is_compressed(split.path):
+            return file_system.open_input_file(split.path)
+        return decompressed(split.path, file_system.open_input_stream(split.path, compression=None))
 
 
 def where(split: FileSplit, position: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from pyarrow import fs
 
 from millrace.common.files.file_systems import Location, locate
+from millrace.common.files.stores.problems import explaining
 
 __all__ = ["FoundFile", "list_files"]
 
@@ -39,6 +40,11 @@ def list_files(path: str) -> list[FoundFile]:
 
     :raises FileNotFoundError: if the path does not exist. A glob that matches nothing is an empty list.
     """
+    with explaining(path):
+        return _listed(path)
+
+
+def _listed(path: str) -> list[FoundFile]:
     location = locate(path)
     file_system = location.file_system()
     info = file_system.get_file_info(location.path)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from millrace.common.files.stores.problems import explaining
 from millrace.common.serialization import BulkWriterFactory
 from millrace.connectors.file_system.part_store import BUFFER_SIZE, part_store
 from millrace.connectors.file_system.rolling import PartFileInfo
@@ -135,10 +136,11 @@ class RowPart(Part):
         if self._file is None:
             self._file = self._open()
         data, self._buffer, self._buffered = memoryview(b"".join(self._buffer)), [], 0
-        while data:
-            count = self._file.write(data)
-            self._written += count
-            data = data[count:]
+        with explaining(self._state.root):
+            while data:
+                count = self._file.write(data)
+                self._written += count
+                data = data[count:]
 
     def _open(self) -> Any:
         if self._own is not None:
@@ -178,7 +180,8 @@ class RowPart(Part):
     def _close_file(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            file.close()
+            with explaining(self._state.root):
+                file.close()
 
 
 class FinishedRows(RowPart):
@@ -206,9 +209,10 @@ class BulkPart(Part):
         self.last_update_time = now
 
     def finish(self) -> PendingFile:
-        self._writer.finish()
-        self.size = self._stream.tell()
-        self._stream.close()
+        with explaining(self._state.root):
+            self._writer.finish()
+            self.size = self._stream.tell()
+            self._stream.close()
         return self._pending()
 
     def close(self) -> None:

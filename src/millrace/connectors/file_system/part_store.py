@@ -14,11 +14,12 @@ from typing import Any
 from pyarrow import fs
 
 from millrace.common.files.file_systems import is_local, open_file_system
+from millrace.common.files.stores.kinds import makes_folders
+from millrace.common.files.stores.problems import explaining
 
 __all__ = ["LocalPartStore", "PartStore", "discard_file", "is_file", "part_store"]
 
 BUFFER_SIZE = 1 << 18
-_NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
 
 
 class PartStore:
@@ -27,14 +28,16 @@ class PartStore:
     grows = False
     """whether a file may be closed and written on later"""
 
-    def __init__(self, file_system: Any) -> None:
+    def __init__(self, file_system: Any, root: str = "") -> None:
         self._file_system = file_system
+        self._root = root
 
     def create(self, path: str, buffering: int = BUFFER_SIZE) -> Any:
         """A stream of bytes into a new file; directories are made."""
-        if type(self._file_system).__name__ not in _NO_DIRECTORIES:
-            self._file_system.create_dir(path.rpartition("/")[0], recursive=True)
-        return self._file_system.open_output_stream(path)
+        with explaining(self._root):
+            if not makes_folders(self._file_system):
+                self._file_system.create_dir(path.rpartition("/")[0], recursive=True)
+            return self._file_system.open_output_stream(path)
 
     def append(self, path: str, size: int) -> Any:
         """A stream of bytes to the end of a file, which has ``size`` bytes and grows by no other writer.
@@ -49,7 +52,8 @@ class PartStore:
 
     def size(self, path: str) -> int | None:
         """None if there is no such file."""
-        info = self._file_system.get_file_info(path)
+        with explaining(self._root):
+            info = self._file_system.get_file_info(path)
         return info.size if info.type is fs.FileType.File else None
 
     def free_target(self, target: str, otherwise: str) -> str:
@@ -58,16 +62,20 @@ class PartStore:
         return target
 
     def move(self, path: str, target: str) -> None:
-        self._file_system.move(path, target)
+        with explaining(self._root):
+            self._file_system.move(path, target)
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is gone is fine."""
-        discard_file(self._file_system, path)
+        with explaining(self._root):
+            discard_file(self._file_system, path)
 
     def files(self, directory: str) -> Iterator[str]:
         """All files below a directory, none if it is not there."""
         selector = fs.FileSelector(directory, allow_not_found=True, recursive=True)
-        yield from (info.path for info in self._file_system.get_file_info(selector) if info.type is fs.FileType.File)
+        with explaining(self._root):
+            found = self._file_system.get_file_info(selector)
+        yield from (info.path for info in found if info.type is fs.FileType.File)
 
 
 class LocalPartStore(PartStore):
@@ -111,7 +119,7 @@ class LocalPartStore(PartStore):
 def part_store(root: str) -> PartStore:
     """The files behind a URI, "" for local ones."""
     file_system = open_file_system(root)[0]
-    return LocalPartStore(file_system) if is_local(file_system) else PartStore(file_system)
+    return LocalPartStore(file_system) if is_local(file_system) else PartStore(file_system, root)
 
 
 def _copy_bytes(source: int, target: int, size: int) -> None:

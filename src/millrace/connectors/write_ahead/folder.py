@@ -7,10 +7,9 @@ from typing import Any
 from pyarrow import fs
 
 from millrace.common.files.file_systems import Location
+from millrace.common.files.stores.kinds import makes_folders
 
 __all__ = ["LogFolder"]
-
-_NO_DIRECTORIES = ("S3FileSystem", "GcsFileSystem", "AzureFileSystem")
 
 
 class LogFolder:
@@ -33,7 +32,7 @@ class LogFolder:
 
     def create(self, name: str) -> Any:
         """A stream of bytes into a new file."""
-        if type(self._system).__name__ not in _NO_DIRECTORIES:
+        if not makes_folders(self._system):
             self._system.create_dir(self._path, recursive=True)
         return self._system.open_output_stream(self.path(name))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.savepoints.metadata import saved_operators, savepoint_metadata, write_metadata
+from millrace.common.files.file_systems import absolute
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult
 from millrace.spark.errors import reason
 from millrace.spark.jobs.futures import fail, succeed
@@ -59,7 +60,7 @@ class Savepoints:
                 f"{SAVEPOINT_DIRECTORY}"
             )
         name = f"savepoint-{self._job_id[:6]}-{uuid.uuid4().hex[:12]}"
-        request = SavepointRequest(open_folder(parent).child(name).uri, stop, drain)
+        request = SavepointRequest(open_folder(absolute(parent)).child(name).uri, stop, drain)
         with self._lock:
             if self._closed is not None:
                 fail(request.answer, SavepointError(self._closed))

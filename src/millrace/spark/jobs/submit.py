@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from millrace.checkpoint.home import CheckpointPlan, JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.config_values import to_boolean
+from millrace.common.files.stores import settings as stores
 from millrace.common.jobs.completable_future import CompletableFuture
 from millrace.common.jobs.job_status import JobStatus
 from millrace.datastream.settings import options
@@ -75,6 +76,7 @@ class JobSettings:
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
+    stores.use(settings.configuration)
     checkpoints = settings.checkpoints
     durable = checkpoints is not None and checkpoints.directory is not None
     job = replace(job, job_id=next_id(job.job_id))

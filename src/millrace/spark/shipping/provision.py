@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from millrace.common.files.stores import settings
 from millrace.datastream.settings.dependencies import Dependencies
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.requirements import install
@@ -54,7 +55,7 @@ def ship(place: Workplace, needs: Dependencies, packages: str | None, paths: tup
     if python and place.local and shutil.which(python) is None:
         raise FileNotFoundError(f"no such Python for the workers: {needs.executable}")
     last = paths if place.local else ()
-    return Provision(Surroundings(tuple(imports), last, tuple(archives.items()), cached), python)
+    return Provision(Surroundings(tuple(imports), last, tuple(archives.items()), cached, settings.shipped()), python)
 
 
 def _in_archive(executable: str, archives: dict[str, str]) -> str:

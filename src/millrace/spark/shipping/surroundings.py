@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from millrace.common.files.stores import settings
 from millrace.spark.shipping.shipping import HOME, locate, spark_directory
 
 
@@ -21,6 +22,8 @@ class Surroundings:
     archives: tuple[tuple[str, str], ...] = ()
     """(path below the working directory, location of the unpacked archive)"""
     cached_files: Mapping[str, str] = field(default_factory=dict)
+    stores: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """what the driver knows of object stores and HDFS, with credentials"""
 
     def files(self) -> dict[str, str]:
         """The cached files' paths on this worker, by their names."""
@@ -29,6 +32,8 @@ class Surroundings:
     def enter(self, job_id: str) -> None:
         """Make this process one of the job's, until another job takes its turn in it."""
         global _first, _directory
+        if self.stores:
+            settings.take(self.stores)
         first = [locate(location) for location in self.first]
         kept = [path for path in sys.path if path not in _first and path not in first]
         sys.path[:] = [*kept[:1], *first, *kept[1:], *(path for path in self.last if path not in kept)]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from millrace.common.files.stores import settings as stores
 from millrace.datastream.settings.dependencies import Dependencies
 from millrace.graph.origin import user_origin
 from millrace.relational import nodes as n
@@ -64,6 +65,7 @@ def batch_context(
     :param needs: files, archives, packages and the interpreter of the program's functions. Errors as ``provide``.
     """
     configuration = dict(configuration or {})
+    stores.use(configuration)
     spark_settings = {key: value for key, value in configuration.items() if key.startswith("spark.sql.")}
     session = child_session(parent, zone, spark_settings)
     context = parent.sparkContext

@@ -39,6 +39,8 @@ _BUILT_IN = {
     "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
     "opensearch": "millrace.connectors.tables.search.factory:OpenSearchFactory",
     "opensearch-2": "millrace.connectors.tables.search.factory:OpenSearch2Factory",
+    "mysql-cdc": "millrace.connectors.tables.cdc.mysql:MySqlCdcFactory",
+    "postgres-cdc": "millrace.connectors.tables.cdc.postgres:PostgresCdcFactory",
     "print": "millrace.connectors.tables.printing:PrintFactory",
     "rabbitmq": "millrace.connectors.tables.messages.rabbitmq:RabbitMQFactory",
     "redis": "millrace.connectors.tables.redis.factory:RedisFactory",
@@ -49,6 +51,16 @@ _BUILT_IN = {
     "spark": "millrace.spark.tables.passthrough:SparkFactory",
     "upsert-kafka": "millrace.connectors.tables.kafka.factory:UpsertKafkaFactory",
     "values": "millrace.connectors.tables.values:ValuesFactory",
+}
+# Known by name only, to say what there is instead.
+_REFUSED = {
+    "db2-cdc": "millrace.connectors.tables.cdc.refused:Db2CdcFactory",
+    "mongodb-cdc": "millrace.connectors.tables.cdc.refused:MongoDbCdcFactory",
+    "oceanbase-cdc": "millrace.connectors.tables.cdc.refused:OceanBaseCdcFactory",
+    "oracle-cdc": "millrace.connectors.tables.cdc.refused:OracleCdcFactory",
+    "sqlserver-cdc": "millrace.connectors.tables.cdc.refused:SqlServerCdcFactory",
+    "tidb-cdc": "millrace.connectors.tables.cdc.refused:TiDbCdcFactory",
+    "vitess-cdc": "millrace.connectors.tables.cdc.refused:VitessCdcFactory",
 }
 _NOT_TABLES = frozenset({"connector", "property-version", "comment"})
 
@@ -90,7 +102,7 @@ class Connectors:
             return self._own[name]()
         if self._above is not None:
             return self._above._factory(name)
-        place = _BUILT_IN.get(name) or _installed().get(name)
+        place = _BUILT_IN.get(name) or _installed().get(name) or _REFUSED.get(name)
         if place is None:
             return None
         module, _, attribute = place.partition(":")

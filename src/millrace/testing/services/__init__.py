@@ -10,12 +10,14 @@ from millrace.testing.services.apicurio import SchemaRegistry
 from millrace.testing.services.cassandra import Cassandra
 from millrace.testing.services.clickhouse import ClickHouse
 from millrace.testing.services.hbase import HBase
+from millrace.testing.services.hdfs import Hdfs
 from millrace.testing.services.kafka import Kafka
 from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.mongodb import MongoDb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.s3 import S3
 from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
@@ -25,6 +27,7 @@ __all__ = [
     "ClickHouse",
     "Elasticsearch",
     "HBase",
+    "Hdfs",
     "Kafka",
     "MariaDB",
     "MongoDb",
@@ -34,6 +37,7 @@ __all__ = [
     "PostgreSQL",
     "RabbitMQ",
     "Redis",
+    "S3",
     "SchemaRegistry",
     "ServiceUnavailable",
 ]

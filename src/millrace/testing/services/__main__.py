@@ -11,12 +11,14 @@ from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
 from millrace.testing.services.cassandra import Cassandra, fetch_cassandra
 from millrace.testing.services.clickhouse import ClickHouse
 from millrace.testing.services.hbase import HBase, fetch_hbase
+from millrace.testing.services.hdfs import Hdfs, fetch_hdfs
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.mariadb import MariaDB
 from millrace.testing.services.mongodb import MongoDb, fetch_mongodb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
+from millrace.testing.services.s3 import S3, fetch_s3
 from millrace.testing.services.search import Elasticsearch, OpenSearch
 from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallServer
 
@@ -34,6 +36,7 @@ SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "postgres": (PostgreSQL, "PostgreSQL; user and database are postgres"),
     "rabbitmq": (RabbitMQ, "RabbitMQ; user and password are guest"),
     "redis": (Redis, "Redis"),
+    "s3": (S3, f"s3proxy, a server of S3; keys are {S3.access_key} and {S3.secret_key}"),
 }
 
 
@@ -44,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds.add_parser("registry", help="Apicurio Registry, a schema registry like Confluent's")
     for name, (_, about) in SMALL.items():
         kinds.add_parser(name, help=about)
+    kinds.add_parser("hdfs", help="HDFS: a NameNode and a DataNode")
     kafka = kinds.add_parser("kafka", help=f"Apache Kafka {VERSION}")
     kafka.add_argument("--brokers", type=int, default=1)
     kafka.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every broker")
@@ -64,6 +68,11 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"url={registry.url}", flush=True)
                 ended.wait()
             return 0
+        if given.service == "hdfs":
+            with Hdfs() as hdfs:
+                print(f"url={hdfs.url}\nwebhdfs=http://127.0.0.1:{hdfs.web_port}", flush=True)
+                ended.wait()
+            return 0
         with Kafka(given.brokers, dict(each.split("=", 1) for each in given.set)) as started:
             print(f"bootstrap.servers={started.bootstrap}", flush=True)
             ended.wait()
@@ -75,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    heavy = (fetch_mongodb, OpenSearch.fetch, Elasticsearch.fetch, fetch_hbase, fetch_cassandra)
+    heavy = (fetch_s3, fetch_hdfs, fetch_mongodb, OpenSearch.fetch, Elasticsearch.fetch, fetch_hbase, fetch_cassandra)
     for fetch in (fetch_kafka, fetch_registry, *heavy):
         try:
             print(fetch())

@@ -60,15 +60,15 @@ class MySqlDialect(Dialect):
     )  # fmt: skip
 
     def open(self, target: Target) -> Any:
-        arguments = self._arguments(target)
+        arguments = self.arguments(target)
         # The driver waits without an end for the greeting of a server that took the connection.
         waiting = arguments.pop("read_timeout", None)
         connection = pymysql().connect(read_timeout=arguments["connect_timeout"], **arguments)
         connection._read_timeout = waiting
         return connection
 
-    def _arguments(self, target: Target) -> dict[str, Any]:
-        """:raises ValueError: a property that is not known."""
+    def arguments(self, target: Target) -> dict[str, Any]:
+        """What the driver is told. :raises ValueError: a property that is not known."""
         (host, port), *others = target.hosts
         if others:
             raise ValueError(f"{self.title} is found at one address here, not at {len(target.hosts)}")

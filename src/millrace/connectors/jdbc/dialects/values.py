@@ -26,8 +26,13 @@ def columns_of(rows: Sequence[Sequence[Any]], kinds: Sequence[DataType]) -> list
     return [_converted(column, kind, place) for place, (column, kind) in enumerate(zip(columns, kinds))]
 
 
+def from_driver(kind: DataType) -> Callable[[Any], Any]:
+    """Makes values of a type of what drivers give. Raises what comes of values that are none."""
+    return conversion(kind, _FROM_DRIVER)
+
+
 def _converted(column: Sequence[Any], kind: DataType, place: int) -> list[Any]:
-    convert = conversion(kind, _FROM_DRIVER)
+    convert = from_driver(kind)
     try:
         return [convert(value) for value in column]
     except (ValueError, TypeError, ArithmeticError) as error:

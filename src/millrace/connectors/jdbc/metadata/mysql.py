@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from millrace.connectors.jdbc.metadata.base import ColumnFound, KeyFound, Metadata, asked, sized
+from millrace.connectors.jdbc.metadata.base import ColumnFacts, ColumnFound, KeyFound, Metadata, asked, sized
 from millrace.relational import types as t
 from millrace.relational.types import DataType
 
@@ -101,6 +101,14 @@ class MySqlMetadata(Metadata):
         query = "SELECT table_rows FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"
         found = asked(connection, query, table)
         return int(found[0][0]) if found and found[0][0] is not None else None
+
+    def statistics(self, connection: Any, table: str) -> dict[str, ColumnFacts]:
+        # Of columns that an index begins with; more is known only to who may read the system's own tables.
+        query = (
+            "SELECT column_name, MAX(cardinality) FROM information_schema.statistics WHERE table_schema = DATABASE() "
+            "AND table_name = %s AND seq_in_index = 1 AND cardinality IS NOT NULL GROUP BY column_name"
+        )
+        return {name: ColumnFacts(distinct=int(distinct)) for name, distinct in asked(connection, query, table)}
 
 
 def _text(value: Any) -> str:

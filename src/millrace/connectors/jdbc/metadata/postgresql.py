@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from millrace.connectors.jdbc.metadata.base import ColumnFound, KeyFound, Metadata, asked, sized
+from millrace.connectors.jdbc.metadata.base import ColumnFacts, ColumnFound, KeyFound, Metadata, asked, sized
 from millrace.relational import types as t
 from millrace.relational.types import DataType
 
@@ -21,6 +21,11 @@ _KEY = """
     CROSS JOIN LATERAL unnest(c.conkey) WITH ORDINALITY AS k(number, place)
     JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number
     WHERE c.contype = 'p' AND c.conrelid = to_regclass(%s) ORDER BY k.place
+"""
+_STATISTICS = """
+    SELECT attname, null_frac, n_distinct, avg_width, (histogram_bounds::text::text[])[1],
+           (histogram_bounds::text::text[])[array_upper(histogram_bounds::text::text[], 1)]
+    FROM pg_stats WHERE schemaname = %s AND tablename = %s AND NOT inherited
 """
 DIGITS, SCALE = 38, 18
 """of numeric without either: what Flink takes it for"""
@@ -53,6 +58,13 @@ _TYPES: Mapping[str, Callable[[Sequence[int]], DataType]] = {
     "timestamp without time zone": lambda numbers: t.TimestampType(_first(numbers, 6)),
     "timestamp with time zone": lambda numbers: t.LocalZonedTimestampType(_first(numbers, 6)),
 }
+
+
+def _distinct(found: float, rows: int | None) -> int | None:
+    """The number of different values: below zero it is a part of the rows, zero says nothing."""
+    if found > 0:
+        return round(found)
+    return None if found == 0 or rows is None else round(-found * rows)
 
 
 def type_of(native: str) -> DataType:
@@ -97,6 +109,20 @@ class PostgreSqlMetadata(Metadata):
             connection, "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)", self._quoted(table)
         )
         return int(found[0][0]) if found and found[0][0] >= 0 else None
+
+    def statistics(self, connection: Any, table: str) -> dict[str, ColumnFacts]:
+        rows = self.rows(connection, table)
+        schema, _, name = self.full_name(table).partition(".")
+        return {
+            column: ColumnFacts(
+                None if rows is None else round(nulls * rows),
+                _distinct(distinct, rows),
+                float(width),
+                least,
+                greatest,
+            )
+            for column, nulls, distinct, width, least, greatest in asked(connection, _STATISTICS, schema, name)
+        }
 
     def _quoted(self, table: str) -> str:
         return ".".join('"' + part.replace('"', '""') + '"' for part in self.full_name(table).split("."))

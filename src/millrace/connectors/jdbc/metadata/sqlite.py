@@ -20,7 +20,7 @@ def type_of(native: str) -> DataType:
         return t.BigIntType()
     if any(word in name for word in ("char", "clob", "text")) or not name:
         return t.string()
-    if "blob" in name or "binary" in name:
+    if "blob" in name or "binary" in name or name == "bytes":
         return t.VarBinaryType(t.MAX_LENGTH)
     if any(word in name for word in ("real", "floa", "doub")):
         return t.DoubleType()
@@ -52,4 +52,13 @@ class SqliteMetadata(Metadata):
         return KeyFound("PRIMARY", tuple(name for (name,) in found)) if found else None
 
     def rows(self, connection: Any, table: str) -> int | None:
-        return None
+        if not asked(connection, "SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'"):
+            return None  # ANALYZE has never run
+        found = asked(connection, "SELECT stat FROM sqlite_stat1 WHERE tbl = ? AND stat IS NOT NULL", table)
+        return max((int(stat.split()[0]) for (stat,) in found), default=None)
+
+    def create_database(self, name: str) -> str:
+        raise ValueError("a file of SQLite is one database")
+
+    def drop_database(self, name: str) -> str:
+        raise ValueError("a file of SQLite is one database")

@@ -1,0 +1,1 @@
+"""Operators of a pipeline, and what flows between them."""

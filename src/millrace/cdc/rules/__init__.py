@@ -1,0 +1,1 @@
+"""Which tables a rule is for, where they go, and what becomes of their rows."""

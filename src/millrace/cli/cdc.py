@@ -1,0 +1,116 @@
+"""``millrace cdc``: run a pipeline that a YAML file describes, as ``flink-cdc.sh`` does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from millrace.cli.options import ProgramOptions, key_values, savepoint_options, surroundings_options
+from millrace.cli.run import start
+from millrace.cli.targets import Target, target_options
+from millrace.cli.texts.refused import Refused, refusing
+
+if TYPE_CHECKING:
+    from millrace.cdc.definition.model import Pipeline
+
+PROGRAM = "millrace.cdc.program"
+_REFUSED = (
+    Refused(
+        ("-ucm", "--use-mini-cluster"),
+        "there is no mini cluster; nearest: -t local, which runs the pipeline in this process",
+        is_flag=True,
+    ),
+    Refused(("-fh", "--flink-home"), "there is no Flink; nearest: --config-dir DIR, where config.yaml is"),
+    Refused(("-gc", "--global-config"), "nearest: -D key=value, or 'flink-conf' under 'pipeline' in the file"),
+    Refused(("-j", "--jar"), "functions are written in Python: name them as module.Class, with --pyFiles"),
+)
+
+
+@click.command("cdc")
+@click.argument("pipeline", metavar="PIPELINE.YAML")
+@surroundings_options
+@target_options
+@savepoint_options
+@click.option(
+    "-fc",
+    "--flink-conf",
+    "--conf",
+    "conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="The same as -D, as Flink CDC's command has it. What the file says under 'flink-conf' goes before it.",
+)
+@click.option("--dry-run", is_flag=True, help="Check the file, print what it means, and run nothing.")
+@click.option("--quiet", is_flag=True, help="No live line and no summary on a terminal; log errors only.")
+@click.option("--verbose", is_flag=True, help="Log more, and show errors with all their tracebacks.")
+@refusing(_REFUSED)
+def cdc(
+    pipeline: str,
+    program: ProgramOptions,
+    target: Target,
+    savepoint: tuple[tuple[str, str], ...],
+    conf: tuple[str, ...],
+    dry_run: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Copy whole databases: run a pipeline in the YAML of Flink CDC (source, route, transform, sink).
+
+    Like `run`: on the cluster that runs, or else in this process.
+    """
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
+    path = os.path.abspath(pipeline)
+    if dry_run:
+        click.echo(_plan(path, program.files))
+        return
+    files = program.files
+    if _read(path).functions:
+        files = (os.path.dirname(path), *files)  # tasks import the functions from there, too
+    properties = (*program.properties, *key_values(conf))
+    chosen = replace(program, module=PROGRAM, words=(path,), files=files, properties=properties, ship_folder=False)
+    start(chosen, target, savepoint, quiet=quiet, verbose=verbose)
+
+
+def _read(path: str) -> Pipeline:
+    """What the file says. Raises click's error if something is wrong with it.
+
+    No more is done here: drivers are forks of this process, which has no threads yet.
+    """
+    from millrace.cdc.definition.problems import PipelineError
+    from millrace.cdc.definition.reading import read_pipeline
+
+    try:
+        return read_pipeline(path)
+    except (PipelineError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _plan(path: str, files: tuple[str, ...]) -> str:
+    """What the pipeline will do, with all that it names looked up."""
+    from millrace.cdc.composer import compose
+    from millrace.cdc.definition.problems import PipelineError
+    from millrace.cdc.plan_text import plan_text
+
+    pipeline = _read(path)
+    try:
+        with _importing((os.path.dirname(path), *files)):
+            return plan_text(compose(pipeline))
+    except (PipelineError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _importing(folders: tuple[str, ...]) -> Iterator[None]:
+    before = list(sys.path)
+    sys.path[:0] = [os.path.abspath(each) for each in folders]
+    try:
+        yield
+    finally:
+        sys.path[:] = before

@@ -1,0 +1,1 @@
+"""Change data capture of MySQL and MariaDB: what their servers say, and their binary log."""

@@ -1,0 +1,1 @@
+"""Capturing PostgreSQL: snapshots that are exact, and a slot with the plugin pgoutput."""

@@ -1,0 +1,1 @@
+"""Making and changing tables of a database."""

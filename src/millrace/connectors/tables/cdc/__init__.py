@@ -1,0 +1,1 @@
+"""Table connectors that capture databases: ``postgres-cdc``, and by name those that are not here."""

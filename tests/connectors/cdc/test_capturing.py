@@ -1,0 +1,156 @@
+"""Chunks and log put together, with a database in memory: whatever happens, the events add up to the tables."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from typing import Any
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.connectors.cdc.fake import SERVERS, FakeDatabase, FakeServer
+
+from millrace.connectors.cdc.chunks import Chunking
+from millrace.connectors.cdc.decoding import EventDecoder
+from millrace.connectors.cdc.events import DataChangeEvent
+from millrace.connectors.cdc.source import CdcSource
+from millrace.connectors.cdc.startup import StartupOptions
+from millrace.testing.connectors.readers import SourceJob
+
+IDLE_SECONDS = 10.0
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+"""threads make no two runs alike, so nothing is made smaller"""
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("epoch"), st.integers(1, 6)),
+        st.tuples(st.just("change"), st.integers(1, 5)),
+        st.tuples(st.just("checkpoint"), st.just(0)),
+        st.tuples(st.just("crash"), st.integers(1, 3)),
+    ),
+    max_size=14,
+)
+
+
+def added_up(events: list[Any]) -> Counter[Any]:
+    """Rows and how often they are there. :raises AssertionError: one is taken back that is not there."""
+    found: Counter[Any] = Counter()
+    for event in events:
+        if not isinstance(event, DataChangeEvent):
+            continue
+        if event.before is not None:
+            found[event.table, event.before] -= 1
+        if event.after is not None:
+            found[event.table, event.after] += 1
+    return +found
+
+
+def in_tables(server: FakeServer) -> Counter[Any]:
+    return Counter((table, row) for table, rows in server.tables.items() for row in rows)
+
+
+def run(server: FakeServer, source: CdcSource[Any], steps: list[tuple[str, int]]) -> list[Any]:
+    """What the last life of a job has emitted, when the tables have come to rest."""
+    checkpoint = None
+    job = SourceJob(source)
+    for what, number in steps:
+        if what == "epoch":
+            job.epoch(polls=number)
+        elif what == "change":
+            server.change(number)
+        elif what == "checkpoint":
+            checkpoint = job.checkpoint()
+        else:
+            job.close()
+            job = SourceJob(source, number, checkpoint)
+    server.busy = False
+    last = time.monotonic()
+    while time.monotonic() - last < IDLE_SECONDS and added_up(job.emitted) != in_tables(server):
+        if job.epoch():
+            last = time.monotonic()
+    job.close()
+    return job.emitted
+
+
+@settings(max_examples=25, deadline=None, phases=PHASES)
+@given(STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans(), st.booleans())
+def test_a_table_with_a_key(steps: Any, seed: int, rows: int, exact: bool, even: bool) -> None:
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a", "b"], ("id",), seed)
+    server.change(40)
+    server.busy = True
+    # Without equal ranges every bound is asked for.
+    chunking = Chunking(rows, 0.0, 1e9) if even else Chunking(rows, 1e8, 1e9)
+    emitted = run(server, CdcSource(FakeDatabase(name, exact), EventDecoder(), chunking=chunking), steps)
+    assert added_up(emitted) == in_tables(server)
+    # Of one key there is never a second row, nor is one taken back that is not there.
+    there: dict[Any, Any] = {}
+    for event in emitted:
+        if isinstance(event, DataChangeEvent):
+            if event.before is not None:
+                assert there.pop((event.table, event.before[0])) == event.before
+            if event.after is not None:
+                assert (event.table, event.after[0]) not in there
+                there[event.table, event.after[0]] = event.after
+    del SERVERS[name]
+
+
+@settings(max_examples=15, deadline=None, phases=PHASES)
+@given(STEPS, st.integers(0, 10**6), st.integers(1, 30), st.sampled_from(["id", "v", None]))
+def test_a_table_without_a_key(steps: Any, seed: int, rows: int, column: str | None) -> None:
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a"], (), seed)
+    server.change(40)
+    server.busy = True
+    columns = {} if column is None else {"a": column}
+    source = CdcSource(FakeDatabase(name), EventDecoder(), chunking=Chunking(rows), chunk_columns=columns)
+    assert added_up(run(server, source, steps)) == in_tables(server)
+    del SERVERS[name]
+
+
+@settings(max_examples=15, deadline=None, phases=PHASES)
+@given(STEPS, STEPS, STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans())
+def test_tables_that_match_later(first: Any, then: Any, last: Any, seed: int, rows: int, exact: bool) -> None:
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a", "b", "c"], ("id",), seed)
+    a, b, c = server.tables
+    server.matching = {b}
+    server.change(40)
+    server.busy = True
+    source = CdcSource(FakeDatabase(name, exact), EventDecoder(), chunking=Chunking(rows), newly_added=True)
+    job, checkpoint = SourceJob(source), None
+    for matching, steps in (({b}, first), ({a, b}, then), ({a, b, c}, last)):
+        server.matching = matching
+        checkpoint = job.checkpoint()
+        job.close()
+        job = SourceJob(source, 2, checkpoint)
+        for what, number in steps:
+            if what == "epoch":
+                job.epoch(polls=number)
+            elif what == "change":
+                server.change(number)
+            elif what == "checkpoint":
+                checkpoint = job.checkpoint()
+            else:
+                job.close()
+                job = SourceJob(source, number, checkpoint)
+    server.busy = False
+    until = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < until and added_up(job.emitted) != in_tables(server):
+        job.epoch()
+    job.close()
+    assert added_up(job.emitted) == in_tables(server)
+    del SERVERS[name]
+
+
+def test_a_snapshot_ends() -> None:
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a", "b"], ("id",), 3)
+    server.change(60)
+    source = CdcSource(FakeDatabase(name, False), EventDecoder(), StartupOptions.snapshot(), Chunking(4))
+    job = SourceJob(source, 3)
+    while not job.ended:
+        job.epoch()
+    job.close()
+    assert added_up(job.emitted) == in_tables(server)
+    del SERVERS[name]
