@@ -9,6 +9,7 @@ has redis-server redis-server
 has rabbitmq-server rabbitmq-server
 has mosquitto mosquitto
 has influxd influxdb
+has clickhouse-server clickhouse-server
 has prometheus prometheus
 has carbon-cache graphite-carbon
 has mariadbd mariadb-server

@@ -36,6 +36,12 @@ _AVRO = "Avro comes with the connectors"
 _COMPACTION = "compaction of files comes with the connectors"
 
 REASONS = (
+    # Cassandra
+    Reason(
+        "datastream.connectors.cassandra.CassandraSink.CassandraSinkBuilder.set_mapper_options",
+        REFUSED,
+        "they are for Java's POJOs; a query may have its own USING TTL",
+    ),
     # Java
     Reason("*", "*the Java object `j_*", "there are no Java objects here"),
     Reason("*", "is no subclass of `pyflink.*.Java*Wrapper`", _JAVA),

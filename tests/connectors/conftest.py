@@ -11,9 +11,11 @@ from tests.services import missing
 
 from millrace.testing.services import (
     Aws,
+    ClickHouse,
     Elasticsearch,
     Kafka,
     MariaDB,
+    MongoDb,
     Mosquitto,
     Nats,
     OpenSearch,
@@ -112,8 +114,20 @@ def mariadb() -> Iterator[MariaDB]:
 
 
 @pytest.fixture(scope="session")
+def mongodb() -> Iterator[MongoDb]:
+    with started(MongoDb()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def opensearch() -> Iterator[OpenSearch]:
     with started(OpenSearch()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickHouse]:
+    with started(ClickHouse()) as server:
         yield server
 
 

@@ -56,8 +56,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     # module below pyflink.datastream, nearest alternative, names
     (
         "connectors.cassandra",
-        _SINK,
-        "CassandraSink ConsistencyLevel MapperOptions ClusterBuilder CassandraCommitter CassandraFailureHandler",
+        "a query with its own USING TTL (CassandraSinkBuilder.set_query)",
+        "MapperOptions",
     ),
     ("connectors.hybrid_source", _SOURCE, "HybridSource HybridSourceBuilder"),
     ("connectors.pulsar", _SOURCE, "PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator"),

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.connectors.jdbc.databases import JdbcTables, Place, of_mariadb, of_postgresql, of_sqlite
+from tests.connectors.jdbc.databases import JdbcTables, Place, of_duckdb, of_mariadb, of_postgresql, of_sqlite
 
 ALL = [
     pytest.param("postgres", marks=pytest.mark.services),
     pytest.param("mariadb", marks=pytest.mark.services),
     "sqlite",
+    "duckdb",
 ]
 
 
@@ -24,6 +25,8 @@ def tables() -> JdbcTables:
 def place(request: Any, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         return of_sqlite(str(tmp_path / "x.db"))
+    if request.param == "duckdb":
+        return of_duckdb(str(tmp_path / "x.duckdb"))
     server = request.getfixturevalue(request.param)
     return of_postgresql(server) if request.param == "postgres" else of_mariadb(server)
 

@@ -12,6 +12,7 @@ import psycopg
 import pymysql
 from tests.connectors.tables.messages.message_tables import MessageTables
 
+from millrace.connectors.jdbc.dialects.duckdb_file import FileConnection
 from millrace.testing.services import MariaDB, PostgreSQL
 
 
@@ -53,6 +54,10 @@ def of_mariadb(server: MariaDB) -> Place:
         return pymysql.connect(user=server.user, password=server.password, **where)
 
     return Place(server.jdbc_url, connect, server.user, server.password)
+
+
+def of_duckdb(path: str) -> Place:
+    return Place(f"jdbc:duckdb:{path}", lambda: FileConnection(path, 30.0))
 
 
 def of_sqlite(path: str) -> Place:

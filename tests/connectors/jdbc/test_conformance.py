@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from tests.connectors.jdbc.databases import Place
+from tests.connectors.stores.as_rows import AsRows
+from tests.connectors.stores.checks import chosen_checks
 
-from millrace.common.sink import NamedSink, Sink, SinkWriter, WriterInitContext
+from millrace.common.sink import Sink
 from millrace.connectors.dbapi import DbApiInsert
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.target import TableShape
-from millrace.connectors.jdbc.sink import BufferedSink, Buffering, Database, JdbcExactlyOnceSink
+from millrace.connectors.jdbc.sink import Database, JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.jdbc.url import parse
-from millrace.relational.rows import Rows, record_batch
+from millrace.connectors.stores.buffered import BufferedSink, Buffering
 from millrace.relational.types import string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks
 
-ALWAYS = ("driver dies: committing", "taken for dead", "seed 1")
-"""what ``make test`` runs of the checks with servers; ``make conformance`` runs all"""
 PLACES: list[Place] = []
 """the one that is tested: checks are listed before it is there"""
 
@@ -33,39 +31,6 @@ def chosen(place: Place) -> Iterator[None]:
     PLACES.append(place)
     yield
     PLACES.clear()
-
-
-class AsRows(NamedSink[str]):
-    """Gives texts to a sink of rows."""
-
-    def __init__(self, sink: Sink[Rows]) -> None:
-        self._sink = sink
-
-    def for_operator(self, uid: str) -> AsRows:
-        return AsRows(self._sink.for_operator(uid))
-
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
-        return AsRowsWriter(self._sink.create_writer(context))
-
-    def create_committer(self) -> Any:
-        return self._sink.create_committer()
-
-
-class AsRowsWriter(SinkWriter[str]):
-    def __init__(self, below: SinkWriter[Rows]) -> None:
-        self._below = below
-
-    def write(self, element: str, context: Any) -> None:
-        self._below.write(Rows(record_batch([pa.array([element])], 1)), context)
-
-    def flush(self, end_of_input: bool) -> None:
-        self._below.flush(end_of_input)
-
-    def prepare_commit(self) -> list[Any]:
-        return self._below.prepare_commit()
-
-    def close(self) -> None:
-        self._below.close()
 
 
 class Written(SinkUnderTest):
@@ -112,7 +77,14 @@ class ByTwoPhases(Written):
 
 @pytest.mark.parametrize("check", sink_checks(ByMarks), ids=str)
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_marks(check: Check, tmp_path: Path) -> None:
+def test_marks(check: Check) -> None:
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", sink_checks(ByMarks), ids=str)
+@pytest.mark.parametrize("place", ["duckdb"], indirect=True)
+def test_marks_in_a_slower_file(check: Check) -> None:
     check()
 
 
@@ -122,15 +94,8 @@ def test_at_least_once(check: Check) -> None:
     check()
 
 
-def chosen_checks() -> list[Any]:
-    checks = sink_checks(ByTwoPhases)
-    often = [any(word in str(check) for word in ALWAYS) for check in checks]
-    assert sum(often) == len(ALWAYS)
-    return [check if each else pytest.param(check, marks=pytest.mark.slow) for check, each in zip(checks, often)]
-
-
 @pytest.mark.services
-@pytest.mark.parametrize("check", chosen_checks(), ids=str)
+@pytest.mark.parametrize("check", chosen_checks(ByTwoPhases), ids=str)
 @pytest.mark.parametrize("place", ["postgres", "mariadb"], indirect=True)
 def test_two_phases(check: Check) -> None:
     check()

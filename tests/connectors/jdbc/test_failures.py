@@ -11,8 +11,9 @@ from contextlib import closing
 import pytest
 from tests.connectors.jdbc.databases import JdbcTables, Place
 
-from millrace.connectors.jdbc.sink import Buffering, Database, Retrying
+from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.url import parse
+from millrace.connectors.stores.buffered import Buffering, Retrying
 from millrace.testing.services import MariaDB, PostgreSQL
 from millrace.testing.services.ports import free_ports
 

@@ -44,7 +44,7 @@ def test_rows(place: Place) -> None:
 
 
 def test_values_of_all_kinds(place: Place) -> None:
-    table = place.create("d DECIMAL(10, 2), day DATE, at TIMESTAMP NULL, yes BOOLEAN, f DOUBLE PRECISION")
+    table = place.create("d DECIMAL(10, 2), day DATE, moment TIMESTAMP NULL, yes BOOLEAN, f DOUBLE PRECISION")
     at = dt.datetime(2024, 1, 2, 3, 4, 5)
     values = (decimal.Decimal("1.50"), dt.date(2024, 1, 2), at, True, 0.5)
     kind = Types.ROW([Types.BIG_DEC(), Types.SQL_DATE(), Types.SQL_TIMESTAMP(), Types.BOOLEAN(), Types.DOUBLE()])

@@ -6,7 +6,12 @@ import pytest
 from tests.connectors.jdbc.databases import JdbcTables, Place
 from tests.connectors.jdbc.type_tables import BEGIN, END, GUIDE, TYPE_OF, VALUES, tables
 
-DATABASES = {"jdbc:postgresql:": "PostgreSQL", "jdbc:mariadb:": "MySQL and MariaDB", "jdbc:sqlite:": "SQLite"}
+DATABASES = {
+    "jdbc:postgresql:": "PostgreSQL",
+    "jdbc:mariadb:": "MySQL and MariaDB",
+    "jdbc:sqlite:": "SQLite",
+    "jdbc:duckdb:": "DuckDB",
+}
 
 
 def test_values_come_back(place: Place) -> None:

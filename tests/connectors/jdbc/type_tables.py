@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from millrace.connectors.jdbc.metadata import mysql, postgresql, sqlite
+from millrace.connectors.jdbc.metadata import duckdb, mysql, postgresql, sqlite
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "databases.md"
 
@@ -91,8 +91,41 @@ VALUES: Mapping[str, Mapping[str, str]] = {
         "TIME": "TIME '23:59:59.123'",
         "TIMESTAMP": "TIMESTAMP '1500-01-01 00:00:00.000001'",
     },
+    "DuckDB": {
+        "BOOLEAN": "TRUE",
+        "TINYINT": "-128",
+        "UTINYINT": "255",
+        "SMALLINT": "-32768",
+        "USMALLINT": "65535",
+        "INTEGER": "2147483647",
+        "UINTEGER": "4294967295",
+        "BIGINT": "-9223372036854775807",
+        "UBIGINT": "18446744073709551615",
+        "HUGEINT": "'-170141183460469231731687303715884105727'",
+        "FLOAT": "1.5",
+        "DOUBLE": "-1.25E300",
+        "DECIMAL(10,2)": "-12345678.91",
+        "DECIMAL(38,0)": "99999999999999999999999999999999999999",
+        "VARCHAR": "'ä€😀 it''s \\'",
+        "BLOB": "x'00ff10'",
+        "DATE": "DATE '1969-12-31'",
+        "TIME": "TIME '23:59:59.123'",
+        "TIMESTAMP": "TIMESTAMP '1500-01-01 00:00:00.000001'",
+        "TIMESTAMP_MS": "TIMESTAMP '1500-01-01 00:00:00.001'",
+        "TIMESTAMP WITH TIME ZONE": "TO_TIMESTAMP_LTZ(-1001, 3)",
+        "UUID": "'123e4567-e89b-12d3-a456-426614174000'",
+        "JSON": "'{\"a\": [1, null]}'",
+        "INTEGER[]": "ARRAY[1, 2, CAST(NULL AS INT)]",
+        "VARCHAR[]": "ARRAY['a,b', '\"', '\\', '']",
+        "DECIMAL(8,2)[]": "ARRAY[1.25, -2.50]",
+    },
 }
-TYPE_OF = {"PostgreSQL": postgresql.type_of, "MySQL and MariaDB": mysql.type_of, "SQLite": sqlite.type_of}
+TYPE_OF = {
+    "PostgreSQL": postgresql.type_of,
+    "MySQL and MariaDB": mysql.type_of,
+    "SQLite": sqlite.type_of,
+    "DuckDB": duckdb.type_of,
+}
 BEGIN, END = "<!-- types: begin -->", "<!-- types: end -->"
 
 

@@ -26,7 +26,8 @@ from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.ddl.base import Ddl, NewColumn
 from millrace.connectors.jdbc.ddl.known import ddl_of
 from millrace.connectors.jdbc.dialects.target import TableShape
-from millrace.connectors.jdbc.sink import Buffering, Database, Retrying
+from millrace.connectors.jdbc.sink import Database
+from millrace.connectors.stores.buffered import Buffering, Retrying
 from millrace.util.secrets import mask_text
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,9 @@ from millrace.connectors.jdbc.dialects.mysql import MySqlDialect
 from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect
 from millrace.connectors.jdbc.dialects.sqlite import SqliteDialect
 from millrace.connectors.jdbc.dialects.target import CONNECT_SECONDS, Target
-from millrace.connectors.jdbc.sink import Buffering, Database
+from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.url import parse
+from millrace.connectors.stores.buffered import Buffering
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream

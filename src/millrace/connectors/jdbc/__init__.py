@@ -1,1 +1,1 @@
-"""Databases behind ``jdbc:`` URLs, through the drivers that Python has for them: PostgreSQL, MySQL, MariaDB, SQLite."""
+"""Databases behind ``jdbc:`` URLs, through drivers of Python: PostgreSQL, MySQL, MariaDB, SQLite, DuckDB."""

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from millrace.connectors.dbapi.changes import Change
 from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.target import TableShape
+from millrace.connectors.stores.last_rows import last_rows
 from millrace.relational.rows import Rows, concat
 from millrace.relational.types import DataType
 from millrace.util.secrets import mask_text
@@ -59,14 +57,4 @@ class RowChanges(Change[Rows]):
 
         :raises ValueError: a key is NULL.
         """
-        if not self.shape.keys or not len(rows):
-            return rows
-        keys = [rows.columns[place] for place in self.shape.key_places]
-        for name, key in zip(self.shape.keys, keys):
-            if key.null_count:
-                raise ValueError(f"table {self.shape.table}: the key column '{name}' must not be NULL")
-        names = [f"k{place}" for place in range(len(keys))]
-        table = pa.table([*keys, pa.array(np.arange(len(rows)))], [*names, "at"])
-        last = table.group_by(names, use_threads=False).aggregate([("at", "max")])
-        ordered = last.sort_by([(name, "ascending") for name in names])
-        return rows.take(ordered["at_max"].combine_chunks())
+        return last_rows(rows, self.shape.keys, self.shape.key_places, self.shape.table)

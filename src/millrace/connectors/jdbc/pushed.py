@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
-from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.relational.fields import Schema
 from millrace.relational.rex import Call, Literal, Ref, Rex
 from millrace.relational.type_table import Family, family_of
@@ -14,12 +14,23 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = (Family.INTEGER, Family.DECIMAL, Family.DATE, Family.TIMESTAMP, Family.INSTANT)
 
 
-def conditions(filters: Sequence[Rex], columns: Schema, dialect: Dialect) -> tuple[str, ...]:
+class Sql(Protocol):
+    """How a database writes names and constants; None: leave it to us."""
+
+    text_is_exact: bool
+    """whether ``=`` on texts tells small letters from capitals: then ``<>`` does as well"""
+
+    def name(self, name: str) -> str | None: ...
+
+    def literal(self, value: Any, kind: DataType) -> str | None: ...
+
+
+def conditions(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[str, ...]:
     """As much of the filters as the database can check."""
     return tuple(found for each in filters if (found := _condition(each, columns, dialect)) is not None)
 
 
-def _condition(rex: Rex, columns: Schema, dialect: Dialect) -> str | None:
+def _condition(rex: Rex, columns: Schema, dialect: Sql) -> str | None:
     if not isinstance(rex, Call):
         return None
     if rex.function == "AND":
@@ -44,7 +55,7 @@ def _condition(rex: Rex, columns: Schema, dialect: Dialect) -> str | None:
     return None
 
 
-def _comparison(function: str, left: Rex, right: Rex, columns: Schema, dialect: Dialect) -> str | None:
+def _comparison(function: str, left: Rex, right: Rex, columns: Schema, dialect: Sql) -> str | None:
     if isinstance(left, Literal):
         left, right, function = right, left, _MIRRORED[function]
     if not isinstance(left, Ref) or not isinstance(right, Literal):
@@ -56,7 +67,7 @@ def _comparison(function: str, left: Rex, right: Rex, columns: Schema, dialect: 
     return None if literal is None else f"{name} {function} {literal}"
 
 
-def _means_the_same(function: str, kind: DataType, other: DataType, dialect: Dialect) -> bool:
+def _means_the_same(function: str, kind: DataType, other: DataType, dialect: Sql) -> bool:
     family = family_of(kind)
     if family is not family_of(other) and not {family, family_of(other)} <= {Family.INTEGER, Family.DECIMAL}:
         return False
@@ -66,5 +77,5 @@ def _means_the_same(function: str, kind: DataType, other: DataType, dialect: Dia
     return family is Family.TEXT and (function == "=" or (function == "<>" and dialect.text_is_exact))
 
 
-def _name(ref: Ref, columns: Schema, dialect: Dialect) -> str | None:
+def _name(ref: Ref, columns: Schema, dialect: Sql) -> str | None:
     return dialect.name(columns[ref.index].name) if ref.index < len(columns) else None

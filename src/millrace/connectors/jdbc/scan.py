@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from millrace.common.source import Boundedness, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
 from millrace.connectors.jdbc.sink import Database
-from millrace.connectors.queue_enumerator import QueueEnumerator
-from millrace.connectors.queue_reader import QueueReader
 from millrace.connectors.ranges import split_range
+from millrace.connectors.stores.parts import PartsSource
 from millrace.relational.fields import Schema
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.types import IntType
@@ -71,43 +69,22 @@ class JdbcSplit:
     condition: str | None = None
 
 
-class JdbcRowsSource(Source[Rows, JdbcSplit]):
-    """Reads a table. A split is read in one epoch: rows without an order have no place to go on from."""
+class JdbcRowsSource(PartsSource[Rows, JdbcSplit]):
+    """Reads a table, a query for each part."""
 
     def __init__(self, database: Database, query: Query, partitions: Partitions | None = None) -> None:
         self._database = database
         self._query = query
         self._partitions = partitions
 
-    def get_boundedness(self) -> Boundedness:
-        return Boundedness.BOUNDED
-
-    def create_enumerator(
-        self, context: SplitEnumeratorContext[JdbcSplit], checkpoint: Sequence[JdbcSplit] | None = None
-    ) -> QueueEnumerator[JdbcSplit]:
-        return QueueEnumerator(context, self._splits() if checkpoint is None else checkpoint)
-
-    def _splits(self) -> list[JdbcSplit]:
+    def parts(self) -> list[JdbcSplit]:
         if self._partitions is None:
             return [JdbcSplit("0")]
         conditions = self._partitions.conditions(self._database.dialect.name(self._partitions.column))
         return [JdbcSplit(str(number), condition) for number, condition in enumerate(conditions)]
 
-    def create_reader(self, context: SourceReaderContext) -> JdbcReader:
-        return JdbcReader(self._database, self._query)
-
-
-class JdbcReader(QueueReader[Rows, JdbcSplit]):
-    """Runs a query for each split."""
-
-    def __init__(self, database: Database, query: Query) -> None:
-        super().__init__()
-        self._database = database
-        self._query = query
-
-    def read(self, split: JdbcSplit, output: ReaderOutput[Rows]) -> None:
+    def elements(self, part: JdbcSplit) -> Iterator[Rows]:
         query = self._query
-        if split.condition is not None:
-            query = replace(query, conditions=(*query.conditions, split.condition))
-        for rows in query.batches(self._database):
-            output.collect(rows)
+        if part.condition is not None:
+            query = replace(query, conditions=(*query.conditions, part.condition))
+        return query.batches(self._database)

@@ -1,42 +1,21 @@
-"""Writing a table: when there are enough elements, or after a while, and at the end of each epoch."""
+"""A database as a place that tables are written to: in buffers, or exactly once."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.connectors.dbapi.changes import Change
+from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.base import Dialect
 from millrace.connectors.jdbc.dialects.target import Target
+from millrace.connectors.stores.buffered import Reachable
 from millrace.relational.rows import Rows, concat
 
-T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
-class Buffering:
-    """When rows are written before the epoch ends, and how often that is tried."""
-
-    max_rows: int = 50_000
-    """0: as many as an epoch has"""
-    interval: float = 1.0
-    """seconds; 0: for ever"""
-    retries: int = 3
-    pause: float = 1.0
-    """seconds before the first repetition; each later one waits that much longer"""
-
-
-@dataclass(frozen=True)
-class Database:
+class Database(Reachable):
     """A way to a database, which travels into tasks."""
 
     dialect: Dialect
@@ -46,92 +25,11 @@ class Database:
         """A new connection."""
         return self.dialect.connect(self.target)
 
+    def is_passing(self, error: BaseException) -> bool:
+        return self.dialect.is_passing(error)
 
-class BufferedSink(Sink[T], Generic[T]):
-    """**At least once**: what was written in an epoch that failed is written again. Where each element replaces the row
-    of its key that changes nothing in the end.
-
-    :param size: how many rows an element is.
-    """
-
-    def __init__(self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]) -> None:
-        self._database = database
-        self._change = change
-        self._buffering = buffering
-        self._size = size
-
-    def create_writer(self, context: WriterInitContext) -> SinkWriter[T]:
-        return _Writer(self._database, self._change, self._buffering, self._size)
-
-
-class _Writer(SinkWriter[T]):
-    def __init__(self, database: Database, change: Change[T], buffering: Buffering, size: Callable[[T], int]) -> None:
-        self._retrying = Retrying(database, buffering)
-        self._change = change
-        self._buffering = buffering
-        self._size = size
-        self._waiting: list[T] = []
-        self._count = 0
-        self._since = 0.0
-
-    def write(self, element: T, context: SinkWriterContext) -> None:
-        if not self._waiting:
-            self._since = time.monotonic()
-        self._waiting.append(element)
-        self._count += self._size(element)
-        settings = self._buffering
-        if (settings.max_rows and self._count >= settings.max_rows) or (
-            settings.interval and time.monotonic() - self._since >= settings.interval
-        ):
-            self._apply()
-
-    def flush(self, end_of_input: bool) -> None:
-        if self._waiting:
-            self._apply()
-
-    def _apply(self) -> None:
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        self._retrying.run(lambda connection: self._change.apply(connection, waiting))
-
-    def close(self) -> None:
-        self._retrying.close()
-
-
-class Retrying:
-    """A connection that is replaced when it is lost. Each piece of work is one transaction, so it can come again."""
-
-    def __init__(self, database: Database, buffering: Buffering) -> None:
-        self._database = database
-        self._buffering = buffering
-        self._connection: Any = None
-
-    def run(self, work: Callable[[Any], Any]) -> Any:
-        """What ``work`` gives, committed."""
-        settings = self._buffering
-        for attempt in range(settings.retries + 1):
-            try:
-                if self._connection is None:
-                    self._connection = self._database()
-                result = work(self._connection)
-                self._connection.commit()
-                return result
-            except Exception as error:
-                self.close()  # which takes back what was not committed
-                if attempt == settings.retries or not self._may_pass(error):
-                    raise
-                logger.warning("%s; trying again", error)
-                time.sleep(settings.pause * (attempt + 1))
-        raise AssertionError("not reached")
-
-    def _may_pass(self, error: BaseException) -> bool:
-        passing = getattr(error, "passing", None)
-        return bool(passing) if passing is not None else self._database.dialect.is_passing(error)
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                connection.close()
+    def commit(self, connection: Any) -> None:
+        connection.commit()
 
 
 class JdbcExactlyOnceSink(DbApiExactlyOnceSink[Rows]):
@@ -139,7 +37,9 @@ class JdbcExactlyOnceSink(DbApiExactlyOnceSink[Rows]):
     then writes it together with its name in one transaction."""
 
     def __init__(self, database: Database, changes: RowChanges, log_directory: str | None, commit_table: str) -> None:
-        super().__init__(database, changes, log_directory, commit_table=commit_table)
+        super().__init__(
+            database, changes, log_directory, commit_table=commit_table, param_style=database.dialect.style
+        )
         self._rows = changes
 
     def create_writer(self, context: WriterInitContext) -> Any:

@@ -12,8 +12,9 @@ from millrace.connectors.dbapi.exactly_once import DbApiExactlyOnceSink
 from millrace.connectors.delegating import DelegatingSink
 from millrace.connectors.jdbc.parameters import parameters_of, translated
 from millrace.connectors.jdbc.settings import JdbcConnectionOptions, JdbcExactlyOnceOptions, JdbcExecutionOptions
-from millrace.connectors.jdbc.sink import BufferedSink, Buffering, Database
+from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.two_phase import two_phase_sink
+from millrace.connectors.stores.buffered import BufferedSink, Buffering
 
 ValuesOf = Callable[[Any], Any]
 COMMITS = "millrace_commits"
@@ -90,7 +91,9 @@ class JdbcSinkBuilder:
         change = self._change(database)
         settings = exactly_once_options or JdbcExactlyOnceOptions.defaults()
         if settings.by_marks:
-            return JdbcSink(DbApiExactlyOnceSink(database, change, settings.log_directory))
+            return JdbcSink(
+                DbApiExactlyOnceSink(database, change, settings.log_directory, param_style=database.dialect.style)
+            )
         return JdbcSink(two_phase_sink(database, change, COMMITS))
 
     def _change(self, database: Database) -> DbApiInsert[Any]:

@@ -7,6 +7,7 @@ import urllib.parse
 from collections.abc import Mapping
 
 from millrace.connectors.jdbc.dialects.base import Dialect
+from millrace.connectors.jdbc.dialects.duckdb import DuckDbDialect
 from millrace.connectors.jdbc.dialects.mysql import MariaDbDialect, MySqlDialect
 from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect
 from millrace.connectors.jdbc.dialects.sqlite import SqliteDialect
@@ -18,7 +19,10 @@ _KINDS: Mapping[str, tuple[Dialect, int]] = {
     "mysql": (MySqlDialect(), 3306),
     "mariadb": (MariaDbDialect(), 3306),
     "sqlite": (SqliteDialect(), 0),
+    "duckdb": (DuckDbDialect(), 0),
 }
+_FILES = ("sqlite", "duckdb")
+"""databases that are a file"""
 _KNOWN = ", ".join(f"jdbc:{kind}:" for kind in _KINDS)
 
 
@@ -41,7 +45,7 @@ def parse(
         raise ValueError(f"'jdbc:{kind}:' is a database that Millrace has no driver for; it has {_KNOWN}")
     dialect, port = _KINDS[kind]
     given = dict(properties or {})
-    if kind == "sqlite":
+    if kind in _FILES:
         return dialect, Target((), rest, properties=given, timeout=timeout)
     rest, _, query = rest.partition("?")
     found = {**dict(urllib.parse.parse_qsl(query, keep_blank_values=True)), **given}
@@ -58,7 +62,7 @@ def parse(
 
 def with_database(url: str, database: str) -> str:
     """The URL of a database at the place of another one. :param url: may end with the slash before the database."""
-    if url.lower().startswith("jdbc:sqlite:"):
+    if url.lower().startswith(tuple(f"jdbc:{kind}:" for kind in _FILES)):
         return url
     before, mark, query = url.partition("?")
     head, slashes, rest = before.partition("//")

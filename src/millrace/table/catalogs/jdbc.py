@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from millrace.connectors.jdbc.ddl.base import Ddl
 from millrace.connectors.jdbc.ddl.changes import Wanted, altered, created
 from millrace.connectors.jdbc.ddl.known import ddl_of
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed
 from millrace.connectors.jdbc.metadata.base import Metadata
 from millrace.connectors.jdbc.metadata.known import metadata_of
 from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.url import parse, with_database
+from millrace.connectors.stores.problems import ConnectionFailed
 from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,

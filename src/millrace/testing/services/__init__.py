@@ -7,9 +7,13 @@ in Java; its jars are fetched once, into ``~/.cache/millrace`` (or ``MILLRACE_SE
 from __future__ import annotations
 
 from millrace.testing.services.apicurio import SchemaRegistry
+from millrace.testing.services.cassandra import Cassandra
+from millrace.testing.services.clickhouse import ClickHouse
+from millrace.testing.services.hbase import HBase
 from millrace.testing.services.hdfs import Hdfs
 from millrace.testing.services.kafka import Kafka
 from millrace.testing.services.mariadb import MariaDB
+from millrace.testing.services.mongodb import MongoDb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
@@ -19,10 +23,14 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis
 
 __all__ = [
     "Aws",
+    "Cassandra",
+    "ClickHouse",
     "Elasticsearch",
+    "HBase",
     "Hdfs",
     "Kafka",
     "MariaDB",
+    "MongoDb",
     "Mosquitto",
     "Nats",
     "OpenSearch",

@@ -8,9 +8,13 @@ import sys
 import threading
 
 from millrace.testing.services.apicurio import SchemaRegistry, fetch_registry
+from millrace.testing.services.cassandra import Cassandra, fetch_cassandra
+from millrace.testing.services.clickhouse import ClickHouse
+from millrace.testing.services.hbase import HBase, fetch_hbase
 from millrace.testing.services.hdfs import Hdfs, fetch_hdfs
 from millrace.testing.services.kafka import VERSION, Kafka, fetch_kafka
 from millrace.testing.services.mariadb import MariaDB
+from millrace.testing.services.mongodb import MongoDb, fetch_mongodb
 from millrace.testing.services.postgresql import PostgreSQL
 from millrace.testing.services.problems import ServiceUnavailable
 from millrace.testing.services.rabbitmq import RabbitMQ
@@ -20,8 +24,12 @@ from millrace.testing.services.small import Aws, Mosquitto, Nats, Redis, SmallSe
 
 SMALL: dict[str, tuple[type[SmallServer], str]] = {
     "aws": (Aws, "moto: a stand-in for Kinesis and DynamoDB"),
+    "cassandra": (Cassandra, "Cassandra; user and password are cassandra"),
+    "clickhouse": (ClickHouse, "ClickHouse; user and password are millrace"),
     "elasticsearch": (Elasticsearch, "Elasticsearch 7.10"),
+    "hbase": (HBase, "HBase behind its Thrift server"),
     "mariadb": (MariaDB, "MariaDB; user, password and database are millrace"),
+    "mongodb": (MongoDb, "mongo-java-server, which speaks MongoDB's protocol"),
     "mosquitto": (Mosquitto, "Mosquitto, an MQTT broker"),
     "nats": (Nats, "NATS with JetStream"),
     "opensearch": (OpenSearch, "OpenSearch 2.19"),
@@ -76,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _fetch() -> int:
     code = 0
-    for fetch in (fetch_kafka, fetch_registry, fetch_s3, fetch_hdfs, OpenSearch.fetch, Elasticsearch.fetch):
+    heavy = (fetch_s3, fetch_hdfs, fetch_mongodb, OpenSearch.fetch, Elasticsearch.fetch, fetch_hbase, fetch_cassandra)
+    for fetch in (fetch_kafka, fetch_registry, *heavy):
         try:
             print(fetch())
         except ServiceUnavailable as error:

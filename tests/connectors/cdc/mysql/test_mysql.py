@@ -20,7 +20,8 @@ from millrace.connectors.cdc.mysql.position import Position
 from millrace.connectors.cdc.mysql.settings import MySqlSettings
 from millrace.connectors.cdc.schema import TableId
 from millrace.connectors.cdc.startup import StartupOptions
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed, Target
+from millrace.connectors.jdbc.dialects.target import Target
+from millrace.connectors.stores.problems import ConnectionFailed
 
 PASSWORD = "Pass-Word-1234"
 TABLE = TableId("", "shop", "t")

@@ -20,7 +20,7 @@ from millrace.connectors.cdc.mysql.log.transactions import Step, Transactions
 from millrace.connectors.cdc.mysql.position import Mark, Position, file_number
 from millrace.connectors.cdc.mysql.prepared import PreparedReader
 from millrace.connectors.cdc.mysql.server import Server
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed
+from millrace.connectors.stores.problems import ConnectionFailed
 
 Events = list[Change | SchemaChangeEvent]
 MOST = 4_096

@@ -9,7 +9,7 @@ from typing import Any
 
 from millrace.connectors.cdc.postgres.settings import PostgresSettings
 from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect, psycopg
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed
+from millrace.connectors.stores.problems import ConnectionFailed
 
 PAUSE_SECONDS = 0.5
 _NOT_YET = "FATAL:  the database system is"

@@ -12,7 +12,7 @@ from millrace.connectors.cdc.postgres.positions import LogPosition, lsn_text
 from millrace.connectors.cdc.postgres.settings import PostgresSettings
 from millrace.connectors.cdc.postgres.slots import check_position, slot_state
 from millrace.connectors.cdc.postgres.walsender import StreamFailed, WalStream
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed
+from millrace.connectors.stores.problems import ConnectionFailed
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from millrace.connectors.dbapi.names import quoted, quoted_table
-from millrace.connectors.jdbc.dialects.target import ConnectionFailed, TableShape, Target
+from millrace.connectors.jdbc.dialects.target import TableShape, Target
+from millrace.connectors.stores.problems import ConnectionFailed
 from millrace.relational.fields import Schema
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType

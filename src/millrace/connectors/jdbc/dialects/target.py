@@ -48,14 +48,3 @@ class TableShape:
     @property
     def key_places(self) -> tuple[int, ...]:
         return tuple(self.columns.index(key) for key in self.keys)
-
-
-class ConnectionFailed(Exception):
-    """A database cannot be reached, or refuses. :ivar passing: whether that may be over a moment later."""
-
-    def __init__(self, message: str, passing: bool) -> None:
-        super().__init__(message)
-        self.passing = passing
-
-    def __reduce__(self) -> tuple[type[ConnectionFailed], tuple[str, bool]]:
-        return ConnectionFailed, (str(self), self.passing)

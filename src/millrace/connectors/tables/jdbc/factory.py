@@ -12,12 +12,12 @@ from millrace.connectors.jdbc.dialects.target import TableShape
 from millrace.connectors.jdbc.lookup import JdbcLookup
 from millrace.connectors.jdbc.pushed import conditions
 from millrace.connectors.jdbc.scan import JdbcRowsSource, Query
-from millrace.connectors.jdbc.sink import BufferedSink, JdbcExactlyOnceSink
+from millrace.connectors.jdbc.sink import JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
-from millrace.connectors.lookup.full import FullLookup
-from millrace.connectors.lookup.reload import Reload
-from millrace.connectors.tables.filesystem.layout.options import TableOptions
-from millrace.connectors.tables.jdbc.options import COMMON, LOOKUP, SCAN, SINK, JdbcOptions
+from millrace.connectors.stores.buffered import BufferedSink
+from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
+from millrace.connectors.tables.stores.options import LOOKUP
+from millrace.connectors.tables.stores.tables import looked_up, no_metadata
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
@@ -42,9 +42,12 @@ class JdbcFactory(TableFactory):
 
     def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
         options = JdbcOptions(table)
-        if options.keeps_all:
-            return FullLookup(self.source(table), table, key, Reload.of(TableOptions(table)))
-        return JdbcLookup(options.database, options.name, table.columns, key, table.options, options.lookup_retries)
+        return looked_up(
+            self,
+            table,
+            key,
+            lambda: JdbcLookup(options.database, options.name, table.columns, key, table.options, options.asking),
+        )
 
     def sink(self, table: TableContext) -> TableSink:
         return JdbcTableSink(table)
@@ -54,7 +57,7 @@ class JdbcTableSource(TableSource):
     """Reads of the columns that are wanted the rows that pass those filters that the database understands."""
 
     def __init__(self, table: TableContext) -> None:
-        _no_metadata(table)
+        no_metadata(table)
         self._columns = table.columns
         self._options = JdbcOptions(table)
         self._partitions = self._options.partitions
@@ -71,7 +74,7 @@ class JdbcTableSink(TableSink):
     """Appends to a table without PRIMARY KEY, and keeps one row per key of one that has it."""
 
     def __init__(self, table: TableContext) -> None:
-        _no_metadata(table)
+        no_metadata(table)
         options = JdbcOptions(table)
         self._options = options
         self.keys = table.primary_key
@@ -94,8 +97,3 @@ class JdbcTableSink(TableSink):
         if self._way == "two-phase":
             return two_phase_sink(options.database, self._changes, options.commit_table)
         return BufferedSink(options.database, self._changes, self._buffering, len)
-
-
-def _no_metadata(table: TableContext) -> None:
-    if table.metadata:
-        raise TableException(f"table {table.summary}: connector 'jdbc' has no metadata '{table.metadata[0][1]}'")

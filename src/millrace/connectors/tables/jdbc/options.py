@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 from millrace.connectors.jdbc.scan import Partitions
-from millrace.connectors.jdbc.sink import Buffering, Database
+from millrace.connectors.jdbc.sink import Database
 from millrace.connectors.jdbc.url import parse
-from millrace.connectors.lookup import reload
-from millrace.connectors.tables.filesystem.layout.options import TableOptions
+from millrace.connectors.stores.buffered import Buffering
+from millrace.connectors.tables.stores.options import PARTITION, StoreOptions
+from millrace.connectors.tables.stores.options import SINK as BUFFERED
 from millrace.relational.sources import TableContext
-from millrace.relational.type_table import Family, family_of
 from millrace.util.exceptions import TableException
 
 COMMON = ("driver", "username", "password", "connection.max-retry-timeout", "properties.")
 SCAN = (
-    "scan.partition.column",
-    "scan.partition.num",
-    "scan.partition.lower-bound",
-    "scan.partition.upper-bound",
+    *PARTITION,
     "scan.fetch-size",
     "scan.auto-commit",
     "scan.parallelism",
     "filter.handling.policy",
 )
-LOOKUP = (
-    "lookup.partial-cache.max-rows",
-    "lookup.partial-cache.expire-after-write",
-    "lookup.partial-cache.expire-after-access",
-    "lookup.partial-cache.cache-missing-key",
-    "lookup.partial-cache.caching-missing-key",
-    *reload.OPTIONS,
-    "lookup.cache.max-rows",
-    "lookup.cache.ttl",
-    "lookup.cache.caching-missing-key",
-    "lookup.max-retries",
-)
-SINK = (
-    "sink.buffer-flush.max-rows",
-    "sink.buffer-flush.interval",
-    "sink.max-retries",
-    "sink.parallelism",
-    "sink.exactly-once",
-    "sink.log-directory",
-    "sink.commit-table",
-)
+SINK = (*BUFFERED, "sink.exactly-once", "sink.log-directory", "sink.commit-table")
 MOST_SECONDS = 60_000
-_PARTITION = SCAN[:4]
 _WAYS = ("off", "marks", "two-phase")
 _PREFIX = "properties."
 
@@ -53,8 +29,7 @@ class JdbcOptions:
     """:raises TableException: for what cannot be."""
 
     def __init__(self, table: TableContext) -> None:
-        self._table = table
-        self._options = options = TableOptions(table)
+        self._options = options = StoreOptions(table)
         given = options.given
         if ("username" in given) != ("password" in given) and "password" in given:
             raise TableException(f"table {table.summary}: 'password' needs 'username'")
@@ -74,15 +49,15 @@ class JdbcOptions:
 
     @property
     def fetch(self) -> int:
-        return self._positive("scan.fetch-size", 0)
+        return self._options.not_negative("scan.fetch-size", 0)
 
     @property
     def parallelism(self) -> int | None:
-        return self._options.number("sink.parallelism")
+        return self._options.parallelism
 
     @property
-    def lookup_retries(self) -> int:
-        return self._positive("lookup.max-retries", 3)
+    def asking(self) -> Buffering:
+        return self._options.asking
 
     @property
     def pushes(self) -> bool:
@@ -90,37 +65,11 @@ class JdbcOptions:
 
     @property
     def partitions(self) -> Partitions | None:
-        given = [name for name in _PARTITION if name in self._options.given]
-        if not given:
-            return None
-        if len(given) < len(_PARTITION):
-            missing = [name for name in _PARTITION if name not in given]
-            raise TableException(f"table {self._table.summary}: '{given[0]}' needs '{missing[0]}', too")
-        name = self._options.given["scan.partition.column"]
-        column = next((each for each in self._table.columns if each.name == name), None)
-        if column is None or family_of(column.type) not in (Family.INTEGER, Family.DECIMAL):
-            raise self._options.problem("scan.partition.column", "is a column of numbers")
-        count, lower, upper = (self._options.number(each) or 0 for each in _PARTITION[1:])
-        if count < 1:
-            raise self._options.problem("scan.partition.num", "is at least 1")
-        if lower > upper:
-            raise self._options.problem("scan.partition.lower-bound", f"is at most {upper}")
-        return Partitions(name, count, lower, upper)
+        return self._options.partitions
 
     @property
     def buffering(self) -> Buffering:
-        default = Buffering()
-        interval = self._options.millis("sink.buffer-flush.interval", int(default.interval * 1000)) / 1000
-        return Buffering(
-            self._positive("sink.buffer-flush.max-rows", default.max_rows),
-            interval,
-            self._positive("sink.max-retries", default.retries),
-        )
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether look-ups read the whole table."""
-        return self._options.given.get("lookup.cache", "").upper() == "FULL"
+        return self._options.buffering(Buffering())
 
     @property
     def exactly_once(self) -> str:
@@ -137,9 +86,3 @@ class JdbcOptions:
     @property
     def commit_table(self) -> str:
         return self._options.text("sink.commit-table") or "millrace_commits"
-
-    def _positive(self, name: str, default: int) -> int:
-        found = self._options.number(name)
-        if found is not None and found < 0:
-            raise self._options.problem(name, "is not negative")
-        return default if found is None else found

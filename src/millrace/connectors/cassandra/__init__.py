@@ -1,0 +1,1 @@
+"""Cassandra: tables read, looked up and written, and PyFlink's sink."""

@@ -1,0 +1,246 @@
+"""``CassandraSink`` of DataStreams, as PyFlink has it: a statement for each element."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import islice
+from typing import Any
+
+from millrace.connectors.cassandra.connection import AT_ONCE, PORT, CassandraCluster, Connected
+from millrace.connectors.dbapi.changes import Change, fields_of
+from millrace.connectors.dbapi.names import quoted
+from millrace.connectors.stores.buffered import BufferedSink, Buffering
+from millrace.connectors.write_ahead import Batch, BatchSender, WriteAheadSink
+
+AUXILIARY = "flink_auxiliary"
+"""the keyspace for names of batches, as Flink names it"""
+_WEEK_SECONDS = 7 * 24 * 60 * 60
+_SOME = 1_000
+
+
+class ConsistencyLevel(Enum):
+    """How many nodes have to agree."""
+
+    ANY = 0
+    ONE = 1
+    TWO = 2
+    THREE = 3
+    QUORUM = 4
+    ALL = 5
+    LOCAL_QUORUM = 6
+    EACH_QUORUM = 7
+    SERIAL = 8
+    LOCAL_SERIAL = 9
+    LOCAL_ONE = 10
+
+
+class ClusterBuilder:
+    """Makes the driver's ``Cluster``: with users, TLS, policies. :param build: of ``cassandra.cluster``."""
+
+    def __init__(self, build: Callable[[], Any]) -> None:
+        if not callable(build):
+            raise TypeError("ClusterBuilder takes a function that makes a Cluster: there are no Java objects here")
+        self.build = build
+
+
+@dataclass(frozen=True)
+class CassandraCommitter:
+    """Where it is kept which batches are written. :ivar keyspace: made if it is not there."""
+
+    keyspace: str = AUXILIARY
+
+    @staticmethod
+    def default_checkpoint_committer(builder: ClusterBuilder, key_space: str | None = None) -> CassandraCommitter:
+        """:param builder: taken; batches are marked where they are written."""
+        return CassandraCommitter(key_space or AUXILIARY)
+
+
+@dataclass(frozen=True)
+class CassandraFailureHandler:
+    """What becomes of an error: it fails the job."""
+
+    @staticmethod
+    def no_op() -> CassandraFailureHandler:
+        return CassandraFailureHandler()
+
+
+@dataclass(frozen=True)
+class CassandraStatement(Change[Any]):
+    """A statement with the fields of each element."""
+
+    cluster: CassandraCluster
+    query: str
+    ignore_nulls: bool = False
+    at_once: int = AT_ONCE
+
+    def apply(self, connection: Connected, elements: Sequence[Any]) -> None:
+        with self.cluster.told(self.query):
+            statement = connection.prepare(self.query)
+            connection.all(statement, [self._bound(element) for element in elements], self.at_once)
+
+    def _bound(self, element: Any) -> Any:
+        values = fields_of(element)
+        if isinstance(values, dict):
+            values = tuple(values.values())
+        if not self.ignore_nulls:
+            return values
+        from cassandra.query import UNSET_VALUE
+
+        return tuple(UNSET_VALUE if value is None else value for value in values)
+
+
+class CassandraWriteAheadSink(WriteAheadSink[Any]):
+    """Keeps elements back until their checkpoint is recorded; the name of each batch is written behind it. A batch is
+    written twice only if the driver dies in between, which changes nothing where rows have keys."""
+
+    def __init__(self, statement: CassandraStatement, committer: CassandraCommitter) -> None:
+        super().__init__(None)
+        self._statement = statement
+        self._committer = committer
+
+    def create_sender(self) -> BatchSender[Any]:
+        return _Sender(self._statement, self._committer)
+
+
+class _Sender(BatchSender[Any]):
+    remembers = True
+
+    def __init__(self, statement: CassandraStatement, committer: CassandraCommitter) -> None:
+        self._statement = statement
+        self._connection = statement.cluster()
+        keyspace = quoted(committer.keyspace, '"')
+        self._table = f"{keyspace}.batches"
+        with statement.cluster.told(f"keyspace {committer.keyspace}"):
+            self._connection.session.execute(
+                f"CREATE KEYSPACE IF NOT EXISTS {keyspace} "
+                "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+            )
+            self._connection.session.execute(f"CREATE TABLE IF NOT EXISTS {self._table} (name text PRIMARY KEY)")
+
+    def is_sent(self, batch: Batch) -> bool:
+        with self._statement.cluster.told(self._table):
+            asked = self._connection.prepare(f"SELECT name FROM {self._table} WHERE name = ?")
+            return bool(list(self._connection.session.execute(asked, (batch.name,))))
+
+    def send(self, values: Iterator[Any], batch: Batch) -> None:
+        while some := list(islice(values, _SOME)):
+            self._statement.apply(self._connection, some)
+        with self._statement.cluster.told(self._table):
+            mark = self._connection.prepare(f"INSERT INTO {self._table} (name) VALUES (?) USING TTL {_WEEK_SECONDS}")
+            self._connection.session.execute(mark, (batch.name,))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SinkBuilder:
+    """Puts a sink together and adds it to its stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._cluster: CassandraCluster | None = None
+        self._query = ""
+        self._ahead: CassandraCommitter | None = None
+        self._ignore_nulls = False
+        self._at_once = AT_ONCE
+        self._seconds = 30.0
+
+    def set_query(self, query: str) -> SinkBuilder:
+        """:param query: with a question mark for each field of an element."""
+        self._query = query
+        return self
+
+    def set_host(self, host: str, port: int = PORT) -> SinkBuilder:
+        self._cluster = CassandraCluster((host,), port)
+        return self
+
+    def set_cluster_builder(self, builder: ClusterBuilder) -> SinkBuilder:
+        self._cluster = CassandraCluster((), build=builder.build)
+        return self
+
+    def enable_write_ahead_log(self, committer: CassandraCommitter | None = None) -> SinkBuilder:
+        self._ahead = committer or CassandraCommitter()
+        return self
+
+    def set_mapper_options(self, options: Any) -> SinkBuilder:
+        """:raises NotImplementedError: they are for Java's POJOs."""
+        raise NotImplementedError(
+            "set_mapper_options(): there are no POJOs in Python; write a query, with its USING TTL"
+        )
+
+    def set_failure_handler(self, failure_handler: CassandraFailureHandler) -> SinkBuilder:
+        """Errors fail the job, as Flink's ``no_op`` handler lets them."""
+        return self
+
+    def set_max_concurrent_requests(self, max_concurrent_requests: int, duration: Any = None) -> SinkBuilder:
+        """:param duration: within which an answer has to be there: a ``Duration`` or ``timedelta``."""
+        if max_concurrent_requests < 1:
+            raise ValueError(f"the number of requests must be positive, got {max_concurrent_requests}")
+        self._at_once = max_concurrent_requests
+        if duration is not None:
+            milliseconds = duration / dt.timedelta(milliseconds=1) if isinstance(duration, dt.timedelta) else None
+            self._seconds = (duration.to_millis() if milliseconds is None else milliseconds) / 1000
+        return self
+
+    def enable_ignore_null_fields(self) -> SinkBuilder:
+        self._ignore_nulls = True
+        return self
+
+    def build(self) -> CassandraSink:
+        """:raises ValueError: the query or the host is missing."""
+        if not self._query:
+            raise ValueError("a CassandraSink needs set_query(...)")
+        if self._cluster is None:
+            raise ValueError("a CassandraSink needs set_host(...) or set_cluster_builder(...)")
+        cluster = replace(self._cluster, timeout=self._seconds)
+        statement = CassandraStatement(cluster, self._query, self._ignore_nulls, self._at_once)
+        if self._ahead is not None:
+            return CassandraSink(self._stream.sink_to(CassandraWriteAheadSink(statement, self._ahead)))
+        return CassandraSink(self._stream.sink_to(BufferedSink(cluster, statement, Buffering(max_rows=_SOME), _one)))
+
+
+class CassandraSink:
+    """A sink that is part of a program: ``CassandraSink.add_sink(stream).set_query(...).set_host(...).build()``."""
+
+    CassandraSinkBuilder = SinkBuilder
+
+    def __init__(self, added: Any) -> None:
+        if not hasattr(added, "name"):
+            raise TypeError("CassandraSink is made by CassandraSink.add_sink(stream): there are no Java objects here")
+        self._added = added
+
+    def name(self, name: str) -> CassandraSink:
+        self._added.name(name)
+        return self
+
+    def uid(self, uid: str) -> CassandraSink:
+        self._added.uid(uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> CassandraSink:
+        self._added.set_uid_hash(uid_hash)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> CassandraSink:
+        self._added.set_parallelism(parallelism)
+        return self
+
+    def disable_chaining(self) -> CassandraSink:
+        self._added.disable_chaining()
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: Any) -> CassandraSink:
+        self._added.slot_sharing_group(slot_sharing_group)
+        return self
+
+    @staticmethod
+    def add_sink(input: Any) -> SinkBuilder:
+        """:param input: a ``DataStream`` of tuples, lists or Rows."""
+        return SinkBuilder(input)
+
+
+def _one(element: Any) -> int:
+    return 1

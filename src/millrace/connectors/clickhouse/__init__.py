@@ -1,0 +1,1 @@
+"""ClickHouse over HTTP: tables read, looked up and written."""

@@ -1,0 +1,1 @@
+"""HBase through its Thrift server: tables read, looked up and written."""

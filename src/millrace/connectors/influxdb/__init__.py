@@ -1,0 +1,1 @@
+"""InfluxDB: points written in its line protocol."""

@@ -1,0 +1,1 @@
+"""MongoDB: collections read, looked up and written."""

@@ -1,0 +1,1 @@
+"""Tables of stores: MongoDB, HBase, ClickHouse, InfluxDB and others."""

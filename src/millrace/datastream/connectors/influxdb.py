@@ -1,0 +1,7 @@
+"""InfluxDB in the words of Bahir's connector; the code is in ``millrace.connectors.influxdb``."""
+
+from __future__ import annotations
+
+from millrace.connectors.influxdb.streams import InfluxDBConfig, InfluxDBConfigBuilder, InfluxDBPoint, InfluxDBSink
+
+__all__ = ["InfluxDBConfig", "InfluxDBConfigBuilder", "InfluxDBPoint", "InfluxDBSink"]

@@ -1,0 +1,23 @@
+"""MongoDB in PyFlink's spelling of Flink's Java classes; the code is in ``millrace.connectors.mongodb``."""
+
+from __future__ import annotations
+
+from millrace.connectors.mongodb.streams import (
+    MongoDeserializationSchema,
+    MongoSerializationSchema,
+    MongoSink,
+    MongoSinkBuilder,
+    MongoSource,
+    MongoSourceBuilder,
+    PartitionStrategy,
+)
+
+__all__ = [
+    "MongoDeserializationSchema",
+    "MongoSerializationSchema",
+    "MongoSink",
+    "MongoSinkBuilder",
+    "MongoSource",
+    "MongoSourceBuilder",
+    "PartitionStrategy",
+]
