@@ -63,7 +63,7 @@ def build(composed: Composed, environment: StreamExecutionEnvironment | None = N
     _checkpoints(composed, found)
     named = _Names(pipeline.uid_prefix)
     title = pipeline.source.name or f"Source {pipeline.source.type}"
-    source = named.give(composed.source.attach(found), "source", title)
+    source = named.give(composed.source.attach(found, composed.sink.keeps_rows_by_keys), "source", title)
     # As many subtasks as the source has: what one of its readers gives stays in order.
     transforming = Transforming(composed.rules, composed.router, composed.surroundings)
     routed = source.flat_map(transforming, Types.PICKLED_BYTE_ARRAY())

@@ -118,7 +118,9 @@ def test_a_sink_that_has_rows_of_attempts_that_failed(steps: Any, seed: int, row
     database = FakeDatabase(name, exact)
     source = CdcSource(database, EventDecoder(), chunking=Chunking(rows), repeats_deletions=True)
     sink: dict[Any, Any] = {}
-    job, checkpoint = SourceJob(source), None
+    job = SourceJob(source)
+    job.epoch(0)
+    checkpoint = job.checkpoint()  # a job without one begins anew, and knows nothing of what a sink has
 
     def epoch(polls: int) -> None:
         before = len(job.emitted)

@@ -100,5 +100,7 @@ class DatabasePipelineSink(PipelineSink):
         )
         return dialect, target
 
+    keeps_rows_by_keys = True
+
     def attach(self, stream: DataStream) -> Any:
         return stream.sink_to(DatabaseSink(self.writing))

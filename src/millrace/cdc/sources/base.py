@@ -13,8 +13,11 @@ class PipelineSource(ABC):
     """A source as the file describes it."""
 
     @abstractmethod
-    def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
-        """A stream of elements: batches and changes of schemas."""
+    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
+        """A stream of elements: batches and changes of schemas.
+
+        :param keyed: whether the sink keeps rows by their keys, and may have some that are gone by now.
+        """
 
     parallelism: int | None = None
     """how many subtasks it has; None: as many as the pipeline"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
@@ -62,8 +63,8 @@ class MySqlPipelineSource(PipelineSource):
         chunking, columns = chunking_of(options)
         self._source = CdcSource(MySqlDatabase(_settings(options)), BatchDecoder(), startup, chunking, columns)
 
-    def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
-        return captured(environment, self._source)
+    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
+        return captured(environment, replace(self._source, repeats_deletions=keyed))
 
     @property
     def is_unbounded(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millrace.cdc.definition.end_options import EndOptions
@@ -91,8 +92,8 @@ class PostgresPipelineSource(PipelineSource):
         count = len(table_list(options, "tables", text, 3))
         return databases[0], TableList.of([each[1:] for each in parts[:count]], [each[1:] for each in parts[count:]])
 
-    def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
-        return captured(environment, self._source)
+    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
+        return captured(environment, replace(self._source, repeats_deletions=keyed))
 
     @property
     def is_unbounded(self) -> bool:

@@ -51,7 +51,7 @@ class ValuesSource(PipelineSource):
     def __init__(self, end: End) -> None:
         self._events = read_events(end.block)
 
-    def attach(self, environment: StreamExecutionEnvironment) -> DataStream:
+    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
         return environment.from_collection(self._events, Types.PICKLED_BYTE_ARRAY()).set_parallelism(self.parallelism)
 
     @property

@@ -45,7 +45,7 @@ class MySqlSourceBuilder:
         self._debezium: dict[str, str] = {}
         self._jdbc: dict[str, str] = {}
         self._timeout, self._retries, self._heartbeat = 30.0, 3, 30.0
-        self._newly_added = self._new_tables = False
+        self._newly_added = self._new_tables = self._repeats = False
 
     def hostname(self, hostname: str) -> MySqlSourceBuilder:
         self._hostname = hostname
@@ -109,6 +109,12 @@ class MySqlSourceBuilder:
     def chunk_key_column(self, column: str, table: str = "") -> MySqlSourceBuilder:
         """The column whose ranges are chunks. :param table: ``database.table``; else of all tables."""
         self._columns[table] = column
+        return self
+
+    def repeats_deletions(self, repeats: bool) -> MySqlSourceBuilder:
+        """Whether deletions of rows that a failed attempt may have read come once more (our addition): for a sink that
+        keeps rows by their keys and is at least once."""
+        self._repeats = repeats
         return self
 
     def scan_newly_added_table_enabled(self, enabled: bool) -> MySqlSourceBuilder:
@@ -181,5 +187,7 @@ class MySqlSourceBuilder:
         assert self._deserializer is not None
         decoder = SchemaDecoder(self._deserializer.bound(database.connector), skipped)
         return CdcSource(
-            database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns), self._newly_added
+            database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns),
+            self._newly_added,
+            self._repeats,
         )

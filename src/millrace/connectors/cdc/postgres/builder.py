@@ -42,6 +42,7 @@ class PostgresSourceBuilder:
         self._debezium: dict[str, str] = {}
         self._jdbc: dict[str, str] = {}
         self._newly_added = False
+        self._repeats = False
         self._timeout, self._retries, self._heartbeat, self._delay, self._wait = 30.0, 3, 30.0, 3, 60.0
 
     class PostgresIncrementalSource:
@@ -141,6 +142,12 @@ class PostgresSourceBuilder:
         self._jdbc.update({name: str(value) for name, value in properties.items()})
         return self
 
+    def repeats_deletions(self, repeats: bool) -> PostgresSourceBuilder:
+        """Whether deletions of rows that a failed attempt may have read come once more (our addition): for a sink that
+        keeps rows by their keys and is at least once."""
+        self._repeats = repeats
+        return self
+
     def scan_newly_added_table_enabled(self, enabled: bool) -> PostgresSourceBuilder:
         """Whether a job that goes on from a checkpoint also captures tables that match by now."""
         self._newly_added = enabled
@@ -200,5 +207,7 @@ class PostgresSourceBuilder:
         assert self._deserializer is not None
         decoder = SchemaDecoder(self._deserializer.bound(database.connector), skipped)
         return CdcSource(
-            database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns), self._newly_added
+            database, decoder, self._startup, Chunking(**self._chunking), dict(self._columns),
+            self._newly_added,
+            self._repeats,
         )

@@ -76,7 +76,7 @@ class MySqlCdcFactory(TableFactory):
         newly_added = options.read.flag(_NEW)
 
         def make(decoder: ChangeDecoder[Rows]) -> CdcSource[Rows]:
-            return CdcSource(database, decoder, startup, chunking, columns, newly_added)
+            return CdcSource(database, decoder, startup, chunking, columns, newly_added, mode == UPSERT_MODE)
 
         metadata = metadata_columns(table, tuple(READABLE))
         return CdcTableSource(table, metadata, options.emitting(mode), not startup.has_log, make)
