@@ -20,7 +20,9 @@ Event = tuple[int, str, int, int]
 """(key, name, price, ts in ms)"""
 WINDOW = Time.seconds(10)
 DELAY = Time.seconds(1)
-TYPE = Types.ROW_NAMED(["key", "name", "price", "ts"], [Types.LONG(), Types.STRING(), Types.LONG(), Types.LONG()])
+TYPE = Types.TUPLE([Types.LONG(), Types.STRING(), Types.LONG(), Types.LONG()])
+"""so that expressions know the fields, which Flink calls f0, f1, ... in tuples"""
+_name, _price = col("f1"), col("f2")
 
 
 def event(i: int) -> Event:
@@ -39,12 +41,12 @@ class Time3(TimestampAssigner):
 
 
 def named(name: str, expressions: bool) -> Any:
-    return col("name") == name if expressions else lambda event: event[1] == name
+    return _name == name if expressions else lambda event: event[1] == name
 
 
 def pattern(job: str, expressions: bool) -> Pattern:
     if job == "greedy":
-        dear = (col("name") == "a") & (col("price") > 50)
+        dear = (_name == "a") & (_price > 50)
         first: Callable[[Event], bool] = lambda event: event[1] == "a" and event[2] > 50
         begin = Pattern.begin("a").where(dear if expressions else first)
         loop = begin.followed_by("b").where(named("b", expressions)).times(1, 5).greedy()
