@@ -133,6 +133,12 @@ class MemoryFolder:
     def write(self, path: str, pieces: Iterable[Any]) -> int:
         return self._disk.write(self._path(path), pieces)
 
+    def write_new(self, path: str, content: bytes) -> int:
+        there = self._disk.files.get(self._path(path))
+        if there is not None and there != content:
+            raise FileExistsError(self._path(path))
+        return self.write(path, [content])
+
     def read(self, path: str) -> bytes:
         return self._disk.read(self._path(path))
 

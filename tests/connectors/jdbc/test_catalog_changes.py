@@ -18,11 +18,17 @@ COLUMNS = (
 )
 
 
+def is_of_file(place: Place) -> bool:
+    return "sqlite" in place.url or "duckdb" in place.url
+
+
 @pytest.fixture
 def catalog(place: Place, tables: JdbcTables) -> Any:
     """The catalog of each database, which is the current one."""
-    base = place.url if "sqlite" in place.url else place.url.rpartition("/")[0]
-    default = "main" if "sqlite" in place.url else place.url.rpartition("/")[2].partition("?")[0]
+    is_file = is_of_file(place)
+    base = place.url if is_file else place.url.rpartition("/")[0]
+    of_file = "main" if "sqlite" in place.url else "x"
+    default = of_file if is_file else place.url.rpartition("/")[2].partition("?")[0]
     created(tables, place, base, default)
     return tables.environment.get_catalog("db")
 
@@ -76,7 +82,7 @@ def test_types_come_back(catalog: Any, tables: JdbcTables, name: str, place: Pla
         "id": "BIGINT NOT NULL", "part": "VARCHAR(5)", "n": "DECIMAL(10, 2)", "txt": "STRING NOT NULL",
         "flag": "BOOLEAN", "d": "DATE", "at": "TIMESTAMP(3)", "raw": "BYTES", "x": "DOUBLE",
     }  # fmt: skip
-    if "sqlite" in place.url:
+    if is_of_file(place):
         wanted |= {"part": "STRING", "at": "TIMESTAMP(6)"}  # it keeps no lengths
     elif "postgres" not in place.url:
         wanted |= {"txt": "STRING NOT NULL"}
@@ -123,8 +129,8 @@ def test_what_databases_do_not_keep(statement: str, said: str, tables: JdbcTable
 
 def test_databases(catalog: Any, place: Place, tables: JdbcTables, name: str) -> None:
     run = tables.environment.execute_sql
-    if "sqlite" in place.url:
-        with pytest.raises(Exception, match="a file of SQLite is one database"):
+    if is_of_file(place):
+        with pytest.raises(Exception, match=r"a file of (SQLite|DuckDB) is one database"):
             run(f"CREATE DATABASE {name}")
         return
     run(f"CREATE DATABASE {name}")

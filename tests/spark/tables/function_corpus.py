@@ -465,7 +465,7 @@ FAILURES = [
         "pandas_length",
         LAST,
         one(udf(lambda s: s[:0], result_type="INT", func_type="pandas")),
-        fails=("f was given 1 rows and returned 0",),
+        fails=("The result length '0' of Pandas UDF 'f' is not equal to the input length '1'",),
     ),
     Case(
         "pandas_no_series",

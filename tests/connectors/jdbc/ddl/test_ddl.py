@@ -63,6 +63,8 @@ def test_a_table(made: Tables) -> None:
         # What is read is the type that was asked for, or the next wider one.
         wider = {"t": "SMALLINT"} if made.dialect.title == "PostgreSQL" else {}
         wider |= {"tz": "TIMESTAMP_LTZ(3)"}
+        if made.dialect.title == "DuckDB":
+            wider = {"c": "STRING", "v": "STRING", "tm": "TIME(6)", "tz": "TIMESTAMP_LTZ(6)"}
         expected = {name: parse_type(wider.get(name, kind)) for name, kind in TYPES.items()}
         assert {name: each.type.nullable() for name, each in found.items()} == expected
 
@@ -71,6 +73,11 @@ def test_changes(made: Tables) -> None:
     ddl, name = made.ddl, made.name
     made.do(ddl.add(name, NewColumn("more", parse_type("INT NOT NULL"), default="7")))
     made.do(ddl.rename(name, "x", "text"))
+    if made.dialect.title == "DuckDB":  # which keeps columns that stand before one of the key
+        with pytest.raises(Exception, match="an index depends on a column after it"):
+            made.do(ddl.drop(name, "b"))
+        made.do(ddl.drop_table(name))
+        return
     made.do(ddl.drop(name, "b"))
     made.do(ddl.alter(name, NewColumn("s", parse_type("BIGINT")), False))
     found = made.columns()

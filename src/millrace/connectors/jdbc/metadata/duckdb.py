@@ -78,6 +78,12 @@ class DuckDbMetadata(Metadata):
         found = asked(connection, query, *_parts(table))
         return int(found[0][0]) if found else None
 
+    def create_database(self, name: str) -> str:
+        raise ValueError("a file of DuckDB is one database")
+
+    def drop_database(self, name: str) -> str:
+        raise ValueError("a file of DuckDB is one database")
+
 
 def _parts(table: str) -> tuple[str, str]:
     schema, dot, name = table.partition(".")
