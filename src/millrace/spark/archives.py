@@ -20,17 +20,23 @@ class FolderTooLargeError(ValueError):
         )
 
 
-def zip_modules(folder: str, target: str, prefix: str = "") -> str:
-    """All modules that can be imported from ``folder``, as the zip file ``target``; ``prefix`` is a folder in it.
+def zip_modules(folder: str, target: str) -> str:
+    """All modules of a program that can be imported from ``folder``, as the zip file ``target``.
 
     Raises ``FolderTooLargeError`` rather than shipping somebody's home directory.
     """
     size = 0
+    for count, file in enumerate(_modules(folder), start=1):
+        size += os.path.getsize(file)
+        if count > MAX_FILES or size > MAX_BYTES:
+            raise FolderTooLargeError(folder)
+    return zip_package(folder, target)
+
+
+def zip_package(folder: str, target: str, prefix: str = "") -> str:
+    """All modules of a folder, however many, as the zip file ``target``; ``prefix`` is a folder in it."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for count, file in enumerate(_modules(folder), start=1):
-            size += os.path.getsize(file)
-            if count > MAX_FILES or size > MAX_BYTES:
-                raise FolderTooLargeError(folder)
+        for file in _modules(folder):
             archive.write(file, os.path.join(prefix, os.path.relpath(file, folder)))
     return target
 

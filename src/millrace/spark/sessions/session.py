@@ -22,7 +22,7 @@ from millrace.configuration import spark_settings as meant
 from millrace.datastream.settings import options
 from millrace.datastream.settings.dependencies import existing, is_flinks_and_missing
 from millrace.spark import recovery_file
-from millrace.spark.archives import zip_modules
+from millrace.spark.archives import zip_package
 from millrace.spark.java import require_java
 from millrace.spark.sessions.class_archive import archive_options
 from millrace.spark.sessions.families import new_session
@@ -239,7 +239,7 @@ def _package_archive(log_file: str) -> str:
     """Millrace itself as a zip file, for executors where it isn't installed."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
     name = os.path.basename(log_file).removesuffix(".log") + "-package.zip"
-    return zip_modules(package, os.path.join(tempfile.gettempdir(), name), prefix="millrace")
+    return zip_package(package, os.path.join(tempfile.gettempdir(), name), prefix="millrace")
 
 
 def _stop_quietly(session: SparkSession) -> None:
