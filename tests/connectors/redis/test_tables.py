@@ -51,6 +51,7 @@ class RedisTables(MessageTables):
 @pytest.fixture
 def client(redis_server: Any) -> Iterator[Any]:
     made = redis.Redis.from_url(redis_server.url, decode_responses=True)
+    made.flushall()  # of other modules
     yield made
     made.flushall()
     made.close()
