@@ -107,9 +107,11 @@ def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFa
 
 def is_final(error: BaseException | None) -> bool:
     """Whether an error, or what caused it, rules restarts out."""
-    while error is not None:
+    seen: set[int] = set()  # an error may be its own cause
+    while error is not None and id(error) not in seen:
         if isinstance(error, SuppressRestartsException):
             return True
+        seen.add(id(error))
         error = error.__cause__
     return False
 
