@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.rules.names import COMMITTED
+from millrace.cdc.sources.base import PipelineSource
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.cdc.chunks import Chunking
+from millrace.connectors.cdc.source import CdcSource
 from millrace.connectors.cdc.startup import StartupMode, StartupOptions
 from millrace.util.similar import did_you_mean
 
@@ -92,6 +95,16 @@ def refuse_debezium(options: EndOptions, known: Iterable[str]) -> Mapping[str, s
     return found
 
 
-def captured(environment: StreamExecutionEnvironment, source: Any) -> DataStream:
-    """A source of elements in a program."""
-    return environment.from_source(source, WatermarkStrategy.no_watermarks(), "Capture", Types.PICKLED_BYTE_ARRAY())
+class CapturingSource(PipelineSource):
+    """Tables of a database that are captured."""
+
+    def __init__(self, source: CdcSource[Any]) -> None:
+        self._source = source
+
+    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
+        source = replace(self._source, repeats_deletions=keyed)
+        return environment.from_source(source, WatermarkStrategy.no_watermarks(), "Capture", Types.PICKLED_BYTE_ARRAY())
+
+    @property
+    def is_unbounded(self) -> bool:
+        return self._source.startup.has_log

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import End
-from millrace.cdc.sources.base import PipelineSource
 from millrace.cdc.sources.capturing import (
     CAPTURING,
     IGNORED,
-    captured,
+    CapturingSource,
     check_metadata,
     chunking_of,
     refuse_debezium,
@@ -29,7 +27,7 @@ from millrace.connectors.jdbc.dialects.mysql import MySqlDialect
 from millrace.connectors.jdbc.dialects.target import Target
 
 if TYPE_CHECKING:
-    from millrace.datastream import DataStream, StreamExecutionEnvironment
+    pass
 
 _OFFSET = "scan.startup.specific-offset"
 _FILE, _POSITION, _GTIDS = (f"{_OFFSET}.{name}" for name in ("file", "pos", "gtid-set"))
@@ -43,7 +41,7 @@ _MODES = (
 _PORT = 3306
 
 
-class MySqlPipelineSource(PipelineSource):
+class MySqlPipelineSource(CapturingSource):
     """:raises PipelineError: an option is missing or wrong."""
 
     def __init__(self, end: End) -> None:
@@ -61,14 +59,8 @@ class MySqlPipelineSource(PipelineSource):
             options.fail("schema-change.enabled", "nearest: 'schema.change.behavior: ignore' under 'pipeline'")
         startup = startup_of(options, _MODES, lambda: _offset(options))
         chunking, columns = chunking_of(options)
-        self._source = CdcSource(MySqlDatabase(_settings(options)), BatchDecoder(), startup, chunking, columns)
+        super().__init__(CdcSource(MySqlDatabase(_settings(options)), BatchDecoder(), startup, chunking, columns))
 
-    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
-        return captured(environment, replace(self._source, repeats_deletions=keyed))
-
-    @property
-    def is_unbounded(self) -> bool:
-        return self._source.startup.has_log
 
 
 def _settings(options: EndOptions) -> MySqlSettings:

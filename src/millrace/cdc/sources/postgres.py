@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millrace.cdc.definition.end_options import EndOptions
 from millrace.cdc.definition.model import End
-from millrace.cdc.sources.base import PipelineSource
 from millrace.cdc.sources.capturing import (
     CAPTURING,
     IGNORED,
-    captured,
+    CapturingSource,
     check_metadata,
     chunking_of,
     refuse_debezium,
@@ -26,7 +24,7 @@ from millrace.connectors.cdc.startup import StartupMode
 from millrace.connectors.jdbc.dialects.target import Target
 
 if TYPE_CHECKING:
-    from millrace.datastream import DataStream, StreamExecutionEnvironment
+    pass
 
 _OFFSET = "scan.startup.specific-offset"
 _OPTIONS = ("slot.name", "decoding.plugin.name", "table-id.include-database", _OFFSET)
@@ -39,7 +37,7 @@ _MODES = (
 _PORT = 5432
 
 
-class PostgresPipelineSource(PipelineSource):
+class PostgresPipelineSource(CapturingSource):
     """:raises PipelineError: an option is missing or wrong."""
 
     def __init__(self, end: End) -> None:
@@ -76,25 +74,18 @@ class PostgresPipelineSource(PipelineSource):
             options.fail("slot.name", str(error))
         decoder = BatchDecoder(options.flag("table-id.include-database"))
         chunking, columns = chunking_of(options)
-        self._source = CdcSource(PostgresDatabase(settings), decoder, startup, chunking, columns)
+        super().__init__(CdcSource(PostgresDatabase(settings), decoder, startup, chunking, columns))
 
     def _tables(self, options: EndOptions) -> tuple[str, TableList]:
         """The database that all patterns name, and the tables in it."""
         text, left_out = options.needed("tables"), options.text("tables.exclude") or ""
-        parts = [*table_list(options, "tables", text, 3), *table_list(options, "tables.exclude", left_out, 3)]
-        databases = sorted({each[0] for each in parts})
+        wanted, unwanted = table_list(options, "tables", text, 3), table_list(options, "tables.exclude", left_out, 3)
+        databases = sorted({each[0] for each in (*wanted, *unwanted)})
         if len(databases) != 1 or any(sign in databases[0] for sign in "*+?[](){}|\\^$"):
             options.fail(
                 "tables",
                 f"'tables' of PostgreSQL names one database, as in app.public.orders, not {' and '.join(databases)}: a "
                 "replication slot is one database's",
             )
-        count = len(table_list(options, "tables", text, 3))
-        return databases[0], TableList.of([each[1:] for each in parts[:count]], [each[1:] for each in parts[count:]])
+        return databases[0], TableList.of([each[1:] for each in wanted], [each[1:] for each in unwanted])
 
-    def attach(self, environment: StreamExecutionEnvironment, keyed: bool) -> DataStream:
-        return captured(environment, replace(self._source, repeats_deletions=keyed))
-
-    @property
-    def is_unbounded(self) -> bool:
-        return self._source.startup.has_log

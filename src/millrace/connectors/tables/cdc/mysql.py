@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from millrace.connectors.cdc.decoding import ChangeDecoder
 from millrace.connectors.cdc.mysql.database import MySqlDatabase
 from millrace.connectors.cdc.mysql.log.gtids import MariaDbGtids, MySqlGtids
 from millrace.connectors.cdc.mysql.position import file_number
 from millrace.connectors.cdc.mysql.settings import MySqlSettings, parse_server_ids
-from millrace.connectors.cdc.source import CdcSource
 from millrace.connectors.cdc.startup import StartupMode, StartupOptions
 from millrace.connectors.jdbc.dialects.mysql import MySqlDialect
 from millrace.connectors.jdbc.dialects.target import Target
-from millrace.connectors.tables.cdc.metadata import READABLE, metadata_columns
 from millrace.connectors.tables.cdc.options import COMMON, SKIPPED, STARTUP, CdcOptions
-from millrace.connectors.tables.cdc.rows import ALL, UPSERT_MODE
-from millrace.connectors.tables.cdc.source import CdcTableSource
-from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSource
 
 _PROPERTIES = "jdbc.properties."
@@ -69,17 +63,8 @@ class MySqlCdcFactory(TableFactory):
         if problem is not None:
             raise options.problem(problem)
         startup = _startup(options)
-        mode = options.read.one_of("changelog-mode", ALL, (ALL, UPSERT_MODE))
         database = MySqlDatabase(_settings(options))
-        chunking, columns = options.chunking(), options.chunk_columns()
-
-        newly_added = options.read.flag(_NEW)
-
-        def make(decoder: ChangeDecoder[Rows]) -> CdcSource[Rows]:
-            return CdcSource(database, decoder, startup, chunking, columns, newly_added, mode == UPSERT_MODE)
-
-        metadata = metadata_columns(table, tuple(READABLE))
-        return CdcTableSource(table, metadata, options.emitting(mode), not startup.has_log, make)
+        return options.source(database, startup, options.read.flag(_NEW))
 
 
 def _startup(options: CdcOptions) -> StartupOptions:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from millrace.connectors.cdc.chunks import Chunking
+from millrace.connectors.cdc.database import CdcDatabase
+from millrace.connectors.cdc.decoding import ChangeDecoder
+from millrace.connectors.cdc.source import CdcSource
 from millrace.connectors.cdc.startup import StartupMode, StartupOptions
+from millrace.connectors.tables.cdc.metadata import READABLE, metadata_columns
 from millrace.connectors.tables.cdc.rows import ALL, UPSERT_MODE
-from millrace.connectors.tables.cdc.source import Emitting
+from millrace.connectors.tables.cdc.source import CdcTableSource, Emitting
 from millrace.connectors.tables.filesystem.layout.options import TableOptions
 from millrace.connectors.tables.watermark_options import WATERMARK_OPTIONS
+from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext
 from millrace.util.exceptions import TableException
 from millrace.util.similar import did_you_mean
@@ -79,6 +84,17 @@ class CdcOptions:
     def startup(self, known: Sequence[StartupMode]) -> StartupOptions:
         found = self.read.one_of(STARTUP, known[0].value, tuple(mode.value for mode in known))
         return StartupOptions(StartupMode(found))
+
+    def source(self, database: CdcDatabase, startup: StartupOptions, newly_added: bool) -> CdcTableSource:
+        """The table, of a database whose own options are read."""
+        mode = self.read.one_of("changelog-mode", ALL, (ALL, UPSERT_MODE))
+        chunking, columns = self.chunking(), self.chunk_columns()
+
+        def make(decoder: ChangeDecoder[Rows]) -> CdcSource[Rows]:
+            return CdcSource(database, decoder, startup, chunking, columns, newly_added, mode == UPSERT_MODE)
+
+        metadata = metadata_columns(self.table, tuple(READABLE))
+        return CdcTableSource(self.table, metadata, self.emitting(mode), not startup.has_log, make)
 
     def emitting(self, mode: str) -> Emitting:
         """:param mode: ``all`` or ``upsert``."""

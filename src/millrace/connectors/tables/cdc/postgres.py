@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from millrace.connectors.cdc.decoding import ChangeDecoder
 from millrace.connectors.cdc.postgres.database import PostgresDatabase
 from millrace.connectors.cdc.postgres.settings import PostgresSettings
 from millrace.connectors.cdc.postgres.slots import PLUGIN
-from millrace.connectors.cdc.source import CdcSource
 from millrace.connectors.cdc.startup import StartupMode
 from millrace.connectors.jdbc.dialects.libpq import arguments
 from millrace.connectors.jdbc.dialects.postgresql import PostgreSqlDialect
 from millrace.connectors.jdbc.dialects.target import Target
-from millrace.connectors.tables.cdc.metadata import READABLE, metadata_columns
 from millrace.connectors.tables.cdc.options import COMMON, SKIPPED, CdcOptions
-from millrace.connectors.tables.cdc.rows import ALL, UPSERT_MODE
-from millrace.connectors.tables.cdc.source import CdcTableSource
-from millrace.relational.rows import Rows
 from millrace.relational.sources import TableContext, TableFactory, TableSource
 
 _PROPERTIES = "jdbc.properties."
@@ -59,16 +53,8 @@ class PostgresCdcFactory(TableFactory):
         if problem is not None:
             raise options.problem(problem)
         startup = options.startup(_MODES)
-        mode = options.read.one_of("changelog-mode", ALL, (ALL, UPSERT_MODE))
         database = PostgresDatabase(_settings(options))
-        chunking, columns = options.chunking(), options.chunk_columns()
-        newly_added = options.read.flag(_NEWLY_ADDED)
-
-        def make(decoder: ChangeDecoder[Rows]) -> CdcSource[Rows]:
-            return CdcSource(database, decoder, startup, chunking, columns, newly_added, mode == UPSERT_MODE)
-
-        metadata = metadata_columns(table, tuple(READABLE))
-        return CdcTableSource(table, metadata, options.emitting(mode), not startup.has_log, make)
+        return options.source(database, startup, options.read.flag(_NEWLY_ADDED))
 
 
 def _settings(options: CdcOptions) -> PostgresSettings:
