@@ -115,12 +115,15 @@ class PatternRun:
         planned = bool(state.partials)
         self._backend.at = key
         window, state_windows, advance = nfa.window, nfa.state_windows, nfa.advance
+        last = None
         state.begun = False
         for place in places:
             time = times[place]
-            partials = state.partials
-            if partials and (state_windows or (window and time - partials[0][2] >= window)):
-                self._prune(state, time)
+            if time != last:
+                partials = state.partials
+                if partials and (state_windows or (window and time - partials[0][2] >= window)):
+                    self._prune(state, time)
+                last = time
             for match in advance(state, values[place], time, codes[place], begins):
                 self._tell(match, time)
             if self._every_start and state.begun:
