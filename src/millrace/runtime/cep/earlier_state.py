@@ -26,7 +26,7 @@ def unpacked(
     """
     if len(packed) == _SINGLE:
         number, page, event, time, _, _ = packed
-        link = (None, page, event if made is None else made(event), time, 0)
+        link: Link = (None, page, event if made is None else made(event), time, 0)
         return time, 1, [(number, link, time, 0)], []
     (_, time, event_number, _), partials, completed, nodes = packed
     chains = _Chains(nodes, made)
@@ -38,7 +38,7 @@ def unpacked(
         ]
         for some in (partials, completed)
     ]
-    return time, event_number, *both  # type: ignore[return-value]
+    return time, event_number, both[0], both[1]
 
 
 class _Chains:

@@ -7,11 +7,14 @@ those that nobody holds any more are gone by themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 Link = tuple[Any, str, Any, int, int]
 """(link of the event before or None, name of the step, event, timestamp, id among the events of this time)"""
-BEFORE, PAGE, EVENT, TIME, ID = range(5)
+PAGE: Final = 1
+EVENT: Final = 2
+TIME: Final = 3
+ID: Final = 4
 EventId = tuple[int, int]
 """(timestamp, number among the events of this time)"""
 
