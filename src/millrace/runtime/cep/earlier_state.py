@@ -26,8 +26,8 @@ def unpacked(
     """
     if len(packed) == _SINGLE:
         number, page, event, time, _, _ = packed
-        link: Link = (None, page, event if made is None else made(event), time, 0)
-        return time, 1, [(number, link, time, 0)], []
+        only: Link = (None, page, event if made is None else made(event), time, 0)
+        return time, 1, [(number, only, time, 0)], []
     (_, time, event_number, _), partials, completed, nodes = packed
     chains = _Chains(nodes, made)
     both = [
