@@ -26,7 +26,7 @@ def cluster() -> Iterator[tuple[Kafka, Proxy]]:
         missing(error)
 
 
-SOME = [(LONG_MS, ("driver", "owner", "coordinator")), (SHORT_MS, ("stopped",))]
+SOME = [(LONG_MS, ("driver", "owner")), (SHORT_MS, ("stopped",))]
 
 
 @pytest.mark.parametrize(("timeout", "kinds"), SOME)
