@@ -20,13 +20,15 @@ _FIELDS = [
     {"name": "id", "type": "long"},
     {"name": "name", "type": ["null", "string"], "default": None},
     {"name": "colour", "type": _COLOUR},
-    {"name": "parts", "type": {"type": "array", "items": _PART}},
+    {"name": "other", "type": ["int", "string"]},
+    {"name": "raw", "type": "bytes"},
     {"name": "yes", "type": "boolean"},
+    {"name": "parts", "type": {"type": "array", "items": _PART}},
 ]
 _WHOLE = json.dumps({"type": "record", "name": "Thing", "namespace": "a.b", "fields": _FIELDS})
 _THINGS = [
-    {"id": 1, "name": "one", "colour": "RED", "parts": [{"no": 1}, {"no": 2}], "yes": True},
-    {"id": 2, "name": None, "colour": "GREEN", "parts": [], "yes": False},
+    {"id": 1, "name": "one", "colour": "RED", "other": 7, "raw": b"a", "yes": True, "parts": [{"no": 1}, {"no": 2}]},
+    {"id": 2, "name": None, "colour": "GREEN", "other": "text", "raw": b"", "yes": False, "parts": []},
 ]
 
 
