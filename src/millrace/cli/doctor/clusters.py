@@ -1,4 +1,4 @@
-"""What is configured, and whether the cluster that is named there answers."""
+"""Looks at the configuration files and at the cluster that they name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS = 5
 
 
 def configuration() -> Iterator[Finding]:
-    """The configuration files: whether they can be read, and which keys nobody knows."""
+    """The configuration files: whether they can be read, and keys in them that have no effect."""
     from millrace.configuration.files import configuration_directory, read_directory
     from millrace.configuration.registry import find, known_names
     from millrace.util.similar import did_you_mean

@@ -65,7 +65,7 @@ def java() -> Iterator[Finding]:
 
 
 def distribution() -> Iterator[Finding]:
-    """Whether the package is ours: PyPI's ``millrace`` is somebody else's."""
+    """Whether the package is this project's: the one that PyPI calls ``millrace`` is not."""
     try:
         yield good("Millrace", f"{metadata.version(DISTRIBUTION)}")
     except metadata.PackageNotFoundError:
