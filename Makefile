@@ -91,7 +91,7 @@ crash-cluster: java venv $(ARCHIVE) ## kill -9 of every process of a cluster dur
 crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 rounds of 8 kinds: two hours
 	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)
 
-crash-cdc: java venv $(ARCHIVE) ## capture a table of 1,000,000 rows that is changed 2,000 times a second, with 30 kills: ten minutes
+crash-cdc: java venv $(ARCHIVE) ## capture a table of 1,000,000 rows that is changed 2,000 times a second, with 30 kills: ten minutes. ARGS='--database mariadb' another one
 	$(BIN)/python tests/crash/cdc/rounds.py $(ARGS)
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour

@@ -144,7 +144,7 @@ class Moving(FakeDatabase):
 def test_a_row_that_an_update_moves_to_another_chunk(
     when: str, old: int, new: int, log: list[OperationType]
 ) -> None:
-    """Of a table without a key the column that is cut by may change, and the two chunks were read at different times."""
+    """Without a key the column that is cut by may change; the two chunks were read at different times."""
     name = uuid.uuid4().hex
     server = FakeServer(name, ["a"], (), 3)
     (table,) = server.tables
