@@ -201,7 +201,8 @@ def run(rows: int, rate: float, kills: int, seed: int, folder: Path, kind: str =
         job.finish()
         return {
             "database": kind, "rows": rows, "rows at the end": found[2],
-            "changes": sum(writer.changes for writer in writers), "kills": done, "seconds": round(time.monotonic() - began), "lag p50 s": _round(lags, 0.5),
+            "changes": sum(writer.changes for writer in writers), "kills": done,
+            "seconds": round(time.monotonic() - began), "lag p50 s": _round(lags, 0.5),
             "lag p99 s": _round(lags, 0.99), "samples": len(lags), "seed": seed, "missing": found[0], "more": found[1],
         }  # fmt: skip
     finally:
