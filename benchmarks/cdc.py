@@ -4,7 +4,7 @@
 
 One server, two subtasks, chunks of 8,096 rows, checkpoints every second. A query counts the rows and adds up two columns;
 each side's sums have to be those of the table. Flink's side needs an interpreter that has PyFlink 1.20: the newest
-connector, 3.5.0, wants a class that Flink 2 no longer has (SourceFunction). Each side runs on four times the rows, too;
+connector, 3.5.0, wants a class that Flink 2 no longer has (SourceFunction). Each side runs on four times the rows;
 speeds are from the differences, so that none pays for its start. The median of the rounds counts, in which the sides
 take turns.
 """
