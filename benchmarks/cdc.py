@@ -2,9 +2,9 @@
 
     python -m benchmarks.cdc [--flink-python /path/to/python] [--rows 1000000] [--rounds 3]
 
-One server, two subtasks, chunks of 8,096 rows, checkpoints every second. A query counts the rows and adds up two columns;
+Two subtasks, chunks of 8,096 rows, checkpoints every second. A query counts the rows and adds up two columns;
 each side's sums have to be those of the table. Flink's side needs an interpreter that has PyFlink 1.20: the newest
-connector, 3.5.0, wants a class that Flink 2 no longer has (SourceFunction). Each side runs on four times the rows;
+connector, 3.5.0, wants a class that Flink 2 no longer has (SourceFunction). Each side runs on four times the rows, too:
 speeds are from the differences, so that none pays for its start. The median of the rounds counts, in which the sides
 take turns.
 """
