@@ -1,4 +1,4 @@
-"""Whom today's classes ask about a name, an argument or a text that they don't know: whoever has been installed here.
+"""What today's classes ask about names, arguments and texts that they don't know.
 
 Today's API knows nothing of older ones. A room that does installs itself; without one everything is refused as ever.
 """
@@ -41,7 +41,7 @@ def install(fallback: Fallback) -> None:
 
 
 def remove() -> None:
-    """Ask nobody."""
+    """Ask nothing any more."""
     _installed.clear()
 
 
@@ -50,7 +50,7 @@ def installed() -> bool:
 
 
 def older_method(instance: object, name: str) -> Any:
-    """A bound method that the class does not have; None if nobody knows it."""
+    """A bound method that the class does not have; None if it is unknown."""
     if name.startswith("_") or not _installed:
         return None
     found = _installed[0].method(type(instance), name)
@@ -58,12 +58,12 @@ def older_method(instance: object, name: str) -> Any:
 
 
 def older_expressions(text: str) -> Sequence[Any] | None:
-    """What a text means where expressions are expected; None if nobody can tell."""
+    """What a text means where expressions are expected; None if that is unknown."""
     return _installed[0].expressions(text) if _installed else None
 
 
 def takes_older_arguments(function: F) -> F:
-    """Lets whoever is installed bring the arguments of a call into today's form."""
+    """Lets older arguments of a call be brought into today's form first."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -76,7 +76,7 @@ def takes_older_arguments(function: F) -> F:
 
 
 class HasOlderNames:
-    """Base of classes whose older methods somebody may know."""
+    """Base of classes that once had other methods, which may be known."""
 
     __slots__ = ()
 

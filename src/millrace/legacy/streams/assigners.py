@@ -23,6 +23,9 @@ __all__ = [
 class _Assigner(WatermarkStrategy):
     """A strategy that is its own assigner. Generators have copies: the watermarks of subtasks are their own."""
 
+    def __init__(self) -> None:
+        """A strategy's fields have their defaults; subclasses have fields of their own."""
+
     @property
     def timestamp_assigner(self) -> TimestampAssigner:
         return Extraction(copy.copy(self))

@@ -27,7 +27,7 @@ class OutputSelector(ABC):
 
     @abstractmethod
     def select(self, value: Any) -> Iterable[str]:
-        """The names of an element; none for one that nobody gets."""
+        """The names of an element; none for one that no stream gets."""
 
 
 _ELEMENTS = ListStateDescriptor("list-checkpointed", Types.PICKLED_BYTE_ARRAY())
