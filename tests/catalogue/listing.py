@@ -32,7 +32,7 @@ BOOK = (
     Entry("P5", "a value that belongs to a key", f"{_OURS}::keyed_state", "1, 1, 2"),
     Entry("P6", "only what is greater than before", f"{_OURS}::rising_values", "1, 3, 5 of 1, 3, 2, 5, 5"),
     Entry("P7", "clicks of users, by SQL and Table API", f"{_TABLES}::clicks", "Mary 1, then 2; Bob 1"),
-    Entry("P8", "the table user_behavior", f"{_TABLES}::described", "its columns", "the second print of it is invented"),
+    Entry("P8", "the table user_behavior", f"{_TABLES}::described", "its columns", "a second print is invented"),
     Entry("P9", "deals of each hour", f"{_TABLES}::hourly_deals", "an hour and its number a row",
           "HOUR(CLOCK_WINDOW(..)), columns of the sink"),
     Entry("P10", "users so far, every 10 minutes", f"{_TABLES}::cumulative_users", "numbers that never fall",
@@ -53,7 +53,7 @@ BOOK = (
     Entry("P22", "a table of Kafka", "tests/connectors/tables/kafka/test_watermarks.py", "rows with watermarks"),
     Entry("P24 to P26", "datagen, print, blackhole", f"{_TABLES}::generated", "1,000 numbers, each once"),
 )
-TUTORIAL = tuple(
+_EXAMPLES = tuple(
     Entry(f"P{number}", about, f"{_TUTORIAL}/{name}.py", gives, damaged)
     for number, about, name, gives, damaged in (
         ("1", "a timer of processing time", "processing_time_timer", "two lines, 10 s apart", ""),
@@ -73,7 +73,9 @@ TUTORIAL = tuple(
         ("16", "state that aggregates", "aggregating_state", "999, 999, 999", "prose says sum"),
         ("17", "state with a time to live", "state_ttl", "gone after 10 s", ""),
     )
-) + (
+)
+TUTORIAL = (
+    *_EXAMPLES,
     Entry("P18, P19", "word count with a failure", "tests/checkpoint/test_going_on.py", "as without the failure"),
     Entry("P20", "settings of checkpoints", "tests/datastream/test_checkpoint_plan.py::"
           "test_the_program_counts_more", "the plan of checkpoints"),
@@ -120,8 +122,8 @@ INTERVIEW = (
 )
 DOCUMENTS = {"The book": BOOK, "The tutorial": TUTORIAL, "The notes": NOTES, "The interview questions": INTERVIEW}
 NOT_HERE = (
-    "The book's P23 (a catalog of Hive) and P27 (steps of Docker), the notes' job on HBase and Phoenix, the interview's P10 "
-    "(memory of Flink's processes) and P13 (pieces of a gateway) are settings of other systems: they have no output."
+    "The book's P23 (a catalog of Hive) and P27 (steps of Docker), the notes' job on HBase and "
+    "Phoenix, the interview's P10 (memory of Flink's processes) and P13 (pieces of a gateway) are settings of other systems, without output."
 )
 
 

@@ -111,6 +111,7 @@ def csv_options(
     return {
         "field-delimiter": delimiter,
         "quote-character": quote,
+        "disable-quote-character": "true" if quote is None else None,
         "allow-comments": "true" if comments else None,
         "ignore-parse-errors": "true" if lenient else None,
     }

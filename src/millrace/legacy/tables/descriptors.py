@@ -220,6 +220,7 @@ class OldCsv(FormatDescriptor):
         self, schema: Any = None, field_delimiter: str | None = None, line_delimiter: str | None = None
     ) -> None:
         super().__init__("csv")
+        self._csv()
         if field_delimiter is not None:
             self.field_delimiter(field_delimiter)
         if line_delimiter is not None:
@@ -229,6 +230,8 @@ class OldCsv(FormatDescriptor):
         for key, value in csv_options(**said).items():
             if value is not None:
                 self._set(key, value)
+        if "quote-character" in self.options:
+            self.options.pop("disable-quote-character", None)
         return self
 
     def field_delimiter(self, delimiter: str) -> OldCsv:
