@@ -123,7 +123,8 @@ INTERVIEW = (
 DOCUMENTS = {"The book": BOOK, "The tutorial": TUTORIAL, "The notes": NOTES, "The interview questions": INTERVIEW}
 NOT_HERE = (
     "The book's P23 (a catalog of Hive) and P27 (steps of Docker), the notes' job on HBase and "
-    "Phoenix, the interview's P10 (memory of Flink's processes) and P13 (pieces of a gateway) are settings of other systems, without output."
+    "Phoenix, the interview's P10 (memory of Flink's processes) and P13 (pieces of a gateway) are settings of other "
+    "systems, without output."
 )
 
 

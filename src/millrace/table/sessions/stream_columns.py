@@ -83,8 +83,8 @@ def _picked(scan: StreamScan, picked: Sequence[nodes.Node]) -> Rel:
         index = names.index(_source(node)) if by_name else position
         if index >= len(names):
             raise problem(
-                f"the stream has {len(names)} fields ({', '.join(names)}), and a rowtime between columns takes the place "
-                f"of one"
+                f"the stream has {len(names)} fields ({', '.join(names)}), "
+                f"and a rowtime between columns takes the place of one"
             )
         position += 1
         rexes.append(Ref(scan.schema[index].type, index))
