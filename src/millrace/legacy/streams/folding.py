@@ -85,4 +85,4 @@ class WindowFold(AggregateFunction):
         return accumulator
 
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        raise NotImplementedError("results of fold() can't be merged")
+        raise TypeError("results of fold() can't be merged")
