@@ -71,6 +71,7 @@ from millrace.graph.origin import user_origin
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.jobs import specs
+from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -119,7 +120,7 @@ class Port:
         return Edge(self.node, self.partitioner, self.tag, input)
 
 
-class _NodeHandle:
+class _NodeHandle(HasOlderNames):
     """What handles on exactly one operator can change about it."""
 
     _env: StreamExecutionEnvironment

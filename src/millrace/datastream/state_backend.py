@@ -42,6 +42,10 @@ class StateBackend(ABC):
     identifier: ClassVar[str] = ""
     """The value of ``state.backend.type`` that names this backend."""
 
+    def get_settings(self) -> Mapping[str, str]:
+        """What it says of other things, as options: backends of Flink 1 said where checkpoints go."""
+        return {}
+
 
 class HashMapStateBackend(StateBackend):
     """State as Python objects in the memory of the task: fastest, limited by memory."""

@@ -14,6 +14,7 @@ from millrace.datastream.settings.dependencies import EXECUTABLE
 from millrace.relational.zones import zone_of
 from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.values.problems import problem
+from millrace.util.fallback import HasOlderNames
 from millrace.util.system_zone import system_zone
 
 __all__ = ["TableConfig"]
@@ -27,7 +28,7 @@ JOB_NAME = "pipeline.name"
 DML_SYNC = "table.dml-sync"
 
 
-class TableConfig:
+class TableConfig(HasOlderNames):
     """Settings of a session by key, with methods for the usual ones.
 
     What the session does not set is looked up in the configuration of the environment that it was made with.
