@@ -28,11 +28,13 @@ class Declared:
     metadata_key: str | None = None
     virtual: bool = False
     comment: str | None = None
+    type_text: str | None = None
+    """the type as a program wrote it, where it wrote text"""
 
     def __str__(self) -> str:
         if self.expression is not None:
             return f"`{self.name}` AS [{self.expression}]"
-        text = f"`{self.name}` {self.type}"
+        text = f"`{self.name}` " + (f"[{self.type_text}]" if self.type_text is not None else str(self.type))
         if self.metadata:
             text += " METADATA" + (f" FROM '{self.metadata_key}'" if self.metadata_key else "")
             text += " VIRTUAL" if self.virtual else ""
@@ -119,7 +121,7 @@ class Schema:
 
         def column(self, column_name: str, data_type: str | DataType) -> Schema.Builder:
             """A physical column. Without types (of a DataStream's fields), see ``from_data_stream``."""
-            return self._add(Declared(column_name, data_type_of(data_type)))
+            return self._add(Declared(column_name, data_type_of(data_type), type_text=_text(data_type)))
 
         def column_by_expression(self, column_name: str, expr: str | Expression[Any]) -> Schema.Builder:
             """A column computed of others, in SQL or as an expression; it is not written by a sink."""
@@ -132,10 +134,9 @@ class Schema:
 
             :param is_virtual: it is read only, not written.
             """
-            declared = Declared(
-                column_name, data_type_of(data_type), None, True, metadata_key or column_name, is_virtual
-            )
-            return self._add(declared)
+            kind, key = data_type_of(data_type), metadata_key or column_name
+            text = _text(data_type)
+            return self._add(Declared(column_name, kind, None, True, key, is_virtual, type_text=text))
 
         def watermark(self, column_name: str, watermark_expr: str | Expression[Any]) -> Schema.Builder:
             """The event time: ``watermark("ts", "ts - INTERVAL '5' SECOND")``."""
@@ -189,3 +190,7 @@ class Schema:
                 if name not in known:
                     raise problem(f"the primary key names a column that is not there: '{name}'")
             return Schema(self._columns, self._watermark, self._primary_key)
+
+
+def _text(data_type: DataType | str) -> str | None:
+    return data_type if isinstance(data_type, str) else None
