@@ -96,11 +96,12 @@ cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalon
 
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
+	$(FLINK_VENV)/bin/python -m tests.dropin.on_pyflink $(if $(RECORD),--record)
 	FLINK_VENV='$(FLINK_VENV)' $(BIN)/python -m tests.flink.cep.record $(if $(RECORD),--keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
-	FLINK_VENV='$(abspath $(FLINK_VENV))' $(BIN)/python -m pytest tests/flink $(ARGS)
+	FLINK_VENV='$(abspath $(FLINK_VENV))' $(BIN)/python -m pytest tests/flink tests/dropin $(ARGS)
 
 flink-rest: java $(FLINK_VENV)/.installed ## start a Flink and see whether its REST API and its command still answer as kept
 	$(FLINK_VENV)/bin/python -m tests.flink.rest.record
