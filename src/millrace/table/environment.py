@@ -84,7 +84,7 @@ class TableEnvironment:
     def from_elements(
         self, elements: Iterable[Any], schema: DataType | Sequence[str] | None = None, verify_schema: bool = True
     ) -> Table:
-        """A table of Python values: tuples, lists, dicts, Rows, single values with the type of one column, or expressions:
+        """A table of Python values: tuples, lists, dicts, Rows, values of one column with a type, expressions:
         ``row(1, lit("a"))``.
 
         :param schema: a ROW type, or names of columns.

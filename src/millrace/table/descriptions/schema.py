@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import DataType, RowType
@@ -93,7 +93,10 @@ class Schema:
         return self._primary_key
 
     def __str__(self) -> str:
-        lines = [str(column) for column in self._columns]
+        return self._text(self._columns)
+
+    def _text(self, columns: Sequence[Declared]) -> str:
+        lines = [str(column) for column in columns]
         if self._watermark is not None:
             lines.append(f"WATERMARK FOR `{self._watermark.column}` AS [{self._watermark.expression}]")
         if self._primary_key is not None:
@@ -102,10 +105,14 @@ class Schema:
         return "(\n" + ",\n".join(f"  {line}" for line in lines) + "\n)"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and str(self) == str(other)
+        return isinstance(other, Schema) and self._read() == other._read()
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self._read())
+
+    def _read(self) -> str:
+        """The text with all types read, as catalogs keep them: how a type was written makes no other schema."""
+        return self._text([replace(column, type_text=None) for column in self._columns])
 
     @staticmethod
     def new_builder() -> Schema.Builder:

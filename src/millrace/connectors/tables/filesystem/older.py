@@ -1,6 +1,7 @@
 """``older-filesystem``: CSV files of tables that are declared as up to Flink 1.10, ``connector.type`` = ``filesystem``.
 
-Tables get this connector by their older options only (``table.sessions.legacy_properties``). The sink writes one file, at the path.
+Tables get this connector by their older options only (``table.sessions.legacy_properties``). The sink writes one file,
+at the path.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""CSV as Flink read and wrote it up to 1.10 (``connector.type`` = ``filesystem``): fields too many are left out, an empty
-text is a text, quotes mean something only where the table says which character they are."""
+"""CSV as Flink read and wrote it up to 1.10 (``connector.type`` = ``filesystem``): fields too many are left out, an
+empty text is a text, quotes mean something only where the table says which character they are."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 from millrace.formats.csv_schema import CsvDialect
 from millrace.formats.tables.csv.columns import BadValue, CsvColumn
 from millrace.formats.tables.csv.format import CsvEncoding
-from millrace.relational.casting import is_text
 from millrace.formats.tables.options import IGNORE, Options
 from millrace.formats.tables.problems import malformed
+from millrace.relational.casting import is_text
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
