@@ -11,6 +11,8 @@ import pytest
 from millrace.common.jobs.job_execution_result import JobExecutionResult
 from millrace.common.jobs.job_id import JobID
 from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.failure import JobFailedError
+from millrace.spark.jobs.java_error import as_java_error
 from millrace.testing import run_locally
 from millrace.testing.local import LocalRun
 
@@ -46,7 +48,10 @@ def run_jobs_locally(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _submit(environment: StreamExecutionEnvironment, job_name: str | None, collect: int | None = None) -> FinishedJob:
-    run = run_locally(environment)
+    try:
+        run = run_locally(environment)
+    except JobFailedError as error:
+        raise as_java_error(error) from error
     for line in run.printed:
         print(line)
     return FinishedJob(run)

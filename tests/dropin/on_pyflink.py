@@ -4,7 +4,7 @@
     python -m tests.dropin.on_pyflink --record [NAME]...    # keep what came of them; NAME is a part of a case's name
 
 The cases share one interpreter and one JVM, as starting them takes longer than most jobs. MILLRACE_DROPIN_JARS may name
-a folder of jars that are put beside Flink's own: some cases need those of a format.
+a folder of jars beside Flink's own: the cases of Avro need flink-sql-avro, flink-sql-parquet and Hadoop's client.
 """
 
 from __future__ import annotations
@@ -37,12 +37,7 @@ def prepare() -> None:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     if more := os.environ.get("MILLRACE_DROPIN_JARS"):
-        import pyflink
-
-        beside = Path(tempfile.mkdtemp(prefix="millrace-dropin-lib-"))
-        for jar in [*Path(pyflink.__path__[0], "lib").glob("*.jar"), *Path(more).glob("*.jar")]:
-            (beside / jar.name).symlink_to(jar.resolve())
-        os.environ["FLINK_LIB_DIR"] = str(beside)
+        os.environ["HADOOP_CLASSPATH"] = f"{more}/*"  # which PyFlink puts behind its own jars
     from pyflink.java_gateway import get_gateway
 
     get_gateway()  # before the first case: Java is not to live in a folder that will be removed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
@@ -184,7 +185,7 @@ def _local_path(path: str) -> str:
     local = parts.path if parts.scheme else path
     if not local.startswith("/"):
         raise ValueError(f"Relative paths are not supported: {path}")
-    return local
+    return re.sub("/+", "/", local).rstrip("/") or "/"
 
 
 def _from_j_state_backend(j_state_backend: StateBackend | None) -> StateBackend | None:

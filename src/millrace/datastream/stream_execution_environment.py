@@ -361,6 +361,9 @@ class StreamExecutionEnvironment:
         return self._read(source, no_time, "Socket Stream", Types.STRING(), non_parallel=True)
 
     def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> DataStream:
+        """Read a ``Source``, which is what input formats are here."""
+        if isinstance(input_format, Source):
+            return self._read(input_format, WatermarkStrategy.no_watermarks(), type(input_format).__name__, type_info)
         raise not_yet("pyflink.datastream.StreamExecutionEnvironment.create_input", "from_source() with a FileSource")
 
     # -- execution ------------------------------------------------------------------------------------------------
