@@ -84,6 +84,8 @@ ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
 ENGINE = {"pyspark", "py4j"}
 STARTS_JAVA = {"testing.services.search"}
 """modules that start a server in Java through py4j, inside functions, and no Spark"""
+NAMES_JAVA_ERRORS = {"util.java_errors"}
+"""the class that makes errors a ``Py4JJavaError``, too, if py4j is there"""
 MAY_IMPORT_ENGINE = {"spark"}
 MAY_IMPORT_ENGINE_IN_FUNCTIONS = {"spark", "cli"}
 
@@ -174,6 +176,8 @@ def broken_rule(name: str, layer: str, found: Import) -> str | None:
     top, _, target = found.target.partition(".")
     if top in ENGINE:
         if found.in_function and name in STARTS_JAVA:
+            return None
+        if top == "py4j" and name in NAMES_JAVA_ERRORS:
             return None
         permitted = MAY_IMPORT_ENGINE_IN_FUNCTIONS if found.in_function else MAY_IMPORT_ENGINE
         return None if layer in permitted else "only spark may import pyspark and py4j, and cli inside functions"

@@ -21,7 +21,7 @@ PYFLINK_VERSION = "2.3.0"
 _PYFLINK = "pyflink"
 _VERSION = "pyflink.version"
 # Millrace has more packages than these, but they are nobody's PyFlink.
-_PACKAGES = frozenset({"common", "datastream", "metrics", "serializers", "shell", "table", "util"})
+_PACKAGES = frozenset({"common", "datastream", "metrics", "serializers", "shell", "table", "testing", "util"})
 
 
 class PyFlinkFinder(MetaPathFinder):

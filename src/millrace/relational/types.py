@@ -545,7 +545,7 @@ class RawType(DataType):
     """Any Python object, kept as a pickle."""
 
     def sql(self) -> str:
-        return "RAW('object')"
+        return "RAW('[B', '...')"
 
 
 class VariantType(AtomicType):

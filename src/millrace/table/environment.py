@@ -15,12 +15,14 @@ from millrace.table.descriptions.model_descriptor import ModelDescriptor
 from millrace.table.descriptions.schema import Schema as TableColumns
 from millrace.table.descriptions.table_descriptor import TableDescriptor
 from millrace.table.engines import engine_of
+from millrace.table.expression_methods.expression import Expression
 from millrace.table.functions.module import Module, ModuleEntry
 from millrace.table.functions.udf import wrapped
 from millrace.table.not_yet import not_yet
 from millrace.table.plans.compiled_plan import CompiledPlan, compiled, loaded
 from millrace.table.plans.explaining import explain
 from millrace.table.plans.plan_reference import PlanReference
+from millrace.table.queries.expression_rows import values_of_expressions
 from millrace.table.queries.old_names import instead
 from millrace.table.sessions.created_catalogs import create_catalog
 from millrace.table.sessions.results import settled
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from millrace.datastream import DataStream, StreamExecutionEnvironment
-    from millrace.table.expression_methods.expression import Expression
-
 _JAVA = "functions in Python, made with udf() and its like"
 
 
@@ -88,12 +88,16 @@ class TableEnvironment:
     def from_elements(
         self, elements: Iterable[Any], schema: DataType | Sequence[str] | None = None, verify_schema: bool = True
     ) -> Table:
-        """A table of Python values: tuples, lists, dicts, Rows, or single values with the type of one column.
+        """A table of Python values: tuples, lists, dicts, Rows, values of one column with a type, expressions:
+        ``row(1, lit("a"))``.
 
         :param schema: a ROW type, or names of columns.
         :param verify_schema: whether the values are checked against the types.
         """
-        return Table(values_of(elements, schema, verify_schema), self)
+        given = list(elements)
+        if given and all(isinstance(each, Expression) for each in given):
+            return Table(values_of_expressions(given, schema, self._session), self)
+        return Table(values_of(given, schema, verify_schema), self)
 
     def from_pandas(self, pdf: pd.DataFrame, schema: Any = None, splits_num: int = 1) -> Table:
         """A table of a frame.

@@ -42,14 +42,20 @@ class _Printer(Committer[list[str]]):
         stream.flush()
 
 
-class _Sink(Sink[Rows]):
-    def __init__(self, columns: Schema, identifier: str, error: bool) -> None:
+class LinesSink(Sink[Rows]):
+    """Brings rows as lines of text to the process of the program.
+
+    :param shows_subtask: whether lines of several subtasks begin with their numbers.
+    """
+
+    def __init__(self, columns: Schema, identifier: str, error: bool = False, shows_subtask: bool = True) -> None:
         self._columns = columns
         self._identifier = identifier
         self._error = error
+        self._shows_subtask = shows_subtask
 
     def create_writer(self, context: WriterInitContext) -> SinkWriter[Rows]:
-        several = context.get_number_of_parallel_subtasks() > 1
+        several = context.get_number_of_parallel_subtasks() > 1 and self._shows_subtask
         parts = [self._identifier] if self._identifier else []
         parts += [str(context.get_index_of_subtask() + 1)] if several else []
         return _Writer(self._columns, f"{':'.join(parts)}> " if parts else "")
@@ -67,7 +73,7 @@ class PrintSink(TableSink):
     def stream(self) -> Sink[Rows]:
         options = self._table.options
         error = options.get("standard-error", "false").lower() == "true"
-        return _Sink(self._table.columns, options.get("print-identifier", ""), error)
+        return LinesSink(self._table.columns, options.get("print-identifier", ""), error)
 
 
 class PrintFactory(TableFactory):

@@ -6,45 +6,21 @@ there with PySpark, so its class can be; there is no Java behind it here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
-
-from py4j.protocol import Py4JJavaError
 
 from millrace.runtime import failure
 from millrace.runtime.failure import Failure
+from millrace.util.java_errors import CaughtAsJavaError
 
 
-@dataclass(frozen=True)
-class JavaException:
-    """What ``java_exception`` of such an error answers to the usual questions."""
-
-    text: str
-
-    def getMessage(self) -> str:
-        return self.text
-
-    def toString(self) -> str:
-        return self.text
-
-    def getCause(self) -> None:
-        """There is none: the text names it."""
-
-
-class JobFailedError(failure.JobFailedError, Py4JJavaError):  # type: ignore[misc]
+class JobFailedError(failure.JobFailedError, CaughtAsJavaError):
     """The job has failed; caught as ``JobFailedError`` or as ``Py4JJavaError``."""
 
     def __init__(self, failed: Failure, concurrent: tuple[Failure, ...] = (), text: str | None = None) -> None:
-        # Not by way of super(): Py4JJavaError asks a JVM about itself.
+        # Not by way of super(): both bases would.
         Exception.__init__(self, failed.render() if text is None else text)
         self.failure = failed
         self.concurrent = tuple(concurrent)
-        self.errmsg = str(self)
-        self.java_exception = JavaException(self.errmsg)
-        self.cause = None
-
-    def __str__(self) -> str:
-        return Exception.__str__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.failure, self.concurrent, str(self))

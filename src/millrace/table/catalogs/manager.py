@@ -9,7 +9,7 @@ from millrace.table.catalogs.base import Catalog
 from millrace.table.catalogs.objects import CatalogBaseTable, CatalogFunction, CatalogModel
 from millrace.table.catalogs.paths import ObjectIdentifier
 from millrace.table.values.problems import did_you_mean, problem
-from millrace.util.exceptions import CatalogException
+from millrace.util.exceptions import CatalogException, TableAlreadyExistException
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,11 @@ class CatalogManager:
     ) -> None:
         if not temporary:
             catalog = self.catalog(identifier.get_catalog_name())
-            catalog.create_table(identifier.to_object_path(), table, ignore_if_exists)
+            try:
+                catalog.create_table(identifier.to_object_path(), table, ignore_if_exists)
+            except TableAlreadyExistException as error:
+                text = f"Could not execute CreateTable in path {identifier}: {error}"
+                raise TableAlreadyExistException(text) from error
         elif identifier not in self.temporary_tables:
             self.temporary_tables[identifier] = table
         elif not ignore_if_exists:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.relational.types import DataType, RowType
@@ -28,11 +28,13 @@ class Declared:
     metadata_key: str | None = None
     virtual: bool = False
     comment: str | None = None
+    type_text: str | None = None
+    """the type as a program wrote it, where it wrote text"""
 
     def __str__(self) -> str:
         if self.expression is not None:
             return f"`{self.name}` AS [{self.expression}]"
-        text = f"`{self.name}` {self.type}"
+        text = f"`{self.name}` " + (f"[{self.type_text}]" if self.type_text is not None else str(self.type))
         if self.metadata:
             text += " METADATA" + (f" FROM '{self.metadata_key}'" if self.metadata_key else "")
             text += " VIRTUAL" if self.virtual else ""
@@ -91,7 +93,10 @@ class Schema:
         return self._primary_key
 
     def __str__(self) -> str:
-        lines = [str(column) for column in self._columns]
+        return self._text(self._columns)
+
+    def _text(self, columns: Sequence[Declared]) -> str:
+        lines = [str(column) for column in columns]
         if self._watermark is not None:
             lines.append(f"WATERMARK FOR `{self._watermark.column}` AS [{self._watermark.expression}]")
         if self._primary_key is not None:
@@ -100,10 +105,14 @@ class Schema:
         return "(\n" + ",\n".join(f"  {line}" for line in lines) + "\n)"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and str(self) == str(other)
+        return isinstance(other, Schema) and self._read() == other._read()
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self._read())
+
+    def _read(self) -> str:
+        """The text with all types read, as catalogs keep them: how a type was written makes no other schema."""
+        return self._text([replace(column, type_text=None) for column in self._columns])
 
     @staticmethod
     def new_builder() -> Schema.Builder:
@@ -119,7 +128,7 @@ class Schema:
 
         def column(self, column_name: str, data_type: str | DataType) -> Schema.Builder:
             """A physical column. Without types (of a DataStream's fields), see ``from_data_stream``."""
-            return self._add(Declared(column_name, data_type_of(data_type)))
+            return self._add(Declared(column_name, data_type_of(data_type), type_text=_text(data_type)))
 
         def column_by_expression(self, column_name: str, expr: str | Expression[Any]) -> Schema.Builder:
             """A column computed of others, in SQL or as an expression; it is not written by a sink."""
@@ -132,10 +141,9 @@ class Schema:
 
             :param is_virtual: it is read only, not written.
             """
-            declared = Declared(
-                column_name, data_type_of(data_type), None, True, metadata_key or column_name, is_virtual
-            )
-            return self._add(declared)
+            kind, key = data_type_of(data_type), metadata_key or column_name
+            text = _text(data_type)
+            return self._add(Declared(column_name, kind, None, True, key, is_virtual, type_text=text))
 
         def watermark(self, column_name: str, watermark_expr: str | Expression[Any]) -> Schema.Builder:
             """The event time: ``watermark("ts", "ts - INTERVAL '5' SECOND")``."""
@@ -189,3 +197,7 @@ class Schema:
                 if name not in known:
                     raise problem(f"the primary key names a column that is not there: '{name}'")
             return Schema(self._columns, self._watermark, self._primary_key)
+
+
+def _text(data_type: DataType | str) -> str | None:
+    return data_type if isinstance(data_type, str) else None

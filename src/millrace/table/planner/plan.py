@@ -34,6 +34,8 @@ class Options:
     """ms; ``table.exec.source.idle-timeout``"""
     split_distinct: bool = False
     """``table.optimizer.distinct-agg.split.enabled``"""
+    every_change: bool = False
+    """``millrace.table.aggregate.every-change``"""
 
     @property
     def common(self) -> dict[str, Any]:

@@ -145,6 +145,8 @@ class _Calls:
         call = self.calls[-1]
         names = names or getattr(call.udf, "_alias_names", ())
         fields = _fields_of(call, names)
+        if not names and any(name in self._by_name for name, _ in fields):  # as Flink calls them, always
+            fields = [(f"TMP_0${name}", kind) for name, kind in fields]
         if isinstance(call.type, t.RowType):
             return {name: nodes.Dot(place, nodes.Identifier(own)) for (name, _), own in zip(fields, call.type.names)}
         return {name: place for name, _ in fields}

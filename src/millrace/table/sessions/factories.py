@@ -37,6 +37,7 @@ _BUILT_IN = {
     "mongodb": "millrace.connectors.tables.stores.mongodb:MongoFactory",
     "mqtt": "millrace.connectors.tables.messages.mqtt:MqttFactory",
     "nats": "millrace.connectors.tables.messages.nats:NatsFactory",
+    "older-filesystem": "millrace.connectors.tables.filesystem.older:OlderFileSystemFactory",
     "opensearch": "millrace.connectors.tables.search.factory:OpenSearchFactory",
     "opensearch-2": "millrace.connectors.tables.search.factory:OpenSearch2Factory",
     "mysql-cdc": "millrace.connectors.tables.cdc.mysql:MySqlCdcFactory",

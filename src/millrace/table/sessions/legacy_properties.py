@@ -55,6 +55,10 @@ def todays(options: Mapping[str, str], table: str) -> Mapping[str, str]:
             found[f"properties.{name.removeprefix(_PROPERTIES)}"] = value
         elif name == "connector.version":
             _one_of(table, name, value, _VERSIONS)
+        elif name == "format.line-delimiter":
+            _one_of(table, name, value, ("\n", "\\n"))
+        elif name == "format.fields" or name.startswith("format.fields."):
+            continue  # the columns are the schema
         elif name == "update-mode":
             _one_of(table, name, value, ("append",))
         elif name in _SCHEMAS:
@@ -68,6 +72,8 @@ def todays(options: Mapping[str, str], table: str) -> Mapping[str, str]:
     if "format.type" in options:
         _one_of(table, "format.type", options["format.type"], _FORMATS)
         found["format"] = options["format.type"]
+    if kind == "filesystem" and found.get("format") == "csv":
+        found["connector"] = "older-filesystem"  # fields too many, empty texts, one file: another CSV than today's
     return found | _numbered(indexed)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from millrace.common.types import Row, RowKind
+from millrace.graph.origin import user_origin
 from millrace.relational import types as t
 from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Field, Scan, Schema
@@ -65,6 +66,11 @@ def _as(column: pa.ChunkedArray, field: Field, zone: str) -> pa.Array:
     """A column in the form that plans have for its type; times without zone mean the session's where the type wants
     one."""
     wanted = arrow_type(field.type)
+    if pa.types.is_string(wanted) and _is_number(column.type):
+        raise RuntimeError(
+            f"{user_origin()}: cannot convert the Series of column '{field.name}' ({column.type}) to {field.type}: "
+            f"Expected a string or bytes dtype, got {column.type}"
+        )
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -76,6 +82,10 @@ def _as(column: pa.ChunkedArray, field: Field, zone: str) -> pa.Array:
         return array.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return to_arrow(array.to_pylist(), field.type)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def _timestamps(array: pa.Array, wanted: pa.DataType, zone: str) -> pa.Array:
@@ -90,7 +100,7 @@ def _timestamps(array: pa.Array, wanted: pa.DataType, zone: str) -> pa.Array:
 
 
 def frame_of(schema: Schema, batches: Iterable[Rows], zone: str) -> pd.DataFrame:
-    """What is left of a table after all changes, as a frame; TIMESTAMP_LTZ as times in the zone."""
+    """What is left of a table after all changes, as a frame; TIMESTAMP_LTZ as times with the zone."""
     import pandas as pd
 
     found = list(batches)
@@ -114,8 +124,15 @@ def frame_of(schema: Schema, batches: Iterable[Rows], zone: str) -> pd.DataFrame
 def _series(column: pa.Array | pa.ChunkedArray, field: Field, zone: str) -> pd.Series[Any]:
     found = column.to_pandas()
     if isinstance(field.type, t.LocalZonedTimestampType):
-        found = found.dt.tz_convert(standard_name(zone)).dt.tz_localize(None)
+        found = found.dt.tz_convert(standard_name(zone)).dt.as_unit(_unit(field.type.precision))
+    elif isinstance(field.type, t.TimestampType):
+        found = found.dt.as_unit(_unit(field.type.precision))
     return found  # type: ignore[no-any-return]
+
+
+def _unit(precision: int) -> Literal["s", "ms", "us", "ns"]:
+    """What pandas calls the digits of a time."""
+    return "s" if precision == 0 else "ms" if precision <= 3 else "us" if precision <= 6 else "ns"
 
 
 def remaining(rows: Iterable[Row]) -> Sequence[Row]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from millrace.graph.origin import user_origin
 from millrace.util.exceptions import TableException
+from millrace.util.java_errors import CaughtAsJavaError
 from millrace.util.similar import did_you_mean as did_you_mean
 
 
 def problem(message: str) -> TableException:
     """The exception to raise, with the user's file and line in front."""
-    return TableException(f"{user_origin()}: {message}")
+    return TableProgramError(f"{user_origin()}: {message}")
+
+
+class TableProgramError(TableException, CaughtAsJavaError):
+    """A table program is wrong; PyFlink has a ``TableException`` of some of it, a ``Py4JJavaError`` of the rest."""
 
 
 class TableValueError(TableException, ValueError):

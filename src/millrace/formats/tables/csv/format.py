@@ -13,6 +13,7 @@ from millrace.formats.tables.problems import check_types, malformed
 from millrace.relational.formats import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
+from millrace.relational.types import DataType
 
 DELIMITER = "field-delimiter"
 NO_QUOTES = "disable-quote-character"
@@ -94,7 +95,10 @@ class CsvEncoding(EncodingFormat):
     def encode(self, rows: Rows) -> pa.Array:
         null, separator = self._dialect.null_value or "", self._dialect.array_separator
         texts = [
-            (csv_texts(array, column.type, null, separator, self._exponents), is_text(column.type))
+            (self._texts(array, column.type, null, separator), is_text(column.type))
             for column, array in zip(self._columns, rows.columns)
         ]
         return self._lines.join(texts)
+
+    def _texts(self, array: pa.Array, kind: DataType, null: str, separator: str) -> pa.Array:
+        return csv_texts(array, kind, null, separator, self._exponents)

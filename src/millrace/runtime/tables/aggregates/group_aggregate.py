@@ -43,6 +43,8 @@ class GroupAggregate(TableConfig):
     """whether the consumer needs the old row of an update (-U)"""
     partial: bool = False
     """the input is what ``LocalAggregate`` gives: the keys, then the slots of partial accumulators"""
+    every_change: bool = False
+    """each row of the input makes its change, as in Flink; else one change for each key and epoch"""
 
     def operator(self) -> GroupAggregateOperator:
         return GroupAggregateOperator(self)
@@ -65,6 +67,14 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         """whether there is a row of nothing"""
 
     def receive(self, rows: Rows, input: int) -> None:
+        if not self.config.every_change:
+            self._take(rows)
+            return
+        for place in range(len(rows)):
+            self._take(rows.take(np.array([place])))
+            self.flush()
+
+    def _take(self, rows: Rows) -> None:
         keys, get = self.config.keys, self._state.get
         columns = rows.columns
         if self.config.partial:

@@ -45,6 +45,7 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
         calls=node.aggregates,
         retracts=below.retracts,
         before=before,
+        every_change=plan.options.every_change,
         **plan.options.common,
     )
     hinted = hinted_ttl(node.input)

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 from millrace.relational.casting import cast_to
 from millrace.relational.functions.registry import SignatureError, call, find_scalar, scalar_names
-from millrace.relational.rex import Rex, UdfCall
+from millrace.relational.rex import Call, Literal, Rex, UdfCall
+from millrace.relational.types import DecimalType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
 from millrace.table.sql.binding.dispatch import bind, binds
@@ -92,6 +93,15 @@ def find_user_function(tree: nodes.Node, block: Block) -> UserFunction | None:
     return None if find_scalar(name) is not None or is_aggregate(name) or is_ranking(name) else user
 
 
+def taken_by_user(tree: nodes.BuiltIn, block: Block) -> Rex | None:
+    """The call of a temporary system function that has the name of an operator of the Table API (``minus``): such
+    operators are calls by name. Those of SQL have no such name."""
+    user = block.environment.resolver.function((tree.shown,)) if tree.shown else None
+    if user is None or not user.system or user.kind != SCALAR:
+        return None
+    return _user_call(tree, user, tree.expressions, block)
+
+
 def bound_arguments(name: str, arguments: Sequence[nodes.Node], block: Block) -> tuple[list[Rex], dict[str, Any]]:
     """Arguments, and the words among them as options."""
     args: list[Rex] = []
@@ -120,6 +130,7 @@ def _user_call(tree: nodes.Node, user: UserFunction, arguments: Sequence[nodes.N
     if user.kind != SCALAR:
         fail_as_aggregate(tree, user.name, block)
     args, options = bound_arguments(user.name, arguments, block)
+    args = [_unrounded(arg) for arg in args]
     if options:
         fail(tree, f"{user.name} takes expressions only")
     assert user.result is not None
@@ -132,6 +143,14 @@ def _user_call(tree: nodes.Node, user: UserFunction, arguments: Sequence[nodes.N
         user.asynchronous,
         user.deterministic,
     )
+
+
+def _unrounded(arg: Rex) -> Rex:
+    """A DECIMAL constant as it was before it was cast to another DECIMAL: Flink hands it to Python functions so."""
+    inner = arg
+    while isinstance(inner, Call) and inner.function == "CAST" and isinstance(inner.type, DecimalType):
+        inner = inner.args[0]
+    return inner if isinstance(inner, Literal) and isinstance(inner.type, DecimalType) else arg
 
 
 def cast_arguments(tree: nodes.Node, user: UserFunction, args: Sequence[Rex]) -> list[Rex]:

@@ -9,7 +9,7 @@ from millrace.relational.casting import cast_to, is_text
 from millrace.relational.rex import Call, Rex
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block
-from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced
+from millrace.table.sql.binding.calls import bound_arguments, built_in, refuse_misplaced, taken_by_user
 from millrace.table.sql.binding.dispatch import bind_all, binds
 from millrace.table.sql.binding.expressions import all_equal
 from millrace.table.sql.binding.problems import fail
@@ -18,6 +18,9 @@ from millrace.table.sql.binding.subqueries import bind_quantified
 
 @binds(nodes.BuiltIn)
 def _built_in(tree: nodes.BuiltIn, block: Block) -> Rex:
+    taken = taken_by_user(tree, block)
+    if taken is not None:
+        return taken
     special = _SPECIAL.get(tree.this)
     if special is not None:
         return special(tree, block)

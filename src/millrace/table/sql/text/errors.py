@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.table.sql import nodes
 from millrace.table.sql.text.source import Source
+from millrace.util.java_errors import CaughtAsJavaError
 from millrace.util.similar import did_you_mean as did_you_mean
 
 
@@ -41,7 +42,7 @@ def position_of(tree: nodes.Node | None) -> Position | None:
     return next((node.position for node in tree.walk() if node.position is not None), None)
 
 
-class SqlError(ValueError):
+class SqlError(ValueError, CaughtAsJavaError):
     """A statement that cannot be run. ``line`` and ``column`` count from 1; both are None if the place is unknown."""
 
     def __init__(self, message: str, position: Position | None = None) -> None:

@@ -29,16 +29,24 @@ class MessageTableFormat(StreamTableFormat):
     :param projects: whether the format can read some columns without the others.
     :param quotes: how a field can hold line ends; None: a line end always ends a message.
     :param blank: whether an empty line is a message.
+    :param headless: whether the first line of a file is no message.
     """
 
     def __init__(
-        self, factory: FormatFactory, context: FormatContext, projects: bool, quotes: Quotes | None, blank: bool
+        self,
+        factory: FormatFactory,
+        context: FormatContext,
+        projects: bool,
+        quotes: Quotes | None,
+        blank: bool,
+        headless: bool = False,
     ) -> None:
         self._factory = factory
         self._context = context
         self._projects = projects
         self._quotes = quotes
         self._blank = blank
+        self._headless = headless
         self._encoding: EncodingFormat | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,7 +73,7 @@ class MessageTableFormat(StreamTableFormat):
         decoding = self._factory.decoding(context)
         names = [column.name for column in read]
         places = [names.index(column.name) for column in columns]
-        return _Records(split, decoding, places, self._quotes, self._blank)
+        return _Records(split, decoding, places, self._quotes, self._blank, self._headless)
 
     def encode(self, rows: Rows) -> bytes:
         if self._encoding is None:
@@ -78,13 +86,20 @@ class _Records(SplitRecords[Rows]):
     """The messages of a split; the position is a byte."""
 
     def __init__(
-        self, split: FileSplit, decoding: DecodingFormat, places: Sequence[int], quotes: Quotes | None, blank: bool
+        self,
+        split: FileSplit,
+        decoding: DecodingFormat,
+        places: Sequence[int],
+        quotes: Quotes | None,
+        blank: bool,
+        headless: bool,
     ) -> None:
         self._split = split
         self._decoding = decoding
         self._places = places
         self._quotes = quotes
         self._blank = blank
+        self._headless = headless
         self._blocks = LineBlocks(split, FETCH_BYTES)
         self._rest = b""
         """of a message that goes on in the next block"""
@@ -95,6 +110,8 @@ class _Records(SplitRecords[Rows]):
         if block is None and not self._rest:
             return None
         messages = self._messages(block)
+        if self._headless and start == 0:
+            messages = messages.slice(1)
         if not self._blank:
             messages = messages.filter(pc.greater(pc.binary_length(messages), 0))
         if not len(messages):

@@ -1,0 +1,132 @@
+"""``pyflink.testing.test_case_utils``: the base classes of PyFlink's tests of programs, on Millrace."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import unittest
+from typing import Any, ClassVar
+
+from millrace.common import JobExecutionResult
+from millrace.datastream.execution_mode import RuntimeExecutionMode
+from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
+from millrace.table.stream_environment import StreamTableEnvironment
+
+__all__ = [
+    "PyFlinkTestCase",
+    "PyFlinkITTestCase",
+    "PyFlinkUTTestCase",
+    "PyFlinkStreamTableTestCase",
+    "PyFlinkBatchTableTestCase",
+    "PyFlinkStreamingTestCase",
+    "PyFlinkBatchTestCase",
+    "exec_insert_table",
+    "replace_uuid",
+]
+
+_UUID = re.compile(r"[a-z0-9]{8}(-[a-z0-9]{4}){3}-[a-z0-9]{12}")
+_PARALLELISM = 2
+
+
+def exec_insert_table(table: Any, table_path: str) -> JobExecutionResult:
+    """Write a table and wait until it is written."""
+    client = table.execute_insert(table_path).get_job_client()
+    found = client.get_job_execution_result().result()
+    assert isinstance(found, JobExecutionResult)
+    return found
+
+
+def replace_uuid(input_obj: Any) -> Any:
+    """``{uuid}`` in place of each UUID of a text, or of the keys and values of a dict."""
+    if isinstance(input_obj, str):
+        return _UUID.sub("{uuid}", input_obj)
+    if isinstance(input_obj, dict):
+        return {replace_uuid(key): replace_uuid(value) for key, value in input_obj.items()}
+    return None
+
+
+class PyFlinkTestCase(unittest.TestCase):
+    """A test with a folder of its own, ``tempdir``."""
+
+    tempdir: ClassVar[str]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.tempdir = tempfile.mkdtemp()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        shutil.rmtree(cls.tempdir, ignore_errors=True)
+
+    @classmethod
+    def assert_equals(cls, actual: Any, expected: list[Any]) -> None:
+        """Both have the same elements, in any order. As in PyFlink, lists are sorted where they are."""
+        found = actual if isinstance(actual, list) else cls.to_py_list(actual)
+        found.sort()
+        expected.sort()
+        assert found == expected, f"{found} != {expected}"
+
+    @classmethod
+    def to_py_list(cls, actual: Any) -> list[Any]:
+        return list(actual)
+
+
+class PyFlinkITTestCase(PyFlinkTestCase):
+    """Tests that share an environment, ``env``."""
+
+    env: ClassVar[StreamExecutionEnvironment]
+    mode: ClassVar[RuntimeExecutionMode] = RuntimeExecutionMode.STREAMING
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.env = _environment(cls.mode)
+
+
+class PyFlinkUTTestCase(PyFlinkTestCase):
+    """Tests with environments of their own, ``env`` and ``t_env``."""
+
+    def setUp(self) -> None:
+        self.env = _environment(RuntimeExecutionMode.STREAMING)
+        self.t_env = _tables(self.env)
+
+
+class PyFlinkStreamTableTestCase(PyFlinkITTestCase):
+    """Tests of tables as streams."""
+
+    t_env: ClassVar[StreamTableEnvironment]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.t_env = _tables(cls.env)
+
+
+class PyFlinkBatchTableTestCase(PyFlinkStreamTableTestCase):
+    """Tests of tables in batch mode."""
+
+    mode = RuntimeExecutionMode.BATCH
+
+
+class PyFlinkStreamingTestCase(PyFlinkITTestCase):
+    """Tests of streams."""
+
+
+class PyFlinkBatchTestCase(PyFlinkITTestCase):
+    """Tests of streams in batch mode."""
+
+    mode = RuntimeExecutionMode.BATCH
+
+
+def _environment(mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(_PARALLELISM)
+    env.set_runtime_mode(mode)
+    return env
+
+
+def _tables(env: StreamExecutionEnvironment) -> StreamTableEnvironment:
+    t_env = StreamTableEnvironment.create(env)
+    t_env.get_config().set("python.fn-execution.bundle.size", "1")
+    return t_env
