@@ -325,6 +325,11 @@ def keep(part: str, answers: list[dict[str, Any]], stays: Callable[[str], bool])
     (ANSWERS / f"{part}.json").write_text(text, encoding="utf-8")
 
 
+def staying(known: Collection[str], having: str) -> Callable[[str], bool]:
+    """Which of the texts that were asked before are left as they are."""
+    return lambda text: text in known or (bool(having) and having not in text)
+
+
 def changed(part: str, answers: list[dict[str, Any]]) -> list[str]:
     """What Flink answers otherwise than it did."""
     known = {answer["text"]: in_no_order(answer) for answer in kept(part)}
@@ -354,8 +359,7 @@ def main() -> int:
             answers = ask_statements(known) if part == "statements" else PARTS[part]()
         print(f"{part}: {len(answers)} answers", flush=True)
         if given.record:
-            having = given.having if part == "queries" else ""
-            keep(part, answers, lambda text: text in known or bool(having) and having not in text)
+            keep(part, answers, staying(known, given.having if part == "queries" else ""))
         else:
             others += changed(part, answers)
     for text in others:
