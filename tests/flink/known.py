@@ -241,6 +241,7 @@ BATCH_QUERIES = _by_text(
     }
 )
 ERRORS: dict[str, str] = {}
+STATEMENTS: dict[str, str] = {}
 PROGRAMS = {
     "timestamps_without_strategy": "an element without a timestamp has None; PyFlink shows the smallest number",
     "sessions_out_of_order": "PyFlink loses the elements of one of three sessions that are merged at once",

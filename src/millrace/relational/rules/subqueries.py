@@ -234,7 +234,8 @@ def _quantified(source: n.Rel, subquery: Subquery, operands: Sequence[Rex]) -> t
     decided = found[0] if len(found) == 1 else call("OR", found)
     unknown = call("OR", [call("IS NULL", [operands[0]]), call("<", [known, rows])])
     others = _truth(every)
-    value = call("CASE", [call("NOT", [_some_rows(rows)]), others, decided, _truth(not every), unknown, _UNKNOWN, others])
+    none = call("NOT", [_some_rows(rows)])
+    value = call("CASE", [none, others, decided, _truth(not every), unknown, _UNKNOWN, others])
     return joined, value if subquery.type.is_nullable else call("IS TRUE", [value])
 
 

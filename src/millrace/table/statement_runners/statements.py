@@ -13,7 +13,18 @@ from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
 from millrace.table.sql.parser import parse_statement
-from millrace.table.statement_runners import alter_objects, changes, create, describe, drop, plans, settings, show
+from millrace.table.statement_runners import (
+    alter_objects,
+    analyze,
+    changes,
+    create,
+    describe,
+    drop,
+    plans,
+    procedures,
+    settings,
+    show,
+)
 from millrace.table.statement_runners.queries import create_table_as
 from millrace.table.values.problems import problem
 
@@ -111,6 +122,8 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.Update: changes.update,
     s.Delete: changes.delete,
     s.Truncate: changes.truncate,
+    s.Call: procedures.call,
+    s.Analyze: analyze.analyze,
     s.Explain: _explain,
     s.CreateTable: _create_table,
     s.CreateView: create.view,
@@ -134,9 +147,7 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
 }
 _NEAREST: dict[type[s.Statement], tuple[str, str]] = {
     s.CreateMaterializedTable: ("CREATE MATERIALIZED TABLE", "CREATE TABLE and a job that INSERTs into it"),
-    s.Call: ("CALL", "a function of the catalog's class, called from Python"),
     s.Jar: ("ADD JAR", "add_python_file()"),
-    s.Analyze: ("ANALYZE TABLE", "nothing, for no plan depends on statistics"),
     s.StopJob: ("STOP JOB", "millrace savepoint, or the job client's stop_with_savepoint()"),
     s.DescribeJob: ("DESCRIBE JOB", "millrace info"),
     s.ClientCommand: ("a command of the SQL client", "millrace sql"),

@@ -1,8 +1,3 @@
-INSERT INTO users SELECT user_id, name, city FROM users WHERE FALSE
-INSERT INTO users (name, user_id) SELECT name, user_id FROM users WHERE FALSE
-INSERT INTO users VALUES (1, 'a')
-INSERT OVERWRITE users SELECT * FROM users
-CREATE TABLE x (a INT, p STRING) PARTITIONED BY (p) WITH ('connector' = 'filesystem', 'path' = '{tmp}/x', 'format' = 'json') ;; INSERT OVERWRITE x PARTITION (p = 'q') SELECT 1
 CREATE TABLE x (a INT, p STRING) PARTITIONED BY (p) WITH ('connector' = 'filesystem', 'path' = '{tmp}/x', 'format' = 'json') ;; INSERT INTO x PARTITION (p = 'q') (a) VALUES (1)
 CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; INSERT INTO x /*+ OPTIONS('sink.parallelism' = '1') */ VALUES (1)
 CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; EXECUTE STATEMENT SET BEGIN INSERT INTO x VALUES (1); INSERT INTO x VALUES (2); END
@@ -10,9 +5,6 @@ CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; STATEMENT SET BEGIN I
 CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; BEGIN STATEMENT SET; INSERT INTO x VALUES (1); END
 CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; EXECUTE INSERT INTO x VALUES (1)
 EXECUTE SELECT user_id FROM users
-CREATE TABLE x (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'blackhole') ;; INSERT INTO x VALUES (1) ON CONFLICT DO NOTHING
-CREATE TABLE x (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'blackhole') ;; INSERT INTO x VALUES (1) ON CONFLICT DO ERROR
-CREATE TABLE x (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'blackhole') ;; INSERT INTO x VALUES (1) ON CONFLICT DO DEDUPLICATE
 UPDATE users SET name = 'x'
 UPDATE users SET name = 'x', city = name WHERE user_id = 1
 UPDATE missing SET name = 'x'
@@ -48,8 +40,6 @@ EXPLAIN CHANGELOG_MODE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
 EXPLAIN JSON_EXECUTION_PLAN SELECT * FROM users
 EXPLAIN PLAN_ADVICE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
 EXPLAIN ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN SELECT * FROM users
-EXPLAIN INSERT INTO users SELECT * FROM users
-EXPLAIN STATEMENT SET BEGIN INSERT INTO users SELECT * FROM users; INSERT INTO users SELECT * FROM users; END
 EXPLAIN DELETE FROM users
 EXPLAIN UPDATE users SET name = 'x'
 EXPLAIN CREATE TABLE x WITH ('connector' = 'blackhole') AS SELECT 1 AS a
@@ -65,7 +55,6 @@ DESCRIBE JOB '00000000000000000000000000000001'
 STOP JOB '00000000000000000000000000000001' WITH SAVEPOINT
 COMPILE PLAN '{tmp}/p.json' FOR INSERT INTO users SELECT * FROM users
 COMPILE PLAN '{tmp}/p.json' IF NOT EXISTS FOR STATEMENT SET BEGIN INSERT INTO users SELECT * FROM users; END
-COMPILE AND EXECUTE PLAN '{tmp}/p.json' FOR INSERT INTO users SELECT * FROM users WHERE FALSE
 EXECUTE PLAN '/missing.json'
 HELP
 QUIT

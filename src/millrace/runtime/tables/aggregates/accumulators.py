@@ -82,7 +82,8 @@ class Accumulators:
             if call.order:
                 call = without_order(call) if ordered is None else with_keys(call)
             values = self._distinct_of(call, distinct or partial(_counted, entries))
-            made = _Call(call, width, self._how(call, ordered, retracts, lambda n=number: entries(f"values-{n}")), values)  # type: ignore[misc]
+            how = self._how(call, ordered, retracts, partial(entries, f"values-{number}"))
+            made = _Call(call, width, how, values)
             if values is not None:
                 made.filter_number = values.filter_number(call.filter)
             self._calls.append(made)
