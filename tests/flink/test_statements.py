@@ -13,9 +13,11 @@ from tests.flink.known import STATEMENTS
 from tests.flink.plain import plain_python
 
 from millrace.table.sessions.table_result import TableResult, listing
-from millrace.table import TableEnvironment
 
 SCRIPTS = corpus.scripts()
+EACH = 10
+"""one of so many is run every time, all of them by `make flink`"""
+PARAMETERS = [pytest.param(each, marks=[pytest.mark.slow] if at % EACH else []) for at, each in enumerate(SCRIPTS)]
 
 
 class NoJobs:
@@ -77,7 +79,7 @@ def modes_of(script: str) -> list[str]:
     return [corpus.BATCH] if same else [corpus.BATCH, corpus.STREAMING]
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", PARAMETERS)
 def test_it_does_what_flink_does(script: str, tmp_path: Any) -> None:
     told = "\n".join(filter(None, (difference(script, mode, str(tmp_path / mode)) for mode in modes_of(script))))
     if script in STATEMENTS:

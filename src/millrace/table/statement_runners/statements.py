@@ -25,7 +25,7 @@ from millrace.table.statement_runners import (
     settings,
     show,
 )
-from millrace.table.statement_runners.queries import create_table_as
+from millrace.table.statement_runners.queries import create_table_as, plan_of_created
 from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def _explain(statement: s.Explain, session: Session) -> TableResult:
     plans: list[Rel] = []
     if isinstance(inner, s.Query):
         plans.append(bind_query(inner.tree, session))
+    elif isinstance(inner, s.CreateTable):
+        plans.append(plan_of_created(inner, session))
     else:
         plans += plans_of(inner, session)
     return plain(explain(plans, session, [ExplainDetail[detail] for detail in statement.details]))
