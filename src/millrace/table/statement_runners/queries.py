@@ -8,8 +8,8 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Rel, Sink
 from millrace.relational.types import DataType
 from millrace.table.descriptions.schema import Declared, Schema
-from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sessions.table_info import sink_info
+from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
 from millrace.table.sql.binding.queries.insert import insert_plan
