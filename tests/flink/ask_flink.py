@@ -3,6 +3,7 @@
     python tests/flink/ask_flink.py                                # are the answers still those that are kept?
     python tests/flink/ask_flink.py --record --only expressions    # keep them
     python tests/flink/ask_flink.py --record --only queries --with MATCH_RECOGNIZE    # those with this text alone
+    python tests/flink/ask_flink.py --record --only queries statements --new    # those that were never asked
 
 An answer holds the text that was asked, types, rows and kinds of change. What Flink refuses is told apart by when:
 "plan" before anything runs, "run" afterwards; of MATCH_RECOGNIZE also by the first words of what it says.
@@ -14,7 +15,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -112,7 +114,11 @@ def types_of(table: Any) -> list[str]:
 
 def changes_of(table: Any) -> list[list[Any]]:
     """[kind, row] in the order of the changelog."""
-    iterator = table._j_table.execute().collect()
+    return rows_of(table._j_table.execute())
+
+
+def rows_of(result: Any) -> list[list[Any]]:
+    iterator = result.collect()
     found = []
     while iterator.hasNext():
         try:
@@ -175,10 +181,11 @@ def stage_of(tables: TableEnvironment, text: str) -> str:
     return "run"
 
 
-def ask_queries(having: str = "") -> list[dict[str, Any]]:
+def ask_queries(having: str = "", known: Collection[str] = ()) -> list[dict[str, Any]]:
     answers = []
     environments = {mode: environment(mode) for mode in (corpus.BATCH, corpus.STREAMING)}
-    for at, query in enumerate(query for query in corpus.queries() if having in query.sql):
+    asked = [query for query in corpus.queries() if having in query.sql and query.sql not in known]
+    for at, query in enumerate(asked):
         answer: dict[str, Any] = {"text": query.sql}
         for mode in query.modes:
             try:
@@ -200,15 +207,7 @@ def told(sql: str, error: Exception) -> dict[str, str]:
     """What Flink says of a pattern that it refuses: the innermost message's first line."""
     if "MATCH_RECOGNIZE" not in sql:
         return {}
-    raised: BaseException = error.__cause__ or error if isinstance(error, FailedWhileRunning) else error
-    if isinstance(raised.__cause__, Py4JJavaError):
-        raised = raised.__cause__
-    if not isinstance(raised, Py4JJavaError):
-        return {"told": str(raised).strip().split("\n")[0][:TOLD]}
-    cause = raised.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    return {"told": str(cause.getMessage()).strip().split("\n")[0][:TOLD]}
+    return {"told": innermost(error.__cause__ if isinstance(error, FailedWhileRunning) else error)}
 
 
 def ask_errors() -> list[dict[str, Any]]:
@@ -233,6 +232,55 @@ def ask_errors() -> list[dict[str, Any]]:
                 answer[mode] = "run"
         answers.append(answer)
     return answers
+
+
+def ask_statements(known: Collection[str] = ()) -> list[dict[str, Any]]:
+    """What the last statement of each line does: its rows, that it runs, or when it fails and what Flink says."""
+    answers = []
+    for script in corpus.scripts():
+        if script in known:
+            continue
+        answer: dict[str, Any] = {"text": script}
+        for mode in (corpus.BATCH, corpus.STREAMING):
+            with tempfile.TemporaryDirectory() as folder:
+                answer[mode] = answer_of_script(environment(mode), corpus.statements_of(script, folder))
+        answers.append(answer)
+        print(script, flush=True)
+    return answers
+
+
+def answer_of_script(tables: TableEnvironment, statements: list[str]) -> dict[str, Any]:
+    *before, last = statements
+    try:
+        for statement in before:
+            tables.execute_sql(statement)
+    except Exception as error:
+        return {"fails": "before", "told": innermost(error)}
+    try:
+        result = tables.execute_sql(last)
+    except Exception as error:
+        return {"fails": "plan", "told": innermost(error)}
+    if not last.startswith(corpus.WITH_ROWS):
+        try:
+            result.wait()
+        except Exception as error:
+            return {"fails": "run", "told": innermost(error)}
+        return {}
+    names = [str(column.getName()) for column in result._j_table_result.getResolvedSchema().getColumns()]
+    return {"columns": names, "rows": [row for _, row in rows_of(result._j_table_result)]}
+
+
+def innermost(error: Exception) -> str:
+    """The innermost message's first line."""
+    raised: BaseException = error
+    if isinstance(raised.__cause__, Py4JJavaError):
+        raised = raised.__cause__
+    if not isinstance(raised, Py4JJavaError):
+        return str(raised).strip().split("\n")[0][:TOLD]
+    cause = raised.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage()).strip().split("\n")[0][:TOLD]
 
 
 def ask_programs() -> list[dict[str, Any]]:
@@ -260,22 +308,31 @@ PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "queries": ask_queries,
     "errors": ask_errors,
     "programs": ask_programs,
+    "statements": ask_statements,
 }
 
 
-def keep(part: str, answers: list[dict[str, Any]], having: str) -> None:
-    if having:
-        kept = json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8"))["answers"]
-        answers = [answer for answer in kept if having not in answer["text"]] + answers
+def kept(part: str) -> list[dict[str, Any]]:
+    file = ANSWERS / f"{part}.json"
+    found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["answers"] if file.exists() else []
+    return found
+
+
+def keep(part: str, answers: list[dict[str, Any]], stays: Callable[[str], bool]) -> None:
+    answers = [answer for answer in kept(part) if stays(answer["text"])] + answers
     lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in answers)
     text = f'{{"flink": {json.dumps(__version__)}, "answers": [\n{lines}\n]}}\n'
     (ANSWERS / f"{part}.json").write_text(text, encoding="utf-8")
 
 
+def staying(known: Collection[str], having: str) -> Callable[[str], bool]:
+    """Which of the texts that were asked before are left as they are."""
+    return lambda text: text in known or (bool(having) and having not in text)
+
+
 def changed(part: str, answers: list[dict[str, Any]]) -> list[str]:
     """What Flink answers otherwise than it did."""
-    kept = json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8"))["answers"]
-    known = {answer["text"]: in_no_order(answer) for answer in kept}
+    known = {answer["text"]: in_no_order(answer) for answer in kept(part)}
     return [answer["text"] for answer in answers if known.get(answer["text"]) != in_no_order(answer)]
 
 
@@ -291,13 +348,18 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="keep the answers")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--with", dest="having", default="", help="ask only the queries that have this text")
+    parser.add_argument("--new", action="store_true", help="ask only the queries and statements that were never asked")
     given = parser.parse_args()
     others = []
     for part in given.only:
-        answers = ask_queries(given.having) if part == "queries" else PARTS[part]()
+        known = {answer["text"] for answer in kept(part)} if given.new else set()
+        if part == "queries":
+            answers = ask_queries(given.having, known)
+        else:
+            answers = ask_statements(known) if part == "statements" else PARTS[part]()
         print(f"{part}: {len(answers)} answers", flush=True)
         if given.record:
-            keep(part, answers, given.having if part == "queries" else "")
+            keep(part, answers, staying(known, given.having if part == "queries" else ""))
         else:
             others += changed(part, answers)
     for text in others:

@@ -194,6 +194,9 @@ QUERIES = _by_text(
             SELECT id, IF(amount > 2, price, NULL) FROM orders
         """,
         "Flink fails to compile it, or while it runs": """
+            SELECT city, name, COUNT(*) FROM users GROUP BY GROUPING SETS (ROLLUP(city, name), CUBE(name))
+            SELECT u.name, l.product FROM users u CROSS JOIN LATERAL (SELECT product FROM orders o WHERE o.user_id = u.user_id ORDER BY id DESC LIMIT 1) AS l
+            SELECT user_id FROM users ORDER BY user_id NULLS LAST LIMIT ALL
             SELECT COUNT(DISTINCT r), COUNT(DISTINCT ts), COUNT(DISTINCT dc) FROM t
             SELECT JSON_OBJECTAGG(KEY w VALUE y) FROM numbers WHERE w IS NOT NULL AND x = 7
         """,
@@ -202,6 +205,45 @@ QUERIES = _by_text(
         """,
         "the result can be NULL, though Flink says that it cannot": """
             SELECT id, LAG(amount, 2, -1) OVER (PARTITION BY user_id ORDER BY ts) FROM orders
+        """,
+        "Flink's streams say nothing of rows that are compared with all or any of no rows, as long as there are none": """
+            SELECT id FROM orders WHERE amount > ALL (SELECT user_id FROM users WHERE user_id > 100)
+            SELECT id FROM orders WHERE amount = ALL (SELECT user_id FROM users WHERE user_id > 100)
+            SELECT id, amount > ALL (SELECT k FROM nothing), amount > ANY (SELECT k FROM nothing) FROM orders
+            SELECT id, amount = ALL (SELECT k FROM nothing), amount <> ANY (SELECT k FROM nothing) FROM orders
+        """,
+        "Flink's ``= ALL`` of a correlated query loses rows whose values are all the same in streaming mode": """
+            SELECT id FROM orders o WHERE amount = ALL (SELECT amount FROM orders i WHERE i.user_id = o.user_id)
+        """,
+        "WITHIN GROUP orders what LISTAGG and ARRAY_AGG put together; Flink refuses that": """
+            SELECT LISTAGG(w) WITHIN GROUP (ORDER BY x) FROM numbers WHERE k = 1
+            SELECT LISTAGG(w, '-') WITHIN GROUP (ORDER BY x DESC, w) FROM numbers WHERE k IS NOT NULL
+            SELECT k, LISTAGG(w, '-') WITHIN GROUP (ORDER BY w, x) FROM numbers GROUP BY k
+            SELECT ARRAY_AGG(w) WITHIN GROUP (ORDER BY x) FROM numbers
+            SELECT user_id, LISTAGG(product) WITHIN GROUP (ORDER BY id DESC) FROM orders GROUP BY user_id
+            SELECT user_id, LISTAGG(product) WITHIN GROUP (ORDER BY product, id) FILTER (WHERE amount > 1) FROM orders GROUP BY user_id
+            SELECT user_id, LISTAGG(DISTINCT product) WITHIN GROUP (ORDER BY product) FROM orders GROUP BY user_id
+            SELECT window_start, LISTAGG(product) WITHIN GROUP (ORDER BY id DESC) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end
+            SELECT c, LISTAGG(CAST(k AS STRING)) WITHIN GROUP (ORDER BY k DESC) FROM changing GROUP BY c
+        """,
+        "JSON_ARRAYAGG heeds its ORDER BY; Flink does not": """
+            SELECT JSON_ARRAYAGG(product) WITHIN GROUP (ORDER BY id DESC) FROM orders
+            SELECT JSON_ARRAYAGG(product ORDER BY id DESC) FROM orders
+        """,
+        "Flink has TABLESAMPLE, GROUP BY DISTINCT and names of the SELECT list in QUALIFY": """
+            SELECT user_id FROM users TABLESAMPLE BERNOULLI(100)
+            SELECT user_id FROM users TABLESAMPLE SYSTEM(100)
+            SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ts, id) AS n FROM orders QUALIFY n = 1
+            SELECT user_id, COUNT(*) FROM orders GROUP BY DISTINCT ROLLUP (user_id)
+        """,
+        "Flink refuses what can be computed": """
+            SELECT * FROM (users)
+        """,
+        "an aggregate without GROUP BY in LATERAL gives a row for no rows; Flink leaves the left row out": """
+            SELECT u.name, l.s FROM users u, LATERAL (SELECT SUM(amount) AS s FROM orders o WHERE o.user_id = u.user_id) AS l
+        """,
+        "the operation of a change is never NULL, though Flink says that it can be": """
+            SELECT * FROM TO_CHANGELOG(input => TABLE changing)
         """,
     }
 )
@@ -241,6 +283,75 @@ BATCH_QUERIES = _by_text(
     }
 )
 ERRORS: dict[str, str] = {}
+STATEMENTS = _by_text(
+    {
+        "a statement set may begin without EXECUTE": """
+            CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; STATEMENT SET BEGIN INSERT INTO x VALUES (1); END
+            CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; BEGIN STATEMENT SET; INSERT INTO x VALUES (1); END
+        """,
+        "SET and RESET are statements here; Flink leaves them to its client": """
+            SET 'table.exec.mini-batch.size' = '5'
+            SET
+            RESET
+            RESET 'table.exec.mini-batch.size'
+        """,
+        "EXPLAIN PLAN_ADVICE says that there is none in batch mode; Flink refuses": """
+            EXPLAIN PLAN_ADVICE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
+        """,
+        "plans are compiled in streaming mode only": """
+            COMPILE PLAN '{tmp}/p.json' FOR INSERT INTO users SELECT * FROM users
+            COMPILE PLAN '{tmp}/p.json' IF NOT EXISTS FOR STATEMENT SET BEGIN INSERT INTO users SELECT * FROM users; END
+        """,
+        "DESCRIBE DATABASE and DESCRIBE FUNCTION are statements of Flink's documentation that it does not read": """
+            CREATE DATABASE d ;; ALTER DATABASE d SET ('k' = 'w') ;; DESCRIBE DATABASE d
+            CREATE DATABASE d WITH ('k' = 'v') ;; DESCRIBE DATABASE EXTENDED d
+            DESCRIBE FUNCTION UPPER
+            DESCRIBE FUNCTION EXTENDED upper
+        """,
+        "a function in Python is looked for when it is created": """
+            CREATE FUNCTION f AS 'm.f' LANGUAGE PYTHON ;; SHOW USER FUNCTIONS
+            CREATE TEMPORARY FUNCTION IF NOT EXISTS f AS 'm.f' LANGUAGE PYTHON ;; SHOW USER FUNCTIONS LIKE 'f'
+            CREATE TEMPORARY SYSTEM FUNCTION f AS 'm.f' LANGUAGE PYTHON ;; SHOW USER FUNCTIONS
+            CREATE FUNCTION f AS 'm.f' LANGUAGE PYTHON ;; ALTER FUNCTION f AS 'm.g' LANGUAGE PYTHON
+            CREATE FUNCTION f AS 'm.f' LANGUAGE PYTHON ;; DROP FUNCTION f ;; SHOW USER FUNCTIONS
+        """,
+        "names of the Table API are no functions of SQL": """
+            SHOW FUNCTIONS LIKE 'up%'
+            SHOW FUNCTIONS FROM default_database ILIKE 'UPPE%'
+        """,
+        "catalogs have procedures in Python; Flink's own catalog has none": """
+            SHOW PROCEDURES
+            SHOW PROCEDURES FROM default_database LIKE 'a%'
+            SHOW PROCEDURES IN default_catalog.default_database NOT ILIKE 'a%'
+        """,
+        "SHOW MODELS shows temporary ones": """
+            CREATE TEMPORARY MODEL m INPUT (a STRING) OUTPUT (b STRING) WITH ('provider' = 'openai') ;; SHOW MODELS LIKE 'm'
+        """,
+        "SHOW CREATE MODEL keeps the order of options, and STRING": """
+            CREATE MODEL m INPUT (a STRING) OUTPUT (b STRING) WITH ('provider' = 'openai') ;; ALTER MODEL m SET ('k' = 'v') ;; SHOW CREATE MODEL m
+        """,
+        "materialized tables are not there": """
+            CREATE MATERIALIZED TABLE m AS SELECT 1 AS a
+            CREATE MATERIALIZED TABLE m FRESHNESS = INTERVAL '1' MINUTE AS SELECT 1 AS a
+            CREATE OR ALTER MATERIALIZED TABLE m AS SELECT 1 AS a
+            DROP MATERIALIZED TABLE IF EXISTS m
+        """,
+        "ILIKE works for tables, too": """
+            SHOW TABLES ILIKE 'U%'
+            SHOW TABLES NOT ILIKE 'U%'
+        """,
+        "the columns of a PRIMARY KEY are NOT NULL while they are one, whatever they were declared as": """
+            CREATE TABLE x (c INT, d AS c + 1, PRIMARY KEY (user_id) NOT ENFORCED) WITH ('connector' = 'blackhole') AS SELECT user_id, name FROM users WHERE user_id IS NOT NULL ;; DESCRIBE x
+            CREATE TABLE x (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'blackhole') ;; ALTER TABLE x DROP PRIMARY KEY ;; DESCRIBE x
+            CREATE TABLE x (a INT, CONSTRAINT k PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'blackhole') ;; ALTER TABLE x DROP CONSTRAINT k ;; DESCRIBE x
+        """,
+        "DESCRIBE shows time attributes in batch mode, too, and watermarks as they were written": """
+            CREATE TABLE x (a INT NOT NULL, b AS a * 2 COMMENT 'twice', ts TIMESTAMP(3) COMMENT 'when', WATERMARK FOR ts AS ts - INTERVAL '1' SECOND, PRIMARY KEY (a) NOT ENFORCED) COMMENT 'all' WITH ('connector' = 'blackhole') ;; DESCRIBE x
+            CREATE TABLE x (a INT, ts TIMESTAMP(3)) WITH ('connector' = 'blackhole') ;; ALTER TABLE x ADD WATERMARK FOR ts AS ts ;; DESCRIBE x
+            DESCRIBE orders
+        """,
+    }
+)
 PROGRAMS = {
     "timestamps_without_strategy": "an element without a timestamp has None; PyFlink shows the smallest number",
     "sessions_out_of_order": "PyFlink loses the elements of one of three sessions that are merged at once",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, TYPES
+from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, STATEMENTS, TYPES
 from tests.random.known import KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
@@ -14,7 +14,7 @@ LONGEST = 90
 
 def answers() -> str:
     """A row for each reason, with how often it holds and the shortest of what it holds for."""
-    return _table((EXPRESSIONS, TYPES, QUERIES, BATCH_QUERIES, ERRORS, PROGRAMS))
+    return _table((EXPRESSIONS, TYPES, QUERIES, BATCH_QUERIES, ERRORS, STATEMENTS, PROGRAMS))
 
 
 def modes() -> str:

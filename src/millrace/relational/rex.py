@@ -117,7 +117,8 @@ class UdfCall(Rex):
 class Subquery(Rex):
     """A query inside an expression; a rule makes joins of them.
 
-    ``kind`` is IN, EXISTS or SCALAR. For IN, ``operands`` are what is compared with the columns of the query.
+    ``kind`` is IN, EXISTS, SCALAR, or a comparison with all or any of the values, as ``> ALL``. ``operands`` are what
+    is compared with the columns of the query.
     """
 
     kind: str

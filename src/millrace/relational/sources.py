@@ -132,6 +132,46 @@ class TableSink(ABC):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class Changed:
+    """What a statement has done to a table."""
+
+    rows: int | None = None
+    """how many rows there were; None where the system does not say"""
+
+
+class TableChanger(ABC):
+    """Changes rows of a table that is there: DELETE, UPDATE, TRUNCATE.
+
+    A statement is handed on as a whole if the system can express it. Else either the rows are read and written by their
+    ``keys``, or all of the table is written anew by what ``rewriting`` gives.
+    """
+
+    keys: tuple[int, ...] = ()
+    """columns that ``write`` finds rows by"""
+
+    @abstractmethod
+    def truncate(self) -> None:
+        """Take all rows away."""
+
+    def delete(self, condition: Rex | None) -> Changed | None:
+        """Take away the rows for which a condition over all columns is TRUE; None, and nothing done: it cannot be
+        expressed."""
+        return None
+
+    def update(self, values: Mapping[int, Rex], condition: Rex | None) -> Changed | None:
+        """Give columns new values in these rows; None as of ``delete``."""
+        return None
+
+    def write(self, rows: Rows) -> None:
+        """Write or delete rows, with all columns of the table, by their keys: all of them or none."""
+        raise NotImplementedError
+
+    def rewriting(self) -> TableSink | None:
+        """A sink whose rows take the place of all that the table has now; None: there is no such thing."""
+        return None
+
+
 class TableFactory(ABC):
     """A connector by its name in WITH ('connector' = ...)."""
 
@@ -154,3 +194,7 @@ class TableFactory(ABC):
 
     def sink(self, table: TableContext) -> TableSink:
         raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be written to")
+
+    def changer(self, table: TableContext) -> TableChanger | None:
+        """What changes rows of this table in place; None: the connector only appends, or only reads."""
+        return None

@@ -64,6 +64,10 @@ class FunctionNotExistException(JavaException):
     """There is no such function."""
 
 
+class ProcedureNotExistException(JavaException):
+    """There is no such procedure."""
+
+
 class PartitionAlreadyExistsException(JavaException):
     """A partition was to be created that exists."""
 

@@ -76,6 +76,20 @@ def errors() -> list[str]:
     return (HERE / "errors.txt").read_text(encoding="utf-8").splitlines()
 
 
+WITH_ROWS = ("SELECT", "SHOW", "DESC", "SET")
+"""How statements begin whose rows are compared; those of EXPLAIN are not."""
+
+
+def scripts() -> list[str]:
+    """Statements between doubled semicolons, a script a line; the last one is what is asked."""
+    return _lines("statements")
+
+
+def statements_of(script: str, folder: str) -> list[str]:
+    """The statements of a script, whose files are in a folder."""
+    return [part.strip() for part in script.replace("{tmp}", folder).split(";;")]
+
+
 def stream_programs() -> dict[str, Callable[[Any], Any]]:
     """name -> function from an environment to a stream. Imports ``pyflink``."""
     found = {}

@@ -328,7 +328,7 @@ CLAUSES: dict[str, nodes.Node] = {
         where=nodes.Where(
             this=op(
                 "AND",
-                op("AND", nodes.Exists(this=ONE), op("=", B, nodes.Any(this=nodes.Subquery(this=ONE)))),
+                op("AND", nodes.Exists(this=ONE), op("=", B, nodes.Any(query=nodes.Subquery(this=ONE)))),
                 nodes.In(this=C, query=nodes.Subquery(this=ONE)),
             )
         )

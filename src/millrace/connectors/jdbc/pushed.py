@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from millrace.relational.fields import Schema
-from millrace.relational.rex import Call, Literal, Ref, Rex
+from millrace.relational.rex import Call, Literal, Ref, Rex, walk
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 
@@ -28,6 +28,18 @@ class Sql(Protocol):
 def conditions(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[str, ...]:
     """As much of the filters as the database can check."""
     return tuple(found for each in filters if (found := _condition(each, columns, dialect)) is not None)
+
+
+def exact_condition(rex: Rex, columns: Schema, dialect: Sql) -> str | None:
+    """A condition that holds in the database for the very rows that it holds for here; None: there may be others."""
+    if isinstance(rex, Call) and rex.function in ("AND", "OR"):
+        parts = [exact_condition(each, columns, dialect) for each in rex.args]
+        return None if None in parts else f"({f' {rex.function} '.join(map(str, parts))})"
+    texts = any(isinstance(part, Ref) and family_of(part.type) is Family.TEXT for part in walk(rex))
+    nulls = isinstance(rex, Call) and rex.function in ("IS NULL", "IS NOT NULL")
+    if texts and not (nulls or dialect.text_is_exact):
+        return None
+    return _condition(rex, columns, dialect)
 
 
 def _condition(rex: Rex, columns: Schema, dialect: Sql) -> str | None:

@@ -27,10 +27,13 @@ class Scan(Rel):
     """conditions that the source may use to read less; they are checked again above"""
     versions: bool = False
     """whether every version of a row counts, not only the one that is there at the end of a batch"""
+    rows: int | None = field(default=None, compare=False)
+    """about how many rows the table has, by the statistics of its catalog; None: nobody has counted them"""
 
     def details(self) -> list[str]:
         parts = [".".join(self.path), "[" + ", ".join(column.name for column in self.columns) + "]"]
-        return parts + [rex_text(condition, self.columns) for condition in self.filters]
+        counted = [] if self.rows is None else [f"rows={self.rows}"]
+        return parts + [rex_text(condition, self.columns) for condition in self.filters] + counted
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millrace.relational import nodes as n
+from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
 from millrace.relational.nodes.traversal import expressions_of, is_correlated
 from millrace.relational.rex import (
@@ -25,6 +26,8 @@ from millrace.relational.rules.window_join import window_join
 from millrace.relational.types import BigIntType, BooleanType
 
 _COUNT = AggCall("COUNT", (), BigIntType(False))
+_FALSE = Literal(BooleanType(False), False)
+_UNKNOWN = Literal(BooleanType(), None)
 _STRICT = frozenset({"CAST", "+", "-", "*", "/", "%"})
 """Functions that give NULL for NULL."""
 
@@ -124,7 +127,7 @@ def _values(source: n.Rel, expressions: Sequence[Rex]) -> tuple[n.Rel, list[Rex]
             return None
         if each not in known:
             operands = tuple(rewrite(operand, part) for operand in each.operands)
-            source, known[each] = _KINDS[each.kind](source, each, operands)
+            source, known[each] = _KINDS.get(each.kind, _quantified)(source, each, operands)
         return known[each]
 
     changed = [rewrite(each, part) for each in expressions]
@@ -206,11 +209,42 @@ def _in(source: n.Rel, subquery: Subquery, operands: Sequence[Rex]) -> tuple[n.R
     values = AggCall("COUNT", (_ref(subquery.plan, 0),), BigIntType(False))
     joined, total = _join_counts(joined, subquery.plan, (), [], values)
     rows, known = Ref(joined.schema[total].type, total), Ref(joined.schema[total + 1].type, total + 1)
-    some = call("AND", [call("IS NOT NULL", [rows]), call(">", [rows, Literal(BigIntType(False), 0)])])
+    some = _some_rows(rows)
     unknown = call("OR", [call("IS NULL", [operands[0]]), call("<", [known, rows])])
-    no, null = Literal(BooleanType(False), False), Literal(BooleanType(), None)
-    value = call("CASE", [found, Literal(BooleanType(False), True), call("AND", [some, unknown]), null, no])
+    value = call("CASE", [found, TRUE, call("AND", [some, unknown]), _UNKNOWN, _FALSE])
     return joined, _negated(value, subquery.negated)
+
+
+def _quantified(source: n.Rel, subquery: Subquery, operands: Sequence[Rex]) -> tuple[n.Rel, Rex]:
+    """x > ALL (...) and the like. The smallest and the largest value decide it, unless a NULL leaves it open: ALL is
+    FALSE with one value that it does not hold for, TRUE without any row; ANY the other way round."""
+    sign, _, word = subquery.kind.partition(" ")
+    column = _ref(subquery.plan, 0)
+    calls = [
+        AggCall("COUNT", (column,), BigIntType(False)),
+        *(aggregate_call(each, [column], may_be_empty=True) for each in ("MIN", "MAX")),
+    ]
+    joined, place = _join_counts(source, subquery.plan, (), [], *calls)
+    rows, known, low, high = (Ref(joined.schema[at].type, at) for at in range(place, place + 4))
+    ends = {"<": (low, high), "<=": (low, high), ">": (high, low), ">=": (high, low)}.get(sign)
+    # What decides against ALL is what decides for ANY, of the opposite sign.
+    every = word == "ALL"
+    deciding = [low, high] if ends is None else [ends[0] if every else ends[1]]
+    found = [call("IS FALSE" if every else "IS TRUE", [call(sign, [operands[0], end])]) for end in deciding]
+    decided = found[0] if len(found) == 1 else call("OR", found)
+    unknown = call("OR", [call("IS NULL", [operands[0]]), call("<", [known, rows])])
+    others = _truth(every)
+    none = call("NOT", [_some_rows(rows)])
+    value = call("CASE", [none, others, decided, _truth(not every), unknown, _UNKNOWN, others])
+    return joined, value if subquery.type.is_nullable else call("IS TRUE", [value])
+
+
+def _some_rows(count: Rex) -> Rex:
+    return call("AND", [call("IS NOT NULL", [count]), call(">", [count, Literal(BigIntType(False), 0)])])
+
+
+def _truth(value: bool) -> Rex:
+    return TRUE if value else _FALSE
 
 
 def _negated(value: Rex, negated: bool) -> Rex:

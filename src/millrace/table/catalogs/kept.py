@@ -16,8 +16,10 @@ from millrace.table.catalogs.objects import (
     CatalogPartition,
     CatalogPartitionSpec,
     CatalogTableStatistics,
+    Procedure,
 )
 from millrace.table.catalogs.paths import ObjectPath
+from millrace.table.catalogs.procedures import KeptProcedures
 from millrace.table.catalogs.shelves import MemoryShelf, Shelf
 from millrace.util import exceptions as errors
 
@@ -29,6 +31,7 @@ class KeptCatalog(Catalog):
         self._name = name
         self._default = default_database
         self._shelf = shelf
+        self._procedures = KeptProcedures()
         if default_database not in shelf.names(shelves.DATABASE, ""):
             shelf.put(shelves.DATABASE, "", default_database, CatalogDatabase({}))
 
@@ -199,6 +202,21 @@ class KeptCatalog(Catalog):
 
     def partition_exists(self, table_path: ObjectPath, partition_spec: CatalogPartitionSpec) -> bool:
         return _part(table_path, partition_spec) in self._parts_of(shelves.PARTITION, table_path)
+
+    def list_procedures(self, database_name: str) -> list[str]:
+        self._check_database(database_name)
+        return self._procedures.names(database_name)
+
+    def get_procedure(self, procedure_path: ObjectPath) -> Procedure:
+        return self._procedures.get(procedure_path)
+
+    def create_procedure(self, procedure_path: ObjectPath, procedure: Procedure, ignore_if_exists: bool) -> None:
+        """Something that CALL runs, in this session."""
+        self._check_database(procedure_path.get_database_name())
+        self._procedures.put(procedure_path, procedure, ignore_if_exists)
+
+    def drop_procedure(self, procedure_path: ObjectPath, ignore_if_not_exists: bool) -> None:
+        self._procedures.drop(procedure_path, ignore_if_not_exists)
 
     # -- statistics ---------------------------------------------------------------------------------------------
 

@@ -90,8 +90,21 @@ def source_info(
     lookup = None
     if factory.looks_up(context):
         lookup = lambda key: _looked_up(factory, context, key)
-    scan = Scan(context.path, _read_columns(context), _source(factory, context, lookup is not None))
+    source = _source(factory, context, lookup is not None)
+    scan = Scan(context.path, _read_columns(context), source, rows=_counted_rows(identifier, session))
     return TableInfo(context.path, with_declared(scan, schema, session), (), {}, None, context.primary_key, lookup)
+
+
+def _counted_rows(identifier: ObjectIdentifier, session: Session) -> int | None:
+    """About how many rows a table has, if its catalog knows; asked in batch mode, where plans depend on it."""
+    if session.streaming:
+        return None
+    found = session.catalogs.find_table(tuple(identifier.to_list()))
+    if found is None or found.temporary:
+        return None
+    catalog = session.catalogs.catalog(identifier.get_catalog_name())
+    rows = catalog.get_table_statistics(identifier.to_object_path()).get_row_count()
+    return rows if rows >= 0 else None
 
 
 def described(identifier: ObjectIdentifier, table: CatalogBaseTable, session: Session) -> Rel:

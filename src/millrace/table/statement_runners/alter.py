@@ -12,6 +12,7 @@ from millrace.table.descriptions.schema import Declared, DeclaredDistribution, S
 from millrace.table.not_yet import not_yet
 from millrace.table.sessions.table_info import described
 from millrace.table.sql import statements as s
+from millrace.table.sql.binding import bind_query
 from millrace.table.sql.nodes import name_of
 from millrace.table.sql.text.names import Name
 from millrace.table.sql.writing import written
@@ -70,6 +71,8 @@ def _changed(
     elif isinstance(change, s.SetComment):
         made._comment = change.comment
     elif isinstance(change, s.SetQuery):
+        plan = bind_query(change.query.tree, session)
+        made._schema = Schema.new_builder().from_fields(plan.names, [column.type for column in plan.schema]).build()
         made._original_query = change.query.text
         made._expanded_query = written(qualified(change.query.tree, session))
     else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millrace.relational import types as t
-from millrace.relational.nodes import Rel
+from millrace.relational.nodes import Rel, Sink
 from millrace.relational.types import DataType
 from millrace.table.descriptions.schema import Declared, Schema
+from millrace.table.sessions.table_info import sink_info
 from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_query
+from millrace.table.sql.binding.queries.insert import insert_plan
 from millrace.table.statement_runners.create import described_table, keep
 from millrace.table.statement_runners.schemas import declared_schema
 from millrace.table.values.problems import problem
@@ -31,6 +33,15 @@ def create_table_as(statement: s.CreateTable, session: Session) -> TableResult:
     keep(statement, made, session)
     path = session.catalogs.qualify(statement.path).as_serializable_string()
     return session.engine.execute([sink_plan(plan, path, session, False, plan.names)], session)
+
+
+def plan_of_created(statement: s.CreateTable, session: Session) -> Sink:
+    """What writes the rows of the query, without making the table."""
+    assert statement.query is not None
+    plan = bind_query(statement.query.tree, session)
+    made = described_table(statement, session, _schema(statement.schema, plan))
+    info = sink_info(session.catalogs.qualify(statement.path), made, {}, session)
+    return insert_plan(plan, info, plan.names)
 
 
 def _schema(declared: s.Schema, plan: Rel) -> Schema:

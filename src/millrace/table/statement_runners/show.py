@@ -37,7 +37,7 @@ def show(statement: s.Show, session: Session) -> TableResult:
         entries = session.functions.list_full_modules()
         columns = (Field("module name", t.string()), Field("used", t.BooleanType()))
         return listing(columns, [(entry.name(), entry.used()) for entry in entries])
-    raise not_yet(f"SHOW {kind}", "millrace info for jobs, add_python_file() for JARs")
+    raise not_yet(f"SHOW {kind}", "millrace info")
 
 
 def _where(statement: s.Show, session: Session) -> tuple[str, str]:
@@ -87,8 +87,9 @@ _LISTS: dict[str, tuple[str, Names]] = {
     "DATABASES": ("database name", _databases),
     "TABLES": ("table name", _tables),
     "VIEWS": ("view name", _views),
-    "MATERIALIZED TABLES": ("materialized table name", _materialized),
+    "MATERIALIZED TABLES": ("materialized table", _materialized),
     "PARTITIONS": ("partition name", _partitions),
+    "JARS": ("jars", lambda statement, session: []),
     "PROCEDURES": ("procedure name", _procedures),
     "FUNCTIONS": ("function name", lambda statement, session: session.functions.list_all()),
     "USER FUNCTIONS": ("function name", lambda statement, session: session.functions.list_user_defined()),

@@ -13,8 +13,19 @@ from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding import bind_insert, bind_query
 from millrace.table.sql.parser import parse_statement
-from millrace.table.statement_runners import alter_objects, create, describe, drop, plans, settings, show
-from millrace.table.statement_runners.queries import create_table_as
+from millrace.table.statement_runners import (
+    alter_objects,
+    analyze,
+    changes,
+    create,
+    describe,
+    drop,
+    plans,
+    procedures,
+    settings,
+    show,
+)
+from millrace.table.statement_runners.queries import create_table_as, plan_of_created
 from millrace.table.values.problems import problem
 
 if TYPE_CHECKING:
@@ -93,6 +104,8 @@ def _explain(statement: s.Explain, session: Session) -> TableResult:
     plans: list[Rel] = []
     if isinstance(inner, s.Query):
         plans.append(bind_query(inner.tree, session))
+    elif isinstance(inner, s.CreateTable):
+        plans.append(plan_of_created(inner, session))
     else:
         plans += plans_of(inner, session)
     return plain(explain(plans, session, [ExplainDetail[detail] for detail in statement.details]))
@@ -108,6 +121,11 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.Query: _query,
     s.Insert: _insert,
     s.StatementSet: _insert,
+    s.Update: changes.update,
+    s.Delete: changes.delete,
+    s.Truncate: changes.truncate,
+    s.Call: procedures.call,
+    s.Analyze: analyze.analyze,
     s.Explain: _explain,
     s.CreateTable: _create_table,
     s.CreateView: create.view,
@@ -131,12 +149,7 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
 }
 _NEAREST: dict[type[s.Statement], tuple[str, str]] = {
     s.CreateMaterializedTable: ("CREATE MATERIALIZED TABLE", "CREATE TABLE and a job that INSERTs into it"),
-    s.Delete: ("DELETE", "INSERT OVERWRITE of the rows that stay"),
-    s.Update: ("UPDATE", "INSERT INTO a table with a PRIMARY KEY"),
-    s.Truncate: ("TRUNCATE TABLE", "INSERT OVERWRITE of no rows"),
-    s.Call: ("CALL", "a function of the catalog's class, called from Python"),
     s.Jar: ("ADD JAR", "add_python_file()"),
-    s.Analyze: ("ANALYZE TABLE", "nothing, for no plan depends on statistics"),
     s.StopJob: ("STOP JOB", "millrace savepoint, or the job client's stop_with_savepoint()"),
     s.DescribeJob: ("DESCRIBE JOB", "millrace info"),
     s.ClientCommand: ("a command of the SQL client", "millrace sql"),

@@ -132,8 +132,8 @@ WRONG = [
     ("SELECT »(SELECT item, price FROM bids)« FROM bids", "a subquery inside an expression must have one column"),
     ("SELECT 1 FROM bids WHERE »price IN (SELECT who, item FROM bids)«", "IN compares 1 values with a query of 2"),
     (
-        "SELECT 1 FROM bids WHERE »price > ALL (SELECT item FROM bids)«",
-        "> ALL (subquery) is not supported: compare with",
+        "SELECT 1 FROM bids WHERE »price > ALL (SELECT who, item FROM bids)«",
+        "the subquery must have one column, and this has 2",
     ),
     (
         "»SELECT (SELECT 1 FROM asks AS x RIGHT JOIN (SELECT id FROM goods WHERE id = item) AS y ON TRUE) FROM bids«",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from millrace.connectors.lookup import reload
 from millrace.connectors.lookup.full import FullLookup
+from millrace.connectors.tables.filesystem.changer import FileSystemChanger
 from millrace.connectors.tables.filesystem.formats.by_name import known_formats, table_format
 from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
 from millrace.connectors.tables.filesystem.layout import options as names
@@ -17,6 +18,7 @@ from millrace.connectors.tables.filesystem.source import FileSystemSource
 from millrace.relational.sources import (
     INSERT_ONLY,
     LookupTableSource,
+    TableChanger,
     TableContext,
     TableFactory,
     TableSink,
@@ -69,11 +71,10 @@ class FileSystemFactory(TableFactory):
         return FullLookup(self.source(table), table, key, reload.Reload.of(options))
 
     def sink(self, table: TableContext) -> TableSink:
-        layout = self._layout(table)
-        format = table_format(table, layout)
-        if isinstance(format, MessageTableFormat):
-            format = format.for_writing()
-        return FileSystemSink(table, layout, format)
+        return FileSystemSink.of(table, self._layout(table))
+
+    def changer(self, table: TableContext) -> TableChanger:
+        return FileSystemChanger(table, self.source(table).kinds, lambda: FileSystemSink.of(table, self._layout(table)))
 
     @staticmethod
     def _layout(table: TableContext) -> Layout:

@@ -15,6 +15,8 @@ from millrace.connectors.tables.filesystem.commits.compaction import Compaction
 from millrace.connectors.tables.filesystem.commits.options import partition_commit
 from millrace.connectors.tables.filesystem.commits.overwrite import OverwritingCommitter, Replaced
 from millrace.connectors.tables.filesystem.formats.base import BulkTableFormat, FileTableFormat, StreamTableFormat
+from millrace.connectors.tables.filesystem.formats.by_name import table_format
+from millrace.connectors.tables.filesystem.formats.messages import MessageTableFormat
 from millrace.connectors.tables.filesystem.layout.columns import Layout
 from millrace.connectors.tables.filesystem.layout.grouping import Partitioner
 from millrace.connectors.tables.filesystem.layout.options import MINUTE, TableOptions
@@ -43,6 +45,16 @@ class FileSystemSink(TableSink):
         self._options = options
         self._sink = self._made()  # wrong options show when the table is planned
 
+    @classmethod
+    def of(cls, table: TableContext, layout: Layout) -> FileSystemSink:
+        """The sink in the format that the table names."""
+        format = table_format(table, layout)
+        return cls(table, layout, format.for_writing() if isinstance(format, MessageTableFormat) else format)
+
+    def rewriting(self, files: Sequence[str]) -> FileSystemSink:
+        """This sink for what takes the place of these files, which must be all that there are when it is visible."""
+        return self._replacing(Replaced(("",), self._success_name(), tuple(files)))
+
     def overwriting(self, partition: Mapping[str, Any]) -> FileSystemSink:
         default_name = self._table.options.get("partition.default-name", DEFAULT_NAME)
         fixed = [key for key in self._layout.partition_keys if key in partition]
@@ -50,8 +62,11 @@ class FileSystemSink(TableSink):
         if len(fixed) == len(self._layout.partition_keys):
             # Without partitions the whole table, "".
             folders = (folder_of(fixed, [text_of(partition[key], default_name) for key in fixed]),)
+        return self._replacing(Replaced(folders, self._success_name()))
+
+    def _replacing(self, replaced: Replaced) -> FileSystemSink:
         replacing = copy.copy(self)
-        replacing._replaced = Replaced(folders, self._success_name())
+        replacing._replaced = replaced
         replacing._sink = replacing._made()
         return replacing
 

@@ -15,6 +15,7 @@ from millrace.connectors.jdbc.scan import JdbcRowsSource, Query
 from millrace.connectors.jdbc.sink import JdbcExactlyOnceSink
 from millrace.connectors.jdbc.two_phase import two_phase_sink
 from millrace.connectors.stores.buffered import BufferedSink
+from millrace.connectors.tables.jdbc.changer import JdbcChanger
 from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
 from millrace.connectors.tables.stores.options import LOOKUP
 from millrace.connectors.tables.stores.tables import looked_up, no_metadata
@@ -24,6 +25,7 @@ from millrace.relational.sources import (
     INSERT_ONLY,
     UPSERT,
     LookupTableSource,
+    TableChanger,
     TableContext,
     TableFactory,
     TableSink,
@@ -51,6 +53,9 @@ class JdbcFactory(TableFactory):
 
     def sink(self, table: TableContext) -> TableSink:
         return JdbcTableSink(table)
+
+    def changer(self, table: TableContext) -> TableChanger:
+        return JdbcChanger(table)
 
 
 class JdbcTableSource(TableSource):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.arrow import arrow_type
-from millrace.relational.functions.aggregates.parts import Folding, Slot, counting
+from millrace.relational.functions.aggregates.parts import Accumulation, Folding, Slot, counting
 from millrace.relational.functions.aggregates.registry import accumulation
 from millrace.relational.rex import AggCall, Rex
 from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
@@ -24,6 +24,7 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts
 from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
+from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap
@@ -77,13 +78,12 @@ class Accumulators:
         self._distinct: dict[tuple[Any, ...], DistinctCounts] = {}
         width = 1
         for number, call in enumerate(calls):
+            ordered = in_order(call, retracts) if call.order and call.udf is None else None
             if call.order:
-                raise NotImplementedError(
-                    f"{call.function} with WITHIN GROUP (ORDER BY ...) is computed in batch mode only; in streaming "
-                    f"leave it out: values come in the order of arrival"
-                )
+                call = without_order(call) if ordered is None else with_keys(call)
             values = self._distinct_of(call, distinct or partial(_counted, entries))
-            made = _Call(call, width, self._how(call, retracts, lambda n=number: entries(f"values-{n}")), values)  # type: ignore[misc]
+            how = self._how(call, ordered, retracts, partial(entries, f"values-{number}"))
+            made = _Call(call, width, how, values)
             if values is not None:
                 made.filter_number = values.filter_number(call.filter)
             self._calls.append(made)
@@ -91,11 +91,11 @@ class Accumulators:
         self.zero: Accumulator = (0, *(zero for call in self._calls for zero in call.zeros))
 
     def _how(
-        self, call: AggCall, retracts: bool, entries: Callable[[], KeyedMap]
+        self, call: AggCall, ordered: Accumulation | None, retracts: bool, entries: Callable[[], KeyedMap]
     ) -> Folding | KeptValues | UserAccumulators:
         types = [arrow_type(arg.type) for arg in call.args]
         if call.udf is None:
-            found = accumulation(call, retracts)
+            found = ordered or accumulation(call, retracts)
             return found if isinstance(found, Folding) else kept_values(entries(), types, found)  # type: ignore[arg-type]
         assert self._functions is not None
         function = GroupFunction(self._functions, call)

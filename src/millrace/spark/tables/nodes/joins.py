@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from millrace.relational import nodes as n
 from millrace.relational.rex import Rex, conjuncts
+from millrace.relational.rules.estimates import most_bytes
 from millrace.relational.types import DataType
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import compute
@@ -21,7 +22,24 @@ _KINDS = {"INNER": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full", "S
 @batch_form(n.Join)
 def join(node: n.Join, inputs: list[DataFrame], context: Context) -> DataFrame:
     """A regular join."""
-    return _joined(node, inputs, conjuncts(node.condition), [], context, node.null_aware)
+    small = _side_to_send(node, context)
+    sides = [F.broadcast(frame) if side is small else frame for side, frame in zip((node.left, node.right), inputs)]
+    return _joined(node, sides, conjuncts(node.condition), [], context, node.null_aware)
+
+
+def _side_to_send(node: n.Join, context: Context) -> n.Rel | None:
+    """The side that every task gets whole instead of both being sent around by key: one that is small by what the
+    catalog has counted. Spark itself cannot know how much a source of ours gives."""
+    sides = {"INNER": (node.left, node.right), "RIGHT": (node.left,), "FULL": ()}.get(node.kind, (node.right,))
+    most = _broadcast_bytes(context)
+    sizes = [(size, at, side) for at, side in enumerate(sides) if (size := most_bytes(side)) is not None]
+    smallest = min(sizes, key=lambda each: each[:2], default=None)
+    return smallest[2] if smallest is not None and smallest[0] <= most else None
+
+
+def _broadcast_bytes(context: Context) -> int:
+    """``spark.sql.autoBroadcastJoinThreshold``; -1 for never."""
+    return int(context.session.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760b").rstrip("b"))
 
 
 @batch_form(n.IntervalJoin)

@@ -42,7 +42,7 @@ def _chain(tree: nodes.BuiltIn, block: Block) -> Rex:
 def _comparison(tree: nodes.BuiltIn, block: Block) -> Rex:
     right = tree.expressions[1]
     if isinstance(right, (nodes.All, nodes.Any)):
-        return bind_quantified(tree, right, block)
+        return _quantified(tree, right, block)
     sides = bind_all(tree.expressions, block)
     if tree.this != "=" or not all(isinstance(side, Call) and side.function == "ROW" for side in sides):
         return built_in(tree, tree.this, sides)
@@ -50,6 +50,17 @@ def _comparison(tree: nodes.BuiltIn, block: Block) -> Rex:
     if len(one) != len(other):
         fail(tree, f"a row of {len(one)} values is compared with one of {len(other)}")
     return all_equal(tree, one, other)
+
+
+def _quantified(tree: nodes.BuiltIn, right: nodes.All | nodes.Any, block: Block) -> Rex:
+    """A comparison with all, or any, of some values: with all of them it is TRUE if each comparison is."""
+    if right.query is not None:
+        return bind_quantified(tree, right, block)
+    value, *items = bind_all([tree.expressions[0], *right.expressions], block)
+    compared = [built_in(tree, tree.this, [value, item]) for item in items]
+    if len(compared) == 1:
+        return compared[0]
+    return built_in(tree, "AND" if isinstance(right, nodes.All) else "OR", compared)
 
 
 def _plus(tree: nodes.BuiltIn, block: Block) -> Rex:

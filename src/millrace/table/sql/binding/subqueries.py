@@ -44,10 +44,17 @@ def bind_in_query(tree: nodes.In, operands: Sequence[Rex], block: Block, negated
 
 
 def _in(tree: nodes.Node, operands: Sequence[Rex], plan: Rel, negated: bool) -> Rex:
+    return _compared(tree, "IN", operands, plan, negated)
+
+
+def _compared(tree: nodes.Node, kind: str, operands: Sequence[Rex], plan: Rel, negated: bool = False) -> Rex:
+    """Operands and the columns of a query in the types that they are compared in."""
     wanted = [common_type([each.type, column.type]) for each, column in zip(operands, plan.schema)]
     for found, each, column in zip(wanted, operands, plan.schema):
         if found is None:
-            fail(tree, f"IN cannot compare {each.type} with {column.type} (column '{column.name}'): CAST one of them")
+            fail(
+                tree, f"{kind} cannot compare {each.type} with {column.type} (column '{column.name}'): CAST one of them"
+            )
     types = [each for each in wanted if each is not None]
     columns = [cast_to(Ref(column.type, at), kind) for at, (column, kind) in enumerate(zip(plan.schema, types))]
     if any(not isinstance(each, Ref) for each in columns):
@@ -55,17 +62,17 @@ def _in(tree: nodes.Node, operands: Sequence[Rex], plan: Rel, negated: bool) -> 
         plan = Project(plan, tuple(columns), tuple(names))
     cast = tuple(cast_to(each, kind) for each, kind in zip(operands, types))
     nullable = any(each.type.is_nullable for each in (*cast, *columns))
-    return Subquery(BooleanType(nullable), "IN", plan, cast, negated)
+    return Subquery(BooleanType(nullable), kind, plan, cast, negated)
 
 
-def bind_quantified(tree: nodes.BuiltIn, query: nodes.All | nodes.Any, block: Block) -> Rex:
-    """``x = ANY (SELECT ...)`` and ``x <> ALL (SELECT ...)``, which are IN and NOT IN."""
+def bind_quantified(tree: nodes.BuiltIn, right: nodes.All | nodes.Any, block: Block) -> Rex:
+    """``x > ALL (SELECT ...)`` and the like; ``= ANY`` and ``<> ALL`` are IN and NOT IN."""
     operand = bind(tree.expressions[0], block)
-    sign, is_all = tree.this, isinstance(query, nodes.All)
-    if (sign, is_all) not in (("=", False), ("<>", True)):
-        name = "ALL" if is_all else "ANY"
-        fail(tree, f"{sign} {name} (subquery) is not supported: compare with its MIN or MAX, in a scalar subquery")
-    plan = bind_rel(query.this, block.environment, block)
+    sign, word = tree.this, "ALL" if isinstance(right, nodes.All) else "ANY"
+    assert right.query is not None
+    plan = bind_rel(right.query, block.environment, block)
     if len(plan.schema) != 1:
         fail(tree, f"the subquery must have one column, and this has {len(plan.schema)}")
-    return _in(tree, [operand], plan, negated=is_all)
+    if (sign, word) in (("=", "ANY"), ("<>", "ALL")):
+        return _in(tree, [operand], plan, negated=word == "ALL")
+    return _compared(tree, f"{sign} {word}", [operand], plan)

@@ -81,12 +81,14 @@ def _operator(cursor: Cursor, left: nodes.Node, begin: int, power: int) -> nodes
 
 
 def _quantified(cursor: Cursor) -> nodes.Node | None:
-    """ALL, ANY or SOME with a query in brackets."""
+    """ALL, ANY or SOME with a query or values in brackets."""
     begin = cursor.index
     if not (cursor.at_any("ALL", "ANY", "SOME") and cursor.peek().word == "("):
         return None
     node = nodes.All if cursor.advance().word == "ALL" else nodes.Any
-    return cursor.put(node(this=queries.in_brackets(cursor)), begin)
+    if queries.starts(cursor, 1):
+        return cursor.put(node(query=queries.in_brackets(cursor)), begin)
+    return cursor.put(node(cursor.in_brackets(lambda: expression(cursor))), begin)
 
 
 def _is(cursor: Cursor, left: nodes.Node, begin: int) -> nodes.Node:

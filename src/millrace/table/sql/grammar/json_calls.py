@@ -8,6 +8,7 @@ from typing import Any
 from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.grammar.over import order_by
 from millrace.table.sql.grammar.types import type_name
 from millrace.table.sql.nodes import (
     JsonArray,
@@ -117,7 +118,11 @@ def _array(cursor: Cursor, name: str) -> nodes.Node:
 
 
 def _array_agg(cursor: Cursor, name: str) -> nodes.Node:
-    return JsonArrayAgg(this=expressions.expression(cursor), on_null=_on_null(cursor, "ABSENT"))
+    begin = cursor.index
+    item = expressions.expression(cursor)
+    order = order_by(cursor) if cursor.at("ORDER", "BY") else None
+    found = cursor.put(JsonArrayAgg(this=item, on_null=_on_null(cursor, "ABSENT")), begin)
+    return found if order is None else nodes.WithinGroup(this=found, expression=order)
 
 
 def _at_on_null(cursor: Cursor) -> bool:

@@ -55,16 +55,18 @@ class In(Node):
 
 @dataclass(frozen=True, slots=True)
 class All(Node):
-    """ALL of a query, after a comparison."""
+    """ALL of a query in brackets, or of values, after a comparison."""
 
-    this: Query
+    expressions: tuple[Node, ...] = ()
+    query: Query | ResolvedQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Any(Node):
-    """ANY or SOME of a query, after a comparison."""
+    """ANY or SOME of a query in brackets, or of values, after a comparison."""
 
-    this: Query
+    expressions: tuple[Node, ...] = ()
+    query: Query | ResolvedQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

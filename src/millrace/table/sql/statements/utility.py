@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from millrace.table.sql.statements.base import Options, PartitionSpec, Statement
 from millrace.table.sql.statements.dml import Insert, Query, StatementSet
+from millrace.table.sql.statements.tables import CreateTable
 from millrace.table.sql.text.names import Name, Path
 
 
@@ -46,7 +47,7 @@ class Describe(Statement):
 class Explain(Statement):
     """``details``: ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN, PLAN_ADVICE."""
 
-    statement: Query | Insert | StatementSet
+    statement: Query | Insert | StatementSet | CreateTable
     details: tuple[str, ...] = ()
 
 

@@ -97,18 +97,21 @@ def _between(node: nodes.Between) -> str:
 
 @written.register
 def _in(node: nodes.In) -> str:
-    values = f"({listed(node.expressions)})" if node.query is None else written(node.query)
-    return f"{written(node.this)} IN {values}"
+    return f"{written(node.this)} IN {_compared(node)}"
+
+
+def _compared(node: nodes.In | nodes.All | nodes.Any) -> str:
+    return f"({listed(node.expressions)})" if node.query is None else written(node.query)
 
 
 @written.register
 def _all(node: nodes.All) -> str:
-    return f"ALL {written(node.this)}"
+    return f"ALL {_compared(node)}"
 
 
 @written.register
 def _any(node: nodes.Any) -> str:
-    return f"ANY {written(node.this)}"
+    return f"ANY {_compared(node)}"
 
 
 @written.register

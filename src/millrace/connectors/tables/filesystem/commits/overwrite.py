@@ -22,6 +22,8 @@ class Replaced:
     """below the table's path, "" for all of it; None: the partitions that the query gives rows for"""
     success_file: str
     """name of the file that says that a partition is complete"""
+    files: tuple[str, ...] | None = None
+    """what the new files were made of: nothing happens if there are others by now"""
 
 
 @dataclass
@@ -34,9 +36,15 @@ class OverwritingCommitter(TableCommitter):
     def show(self, written: Sequence[Written], files: Sequence[PendingFile]) -> None:
         folders = self._folders([*files, *files_of(written)])
         file_system = self.base.file_system()
+        old = [path for folder in folders for path in visible_files(Location(self.base.root, folder))]
+        made_of = self.replaced.files
+        if made_of is not None and sorted(old) != sorted(made_of):
+            raise RuntimeError(
+                f"{self.base.path}: files came or went while the table was written anew; nothing was changed: run the "
+                f"statement again"
+            )
         for folder in folders:
             discard_file(file_system, f"{folder}/{self.replaced.success_file}")
-        old = [path for folder in folders for path in _visible(Location(self.base.root, folder))]
         super().show(written, files)
         for path in old:
             discard_file(file_system, path)
@@ -48,7 +56,8 @@ class OverwritingCommitter(TableCommitter):
         return list(dict.fromkeys(file.target.rpartition("/")[0] for file in files))
 
 
-def _visible(folder: Location) -> Iterator[str]:
+def visible_files(folder: Location) -> Iterator[str]:
+    """Paths of the files in a folder and those below it that readers see."""
     info = folder.file_system().get_file_info(folder.path)
     if info.type is not fs.FileType.Directory:
         return

@@ -27,6 +27,10 @@ def named_arguments(
         if name in given:
             fail(argument, f"parameter {name} of {function} is given twice")
         given[name] = value
+    for name in ("DATA", "INPUT"):
+        query = given.get(name)
+        if isinstance(query, nodes.Subquery):
+            given[name] = nodes.TableArgument(this=query, partition_by=(), order=None)
     missing = [name for name in names if name not in given and name not in optional]
     if missing:
         fail(call, f"{function} needs {', '.join(missing)}; usage: {syntax}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from millrace.table.sql.grammar.common import names, partition, with_options
 from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.grammar.statements.create import create
 from millrace.table.sql.grammar.statements.dml import executable, execute
 from millrace.table.sql.statements import (
     Analyze,
     ClientCommand,
     CompilePlan,
+    CreateTable,
     ExecutePlan,
     Explain,
     Jar,
@@ -30,7 +32,13 @@ def explain(cursor: Cursor) -> Explain:
     details: tuple[str, ...] = ()
     if not cursor.take("PLAN", "FOR") and cursor.at_any(*DETAILS):
         details = tuple(cursor.listed(lambda: cursor.expect_any(*DETAILS)))
-    return Explain(executable(cursor), details)
+    if not cursor.at_any("CREATE", "REPLACE"):
+        return Explain(executable(cursor), details)
+    begin = cursor.index
+    made = create(cursor)
+    if not isinstance(made, CreateTable) or made.query is None:
+        cursor.fail("of what is created only CREATE TABLE .. AS SELECT has a plan", begin)
+    return Explain(made, details)
 
 
 def set_option(cursor: Cursor) -> Set:

@@ -1,0 +1,76 @@
+"""Aggregates with WITHIN GROUP (ORDER BY ...): the keys of the order are kept beside the arguments of each row."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from millrace.relational.functions.aggregates.parts import Accumulation, Entry, Folding, Keeping
+from millrace.relational.functions.aggregates.registry import accumulation
+from millrace.relational.rex import AggCall, SortKey
+
+
+@dataclass(frozen=True)
+class InOrder(Keeping):
+    """An aggregate that gets its rows in an order; rows whose keys are equal come as they arrived."""
+
+    in_order = True
+    skips_nulls = False
+    below: Keeping
+    order: tuple[SortKey, ...]
+    width: int
+    """arguments of the aggregate itself; the keys follow them"""
+    distinct: bool
+
+    def result(self, entries: Sequence[Entry]) -> Any:
+        rows = sorted(((place, row) for row, places in entries for place in places), key=lambda pair: pair[0])
+        for at, key in reversed(list(enumerate(self.order, self.width))):
+            known = sorted(
+                (each for each in rows if each[1][at] is not None), key=lambda each: each[1][at], reverse=key.descending
+            )
+            nulls = [each for each in rows if each[1][at] is None]
+            rows = [*nulls, *known] if key.nulls_first else [*known, *nulls]
+        arguments = [row[: self.width] for _, row in rows]
+        if self.below.skips_nulls:
+            arguments = [row for row in arguments if row[0] is not None]
+        found: dict[bytes, tuple[tuple[Any, ...], list[int]]] = {}
+        for place, row in enumerate(arguments):
+            known_row = found.setdefault(pickle.dumps(row), (row, []))
+            if not (self.distinct and known_row[1]):
+                known_row[1].append(place)
+        if not found:
+            return self.below.empty()
+        return self.below.result(
+            [(row, places if self.below.in_order else len(places)) for row, places in found.values()]
+        )
+
+    def empty(self) -> Any:
+        return self.below.empty()
+
+
+def without_order(call: AggCall) -> AggCall:
+    """A call whose value does not depend on an order, without it."""
+    return replace(call, order=())
+
+
+def with_keys(call: AggCall) -> AggCall:
+    """A call whose arguments are followed by the keys of its order. DISTINCT is left to ``InOrder``."""
+    return replace(call, args=(*call.args, *(key.expression for key in call.order)), order=(), distinct=False)
+
+
+def in_order(call: AggCall, retracts: bool) -> Accumulation | None:
+    """How a call with an order is computed; None if its value does not depend on the order.
+
+    :raises NotImplementedError: FIRST_VALUE and LAST_VALUE.
+    """
+    below = accumulation(without_order(call), retracts)
+    if isinstance(below, Keeping):
+        return InOrder(below, call.order, len(call.args), call.distinct)
+    if isinstance(below, Folding) and any(slot.reduce in ("first", "last") for slot in below.slots):
+        raise NotImplementedError(
+            f"{call.function} with WITHIN GROUP (ORDER BY ...): number the rows with ROW_NUMBER() OVER (... ORDER BY "
+            f"...) and take the first one"
+        )
+    return None

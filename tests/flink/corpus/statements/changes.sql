@@ -1,0 +1,60 @@
+CREATE TABLE x (a INT, p STRING) PARTITIONED BY (p) WITH ('connector' = 'filesystem', 'path' = '{tmp}/x', 'format' = 'json') ;; INSERT INTO x PARTITION (p = 'q') (a) VALUES (1)
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; INSERT INTO x /*+ OPTIONS('sink.parallelism' = '1') */ VALUES (1)
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; EXECUTE STATEMENT SET BEGIN INSERT INTO x VALUES (1); INSERT INTO x VALUES (2); END
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; STATEMENT SET BEGIN INSERT INTO x VALUES (1); END
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; BEGIN STATEMENT SET; INSERT INTO x VALUES (1); END
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; EXECUTE INSERT INTO x VALUES (1)
+EXECUTE SELECT user_id FROM users
+UPDATE users SET name = 'x'
+UPDATE users SET name = 'x', city = name WHERE user_id = 1
+UPDATE missing SET name = 'x'
+UPDATE users SET missing = 'x'
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; UPDATE x SET a = 1
+CREATE TABLE x (a INT) WITH ('connector' = 'print') ;; UPDATE x SET a = 1 WHERE a = 2
+DELETE FROM users
+DELETE FROM users WHERE user_id = 1
+DELETE FROM users WHERE user_id IN (SELECT user_id FROM orders)
+DELETE FROM missing
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; DELETE FROM x
+CREATE TABLE x (a INT) WITH ('connector' = 'print') ;; DELETE FROM x WHERE a = 1
+TRUNCATE TABLE missing
+TRUNCATE TABLE users
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; TRUNCATE TABLE x
+CREATE TEMPORARY VIEW v AS SELECT 1 AS a ;; DELETE FROM v
+CREATE TEMPORARY VIEW v AS SELECT 1 AS a ;; UPDATE v SET a = 2
+CREATE TEMPORARY VIEW v AS SELECT 1 AS a ;; TRUNCATE TABLE v
+ANALYZE TABLE users COMPUTE STATISTICS
+ANALYZE TABLE users COMPUTE STATISTICS FOR COLUMNS user_id, name
+ANALYZE TABLE users COMPUTE STATISTICS FOR ALL COLUMNS
+ANALYZE TABLE users COMPUTE STATISTICS FOR COLUMNS missing
+ANALYZE TABLE missing COMPUTE STATISTICS
+ANALYZE TABLE users PARTITION (user_id = 1) COMPUTE STATISTICS
+CREATE TABLE x (a INT, p STRING) PARTITIONED BY (p) WITH ('connector' = 'filesystem', 'path' = '{tmp}/x', 'format' = 'json') ;; ANALYZE TABLE x COMPUTE STATISTICS
+CREATE TABLE x (a INT, p STRING) PARTITIONED BY (p) WITH ('connector' = 'filesystem', 'path' = '{tmp}/x', 'format' = 'json') ;; ANALYZE TABLE x PARTITION (p) COMPUTE STATISTICS FOR ALL COLUMNS
+CREATE TABLE x (a INT) WITH ('connector' = 'blackhole') ;; ANALYZE TABLE x COMPUTE STATISTICS
+CREATE TABLE x (a INT) WITH ('connector' = 'datagen', 'number-of-rows' = '5') ;; ANALYZE TABLE x COMPUTE STATISTICS
+EXPLAIN SELECT * FROM users
+EXPLAIN PLAN FOR SELECT * FROM users
+EXPLAIN ESTIMATED_COST SELECT * FROM users
+EXPLAIN CHANGELOG_MODE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
+EXPLAIN JSON_EXECUTION_PLAN SELECT * FROM users
+EXPLAIN PLAN_ADVICE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
+EXPLAIN ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN SELECT * FROM users
+EXPLAIN DELETE FROM users
+EXPLAIN UPDATE users SET name = 'x'
+EXPLAIN CREATE TABLE x WITH ('connector' = 'blackhole') AS SELECT 1 AS a
+SET 'table.exec.mini-batch.size' = '5'
+SET
+RESET
+RESET 'table.exec.mini-batch.size'
+ADD JAR '/missing.jar'
+SHOW JARS
+REMOVE JAR '/missing.jar'
+SHOW JOBS
+DESCRIBE JOB '00000000000000000000000000000001'
+STOP JOB '00000000000000000000000000000001' WITH SAVEPOINT
+COMPILE PLAN '{tmp}/p.json' FOR INSERT INTO users SELECT * FROM users
+COMPILE PLAN '{tmp}/p.json' IF NOT EXISTS FOR STATEMENT SET BEGIN INSERT INTO users SELECT * FROM users; END
+EXECUTE PLAN '/missing.json'
+HELP
+QUIT
