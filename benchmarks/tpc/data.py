@@ -34,6 +34,10 @@ class Workload:
         """CREATE TABLE for each table, as Flink and Millrace take it."""
         return [_ddl(name, path) for name, path in self.tables.items()]
 
+    def first(self) -> str:
+        """A small query that each side runs before the first one is timed."""
+        return f"SELECT COUNT(*) FROM {next(iter(self.tables))}"
+
     def only(self, numbers: Collection[str]) -> Workload:
         """The same with some of the queries."""
         names = [f"{self.benchmark} {number}" for number in numbers]

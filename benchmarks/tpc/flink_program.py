@@ -13,6 +13,14 @@ from pyflink.common import Configuration
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
 
+def answer(session, text):
+    """Run a query to its last row."""
+    rows = session.execute_sql(text)._j_table_result.collect()
+    while rows.hasNext():
+        rows.next()
+    rows.close()
+
+
 def main():
     with open(sys.argv[1]) as file:
         work = json.load(file)
@@ -23,14 +31,12 @@ def main():
     session = TableEnvironment.create(settings)
     for statement in work["ddl"]:
         session.execute_sql(statement)
+    answer(session, work["first"])
     for _ in range(work["turns"]):
         for name, text in work["queries"].items():
             begin = time.perf_counter()
             try:
-                rows = session.execute_sql(text)._j_table_result.collect()
-                while rows.hasNext():
-                    rows.next()
-                rows.close()
+                answer(session, text)
                 print(f"{name}\t{time.perf_counter() - begin:.4f}", flush=True)
             except Exception as error:
                 causes = [line for line in str(error).splitlines() if "Exception" in line or "Error" in line]

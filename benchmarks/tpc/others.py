@@ -61,6 +61,7 @@ def _work(workload: Workload, turns: int) -> dict[str, Any]:
     return {
         "parallelism": PARALLELISM,
         "turns": turns,
+        "first": workload.first(),
         "tables": {name: str(path) for name, path in workload.tables.items()},
         "ddl": workload.ddl(),
         "queries": {name: query.text for name, query in workload.queries.items()},
