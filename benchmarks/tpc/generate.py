@@ -2,9 +2,9 @@
 
     python generate.py FOLDER SCALE
 
-Writes ``FOLDER/sf<SCALE>/<benchmark>/<table>.parquet`` and ``FOLDER/queries/<benchmark>/<number>.sql``. The extensions lie
-in packages of PyPI (``duckdb-extension-tpch``, ``-tpcds``) for one version of DuckDB each, so this runs in an environment of
-its own.
+Writes ``FOLDER/sf<SCALE>/<benchmark>/<table>.parquet`` and ``FOLDER/queries/<benchmark>/<number>.sql``. The extensions
+lie in packages of PyPI (``duckdb-extension-tpch``, ``-tpcds``) for one version of DuckDB each, so this runs in an
+environment of its own.
 """
 
 import importlib

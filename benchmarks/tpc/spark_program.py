@@ -2,8 +2,8 @@
 
     python spark_program.py WORK.json
 
-WORK.json has the files of the tables and the texts of the queries. Prints a line for each query: its name, and the seconds
-from its text to its last row, or what Spark says of it.
+WORK.json has the files of the tables and the texts of the queries. Prints a line for each query: its name, and the
+seconds from its text to its last row, or what Spark says of it.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Tables of Parquet files that Spark reads itself: it then knows how large they are, and reads less for a filter.
 
-Only where its rows are the ones that our own reader gives: files on local paths, whose columns have exactly the types that
-the table says, in encodings that both know. Everything else (partitions, metadata, other types, object stores) is for our
-own reader, errors too.
+Only where its rows are the ones that our own reader gives: files on local paths, whose columns have exactly the types
+that the table says, in encodings that both know. Everything else (partitions, metadata, other types, object stores) is
+for our own reader, errors too.
 """
 
 from __future__ import annotations
