@@ -4,8 +4,8 @@
     python -m benchmarks.tpc --scale 0.1 --against-spark --flink-python pyflink-env/bin/python
 
 The tables are made by DuckDB's extensions the first time (``data.py``), as a Parquet file each, and all sides read the
-same files. A time is that from the text of a query to its last row. Each side has run one small query before the first one
-is timed. With several turns each query counts with its median. Ends with 1 if an answer is wrong.
+same files. A time is that from the text of a query to its last row. Each side has run one small query before the first
+one is timed. With several turns each query counts with its median. Ends with 1 if an answer is wrong.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The queries as Flink takes them: what had to be changed in the texts, and why.
 
 DuckDB's extensions write the specification's queries in its own dialect. Everything that is not standard, or means
-another thing in Flink, is a rule here; the rest of each text stays as it is. Millrace, plain Spark and Flink get the same
-text, DuckDB its own.
+another thing in Flink, is a rule here; the rest of each text stays as it is. Millrace, plain Spark and Flink get the
+same text, DuckDB its own.
 """
 
 from __future__ import annotations
