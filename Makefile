@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka demo-search test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc tpc
+.PHONY: help java venv demo demo-kafka demo-search test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -114,6 +114,9 @@ random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from
 
 versions: java venv $(ARCHIVE) ## try every minor version of PySpark that is allowed, from PyPI
 	$(BIN)/python -m pytest tests/versions $(ARGS)
+
+dist: venv ## build a wheel in dist/
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
 
 soak: java venv $(ARCHIVE) ## a job that is killed for an hour (MINUTES=..): nothing is lost, nothing grows
 	$(BIN)/python tests/crash/soak.py --minutes $(MINUTES)
