@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist
+.PHONY: help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -135,6 +135,9 @@ bench: ## list the benchmarks
 		case $${file##*/} in _*) continue ;; esac; \
 		printf '%s %s\n    %s\n' '$(BIN)/python' "$$file" "$$(sed -n '/^"""/{s/"""//g;p;q;}' "$$file")"; \
 	done
+
+tpc: java venv $(ARCHIVE) ## TPC-H and TPC-DS in batch mode: answers beside DuckDB's; ARGS='--against-spark --flink-python ..' for times
+	$(BIN)/python -m benchmarks.tpc $(ARGS)
 
 compatibility: venv ## write docs/pyflink-compatibility.md and docs/sql-functions.md anew
 	$(BIN)/python scripts/pyflink_compatibility.py

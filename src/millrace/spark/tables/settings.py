@@ -17,6 +17,7 @@ DEFAULTS = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.autoBroadcastJoinThreshold": "10485760",
 }
 """What the program's configuration may set otherwise."""
 SETTINGS = {

@@ -10,6 +10,7 @@ from millrace.relational import nodes as n
 from millrace.relational.arrow import schema_of
 from millrace.relational.values import to_arrow
 from millrace.spark.tables.nodes.forms import batch_form
+from millrace.spark.tables.nodes.parquet_files import parquet_frame
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import typed, types_of
@@ -48,6 +49,8 @@ def scan(node: n.Scan, inputs: list[DataFrame], context: Context) -> DataFrame:
         raise NotImplementedError(f"table {name} never ends: give its source an end, or use streaming mode")
     columns = tuple(range(len(node.columns))) if node.projected is None else node.projected
     frame = node.source.frame(context.session, columns, node.filters)
+    if frame is None:
+        frame = parquet_frame(node.source, columns, node.filters, context)
     if frame is None:
         frame = read_source(node.source.stream(columns, node.filters), types_of(node.columns), name, context)
     return typed(frame, node.columns)

@@ -1,0 +1,1 @@
+"""TPC-H and TPC-DS in batch mode: answers beside DuckDB's, times beside plain Spark and Flink."""

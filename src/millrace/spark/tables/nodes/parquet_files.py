@@ -1,0 +1,91 @@
+"""Tables of Parquet files that Spark reads itself: it then knows how large they are, and reads less for a filter.
+
+Only where its rows are the ones that our own reader gives: files on local paths, whose columns have exactly the types
+that the table says, in encodings that both know. Everything else (partitions, metadata, other types, object stores) is
+for our own reader, errors too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as s
+
+from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
+from millrace.connectors.tables.filesystem.source import FileSystemSource
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Schema
+from millrace.relational.rex import Rex
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.texts.types import quoted, spark_type
+
+MOST_FILES = 256
+"""whose heads the driver reads before the query begins"""
+_PLAIN_PATH = re.compile(r"/[\w/.=+@ -]*")
+"""Spark would take other characters for patterns."""
+_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
+_ENCODINGS = frozenset(
+    {
+        "PLAIN",
+        "PLAIN_DICTIONARY",
+        "RLE",
+        "RLE_DICTIONARY",
+        "BIT_PACKED",
+        "DELTA_BINARY_PACKED",
+        "DELTA_BYTE_ARRAY",
+        "DELTA_LENGTH_BYTE_ARRAY",
+    }
+)
+_KINDS = (
+    pa.types.is_boolean,
+    pa.types.is_signed_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal128,
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_date32,
+)
+"""types whose values mean the same to both; of times there are several forms"""
+
+
+def parquet_frame(source: Any, columns: Sequence[int], filters: Sequence[Rex], context: Context) -> DataFrame | None:
+    """These columns of a table as c0, c1, ...; None: our own reader is to read it."""
+    if not isinstance(source, FileSystemSource) or not isinstance(source.format, ParquetTableFormat):
+        return None
+    wanted = source.layout.wanted(columns)
+    if not columns or any(place != "file" for place, _, _ in wanted.parts):
+        return None
+    if any(not any(is_kind(arrow_type(field.type)) for is_kind in _KINDS) for field in wanted.in_files):
+        return None
+    found = source.files(filters).files((source.path,), by_time=False)
+    if not 0 < len(found) <= MOST_FILES or any(file.root or not _PLAIN_PATH.fullmatch(file.path) for file in found):
+        return None
+    if not all(_is_alike(file.path, wanted.in_files) for file in found):
+        return None
+    schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in wanted.in_files])
+    read = context.session.read.schema(schema).parquet(*(f"file://{file.path}" for file in found))
+    return read.select(*(F.col(quoted(name)).alias(f"c{at}") for at, (_, name, _) in enumerate(wanted.parts)))
+
+
+def _is_alike(path: str, columns: Schema) -> bool:
+    """Whether a file has these columns as they are in the table, in forms that both readers know."""
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+    except (pa.ArrowException, OSError):
+        return False
+    places = [schema.get_all_field_indices(column.name) for column in columns]
+    if any(len(each) != 1 for each in places):
+        return False
+    if any(schema.field(at).type != arrow_type(column.type) for (at,), column in zip(places, columns)):
+        return False
+    names = {column.name for column in columns}
+    at_leaves = [at for at in range(metadata.num_columns) if metadata.schema.column(at).path in names]
+    chunks = (metadata.row_group(group).column(at) for group in range(metadata.num_row_groups) for at in at_leaves)
+    return all(chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings) for chunk in chunks)

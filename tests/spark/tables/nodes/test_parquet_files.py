@@ -1,0 +1,91 @@
+"""Which Parquet files Spark reads itself, and that it reads the same rows as our own reader."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from millrace.connectors.tables.filesystem.factory import FileSystemFactory
+from millrace.relational import types as t
+from millrace.relational.nodes import Field
+from millrace.relational.sources import TableContext, TableSource
+from millrace.spark.tables.nodes.parquet_files import parquet_frame
+from millrace.spark.tables.nodes.reading import read_source
+from millrace.spark.tables.steps.context import Context
+
+pytestmark = pytest.mark.spark
+COLUMNS = {
+    "id": (t.BigIntType(), pa.int64(), [1, -(2**63), None]),
+    "small": (t.TinyIntType(), pa.int8(), [127, -128, None]),
+    "name": (t.VarCharType(5), pa.string(), ["longer than five", "", None]),
+    "price": (t.DecimalType(15, 2), pa.decimal128(15, 2), [Decimal("1.50"), Decimal("-9999999999999.99"), None]),
+    "day": (t.DateType(), pa.date32(), [dt.date(1, 1, 1), dt.date(9999, 12, 31), None]),
+    "rate": (t.DoubleType(), pa.float64(), [-0.0, float("inf"), None]),
+    "raw": (t.VarBinaryType(10), pa.binary(), [b"\0\xff", b"", None]),
+    "yes": (t.BooleanType(), pa.bool_(), [True, False, None]),
+}
+DATA = pa.table({name: pa.array(values, kind) for name, (_, kind, values) in COLUMNS.items()})
+
+
+def source(path: Path, partitions: tuple[str, ...] = (), **others: t.DataType) -> TableSource:
+    """A table with the columns above, some of which may have another type."""
+    fields = tuple(Field(name, others.get(name, kind)) for name, (kind, _, _) in COLUMNS.items())
+    options = {"connector": "filesystem", "format": "parquet", "path": str(path)}
+    table = TableContext(("c", "d", "files"), fields, options=options, partition_keys=partitions, streaming=False)
+    return FileSystemFactory().source(table)
+
+
+def rows(frame: Any) -> list[str]:
+    return sorted(map(repr, frame.collect()))
+
+
+def test_the_same_rows(tmp_path: Path, context: Context) -> None:
+    """In another order of columns than in the file, from two files."""
+    pq.write_table(DATA, tmp_path / "a.parquet")
+    pq.write_table(DATA.slice(1).select(list(reversed(DATA.column_names))), tmp_path / "b.parquet", compression="gzip")
+    (tmp_path / "_hidden.parquet").write_text("no table")
+    columns = (3, 0, 2, 7, 1, 4, 6, 5)
+    read = parquet_frame(source(tmp_path), columns, (), context)
+    assert read is not None and "FileScan parquet" in read._jdf.queryExecution().toString()
+    types = [list(COLUMNS.values())[at][0] for at in columns]
+    assert rows(read) == rows(read_source(source(tmp_path).stream(columns), types, "files", context))
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (DATA.set_column(0, "id", DATA["small"].cast(pa.int32())), "a.parquet"),
+        (DATA.drop_columns(["id"]), "a.parquet"),
+        (DATA.set_column(0, "ID", DATA["id"]), "a.parquet"),
+        (DATA, "a[1].parquet"),
+    ],
+    ids=["another type", "no such column", "another name", "a pattern of Spark's"],
+)
+def test_what_our_own_reader_reads(given: pa.Table, name: str, tmp_path: Path, context: Context) -> None:
+    pq.write_table(given, tmp_path / name)
+    assert parquet_frame(source(tmp_path), (0, 2), (), context) is None
+
+
+def test_files_that_are_broken_or_differ(tmp_path: Path, context: Context) -> None:
+    pq.write_table(DATA, tmp_path / "a.parquet")
+    assert parquet_frame(source(tmp_path), (0,), (), context) is not None
+    (tmp_path / "b.parquet").write_text("no table")
+    assert parquet_frame(source(tmp_path), (0,), (), context) is None
+
+
+def test_tables_of_other_kinds(tmp_path: Path, context: Context) -> None:
+    (tmp_path / "yes=true").mkdir()
+    pq.write_table(DATA.drop_columns(["yes"]), tmp_path / "yes=true" / "a.parquet")
+    of_partitions = source(tmp_path, ("yes",))
+    assert parquet_frame(of_partitions, (0, 7), (), context) is None
+    assert parquet_frame(of_partitions, (0, 1), (), context) is not None
+    times = source(tmp_path, ("yes",), id=t.TimestampType(6))
+    assert parquet_frame(times, (0,), (), context) is None
+    pq.write_table(DATA.drop_columns(["yes"]), tmp_path / "yes=true" / "b.parquet", compression="brotli")
+    assert parquet_frame(of_partitions, (0, 1), (), context) is None
