@@ -1,0 +1,187 @@
+"""``Place``: a connector's tables over a server that fails, in jobs without Spark."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import uuid
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from tests.connectors.stores.store_tables import silent_server
+from tests.connectors.tables.messages.message_tables import MessageTables
+
+from millrace.runtime.failure import JobFailedError
+from millrace.table.statement_runners.statements import insert_plans
+from millrace.testing.connectors.faults import Fault, FaultsUnderTest
+from millrace.testing.local import LocalEngine
+from millrace.testing.services.ports import free_ports
+from millrace.testing.services.proxy import Proxy
+
+OUTAGE_SECONDS = 0.7
+WITHOUT_SERVER = (Fault.REFUSED, Fault.HANGS_UP, Fault.SILENT)
+"""what needs no server to be tried"""
+ROWS = [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+
+
+def says(error: BaseException) -> str:
+    """What a user reads behind ``cause:``, or the message of an error before the job has begun."""
+    return error.failure.cause if isinstance(error, JobFailedError) else f"{type(error).__name__}: {error}"
+
+
+class Place(FaultsUnderTest):
+    """A connector. Its tables have the columns ``id`` and ``name``.
+
+    :cvar server: the fixture of its server.
+    :cvar heavy: whether that is one for ``make connectors`` only.
+    :cvar writes: whether tables are written; else they are read.
+    :cvar unbounded: whether what is read has no end.
+    """
+
+    name: str
+    connector: str
+    server: str | None = None
+    heavy = False
+    writes = True
+    unbounded = False
+    columns = "id INT, name STRING"
+    values = "({}, '{}')"
+    wrong_columns = "id INT, name INT"
+    wrong_values: str | None = None
+    """what does not fit into a table of the wrong type; None: such a table is read"""
+    quick: dict[str, str] = {}
+    """options by which faults that need no patience are noticed at once"""
+    waiting: str = ""
+    """the option that says how long a silent server is waited for, and its default"""
+
+    def __init__(self, running: Any) -> None:
+        self.running = running
+        self.tables = MessageTables()
+
+    @abstractmethod
+    def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
+        """Of a table of a server. :param password: None: the right one."""
+
+    def make(self, wrong: bool = False) -> str:
+        """Make what a table stands for; its name. :param wrong: with something in it that is no number."""
+        raise NotImplementedError
+
+    def written(self, name: str) -> Sequence[tuple[Any, ...]]:
+        """What is there, asked without the code that is tested."""
+        raise NotImplementedError
+
+    def put(self, name: str, number: int) -> None:
+        """Write a row without the code that is tested."""
+        raise NotImplementedError
+
+    @property
+    def port(self) -> int:
+        return int(self.running.port)
+
+    def table(self, port: int, name: str, password: str | None, columns: str = "", **more: str) -> str:
+        given = {"connector": self.connector, **self.options(port, name, password), **more}
+        texts = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
+        made = f"m_{uuid.uuid4().hex[:10]}"
+        self.tables.environment.execute_sql(f"CREATE TABLE {made} ({columns or self.columns}) WITH ({texts})")
+        return made
+
+    def use(self, table: str) -> None:
+        if self.writes:
+            self.tables.insert(f"INSERT INTO {table} VALUES {self.values.format(1, 'a')}", parallelism=1)
+        elif self.unbounded:
+            self.tables.some(f"SELECT * FROM {table}", 1)
+        else:
+            self.tables.query(f"SELECT * FROM {table}")
+
+    def meet(self, fault: Fault) -> None:
+        if fault is Fault.REFUSED:
+            (port,) = free_ports(1)
+            self.use(self.table(port, "t", self.secret, **self.quick))
+        elif fault is Fault.HANGS_UP:
+            with hanging_up() as port:
+                self.use(self.table(port, "t", self.secret, **self.quick))
+        elif fault is Fault.SILENT:
+            with silent_server() as port:
+                self.use(self.table(port, "t", self.secret, **self.quick))
+        elif fault is Fault.PASSWORD:
+            self.use(self.table(self.port, self.make(), self.secret, **self.quick))
+        elif fault is Fault.MISSING:
+            self.use(self.table(self.port, "missing", None, **self.quick))
+        elif fault is Fault.TYPE:
+            self.wrong_type()
+        else:
+            self.outage()
+
+    def wrong_type(self) -> None:
+        name = self.make(wrong=True)
+        if self.wrong_values is not None:
+            table = self.table(self.port, name, None, **self.quick)
+            self.tables.insert(f"INSERT INTO {table} VALUES {self.wrong_values}", parallelism=1)
+        elif self.unbounded:
+            self.tables.some(f"SELECT * FROM {self.table(self.port, name, None, self.wrong_columns)}", 1)
+        else:
+            self.tables.query(f"SELECT * FROM {self.table(self.port, name, None, self.wrong_columns)}")
+
+    def outage(self) -> None:
+        """The server cannot be reached between two epochs of a job, and a moment later it can."""
+        proxy = Proxy()
+        proxy.start([self.port])
+        try:
+            name = self.make()
+            self.go_on(self.table(proxy.ports[0], name, None), name, proxy)
+        finally:
+            proxy.stop()
+
+    def go_on(self, table: str, name: str, server: Any) -> None:
+        """:param server: that can be cut off and mended."""
+
+        def cut() -> None:
+            server.cut()
+            threading.Timer(OUTAGE_SECONDS, back).start()
+
+        def back() -> None:
+            server.mend()
+            if not self.writes:
+                self.put(name, 2)
+
+        if not self.writes:
+            self.put(name, 1)
+            self.tables.some(f"SELECT * FROM {table}", 2, cut)
+            return
+        rows = ", ".join(self.values.format(*row) for row in ROWS)
+        plans = insert_plans(f"INSERT INTO {table} VALUES {rows}", self.tables.environment._session)
+        job = replace(self.tables.program(plans, 1).job_graph(), epoch_records=1)
+        number = 0
+        for number, _ in enumerate(LocalEngine(job, lambda: int(time.time() * 1000)).epochs()):
+            if number == 1:
+                cut()
+        assert number > 1, "the job had one epoch"
+        assert sorted(set(self.written(name))) == ROWS
+
+
+@contextmanager
+def hanging_up() -> Iterator[int]:
+    """The port of a server that ends each connection once it has heard something."""
+    ended = threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            client.close()
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            ended.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(5)
