@@ -108,10 +108,10 @@ class SqliteTables(_File):
         connection.commit()
         connection.close()
 
-    def meet(self, fault: Fault) -> None:
+    def meet_it(self, fault: Fault) -> None:
         if fault is not Fault.SILENT:
-            return super().meet(fault)
-        name = self.make()
+            return super().meet_it(fault)
+        name = self.made()
         other = sqlite3.connect(self.file)
         try:
             other.execute("BEGIN EXCLUSIVE")

@@ -59,6 +59,7 @@ class _Broker:
 class KafkaTopics(_Messages):
     name, connector, server = "kafka", "kafka", "broker"
     waiting = "30 s"
+    patience = {"kafka.cluster.ANSWER_SECONDS": 0.5, "kafka.cluster._TRY_SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "tried in tests/connectors/kafka/test_security.py, on a server with users"}
     deadline = 150.0
 
@@ -79,13 +80,13 @@ class KafkaTopics(_Messages):
         assert producer.flush(60) == 0
 
     def outage(self) -> None:
-        name = self.make()
+        name = self.made()
         self.go_on(self.table(self.port, name, None), name, _Broker(self.running))
 
 
 class RabbitQueues(_Messages):
-    name, connector, server = "rabbitmq", "rabbitmq", "rabbitmq"
-    waiting = "the client's time, 10 to 15 s"
+    name, connector, server, slow = "rabbitmq", "rabbitmq", "rabbitmq", True
+    waiting = "15 s"
     reasons = {Fault.MISSING: "a queue that is not there is made, as in Flink"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -100,9 +101,24 @@ class RabbitQueues(_Messages):
             connection.channel().basic_publish("", name, message.encode())
 
 
-class RedisStreams(_Messages):
+class _WithPassword(Place):
+    """A server of Redis that lets in only who knows a password, for as long as that is tried."""
+
+    def meet_it(self, fault: Fault) -> None:
+        if fault is not Fault.PASSWORD:
+            return super().meet_it(fault)
+        with redis.Redis.from_url(self.running.url) as client:
+            client.config_set("requirepass", "right")
+            try:
+                super().meet_it(fault)
+            finally:
+                client.config_set("requirepass", "")
+
+
+class RedisStreams(_WithPassword, _Messages):
     name, connector, server = "redis-stream", "redis-stream", "redis_server"
     waiting = "30 s"
+    patience = {"redis.connection._SECONDS": 0.3}
     reasons = {Fault.MISSING: "a stream is made by the first entry"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -118,13 +134,13 @@ class RedisStreams(_Messages):
             client.xadd(name, {"value": message})
 
 
-class RedisKeys(Place):
+class RedisKeys(_WithPassword):
     name, connector, server = "redis", "redis", "redis_server"
     quick = {"sink.max-retries": "0", "timeout": "500 ms"}
     waiting = "`timeout` (30 s)"
     reasons = {Fault.MISSING: "keys are made by writing them", Fault.TYPE: "all values are texts"}
     columns = "id STRING, name STRING"
-    values = "('{}', '{}')"
+    values = "CAST({} AS STRING), {}"
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
         secret = f":{password}@" if password else ""
@@ -141,6 +157,7 @@ class RedisKeys(Place):
 class NatsSubjects(_Messages):
     name, connector, server = "nats", "nats", "nats_server"
     waiting = "10 s"
+    patience = {"nats.connection._SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "the server of the tests has no users"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -161,6 +178,7 @@ class NatsSubjects(_Messages):
 class MqttTopics(_Messages):
     name, connector, server = "mqtt", "mqtt", "mosquitto"
     waiting = "30 s"
+    patience = {"mqtt.connection._SECONDS": 0.3}
     reasons = {
         Fault.PASSWORD: "the server of the tests lets everybody in",
         Fault.MISSING: "topics are not made, they are spoken of",
@@ -182,7 +200,8 @@ class MqttTopics(_Messages):
 
 class KinesisStreams(_Messages):
     name, connector, server = "kinesis", "kinesis", "aws"
-    waiting = "the client's time, 60 s a try"
+    waiting = "10 s to connect, 20 s for an answer, three times"
+    patience = {"kinesis.settings.CONNECT_SECONDS": 0.3, "kinesis.settings.ANSWER_SECONDS": 0.3}
     reasons = {Fault.PASSWORD: "the stand-in of the tests lets everybody in"}
 
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:

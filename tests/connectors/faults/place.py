@@ -7,10 +7,12 @@ import threading
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
+from unittest.mock import patch
 
 from tests.connectors.stores.store_tables import silent_server
 from tests.connectors.tables.messages.message_tables import MessageTables
@@ -37,7 +39,6 @@ class Place(FaultsUnderTest):
     """A connector. Its tables have the columns ``id`` and ``name``.
 
     :cvar server: the fixture of its server.
-    :cvar heavy: whether that is one for ``make connectors`` only.
     :cvar writes: whether tables are written; else they are read.
     :cvar unbounded: whether what is read has no end.
     """
@@ -45,14 +46,18 @@ class Place(FaultsUnderTest):
     name: str
     connector: str
     server: str | None = None
-    heavy = False
+    slow = False
+    """whether even a silent server is noticed late"""
     writes = True
     unbounded = False
     columns = "id INT, name STRING"
-    values = "({}, '{}')"
+    values = "{}, {}"
+    """a row, of a number and a text"""
     wrong_columns = "id INT, name INT"
     wrong_values: str | None = None
     """what does not fit into a table of the wrong type; None: such a table is read"""
+    patience: Mapping[str, float] = MappingProxyType({})
+    """constants of modules that are made smaller: seconds"""
     quick: dict[str, str] = {}
     """options by which faults that need no patience are noticed at once"""
     waiting: str = ""
@@ -61,6 +66,7 @@ class Place(FaultsUnderTest):
     def __init__(self, running: Any) -> None:
         self.running = running
         self.tables = MessageTables()
+        self.names: list[str] = []
 
     @abstractmethod
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
@@ -69,6 +75,11 @@ class Place(FaultsUnderTest):
     def make(self, wrong: bool = False) -> str:
         """Make what a table stands for; its name. :param wrong: with something in it that is no number."""
         raise NotImplementedError
+
+    def made(self, wrong: bool = False) -> str:
+        """As ``make``; what is said of the name is left out of recordings."""
+        self.names.append(self.make(wrong))
+        return self.names[-1]
 
     def written(self, name: str) -> Sequence[tuple[Any, ...]]:
         """What is there, asked without the code that is tested."""
@@ -91,13 +102,20 @@ class Place(FaultsUnderTest):
 
     def use(self, table: str) -> None:
         if self.writes:
-            self.tables.insert(f"INSERT INTO {table} VALUES {self.values.format(1, 'a')}", parallelism=1)
+            self.tables.insert(f"INSERT INTO {table} SELECT {self.values.format(1, chr(39) + 'a' + chr(39))}", parallelism=1)
         elif self.unbounded:
             self.tables.some(f"SELECT * FROM {table}", 1)
         else:
             self.tables.query(f"SELECT * FROM {table}")
 
     def meet(self, fault: Fault) -> None:
+        with ExitStack() as shorter:
+            if fault is not Fault.OUTAGE:
+                for name, seconds in self.patience.items():
+                    shorter.enter_context(patch(f"millrace.connectors.{name}", seconds))
+            self.meet_it(fault)
+
+    def meet_it(self, fault: Fault) -> None:
         if fault is Fault.REFUSED:
             (port,) = free_ports(1)
             self.use(self.table(port, "t", self.secret, **self.quick))
@@ -108,7 +126,7 @@ class Place(FaultsUnderTest):
             with silent_server() as port:
                 self.use(self.table(port, "t", self.secret, **self.quick))
         elif fault is Fault.PASSWORD:
-            self.use(self.table(self.port, self.make(), self.secret, **self.quick))
+            self.use(self.table(self.port, self.made(), self.secret, **self.quick))
         elif fault is Fault.MISSING:
             self.use(self.table(self.port, "missing", None, **self.quick))
         elif fault is Fault.TYPE:
@@ -117,7 +135,7 @@ class Place(FaultsUnderTest):
             self.outage()
 
     def wrong_type(self) -> None:
-        name = self.make(wrong=True)
+        name = self.made(wrong=True)
         if self.wrong_values is not None:
             table = self.table(self.port, name, None, **self.quick)
             self.tables.insert(f"INSERT INTO {table} VALUES {self.wrong_values}", parallelism=1)
@@ -131,7 +149,7 @@ class Place(FaultsUnderTest):
         proxy = Proxy()
         proxy.start([self.port])
         try:
-            name = self.make()
+            name = self.made()
             self.go_on(self.table(proxy.ports[0], name, None), name, proxy)
         finally:
             proxy.stop()
@@ -141,19 +159,33 @@ class Place(FaultsUnderTest):
 
         def cut() -> None:
             server.cut()
-            threading.Timer(OUTAGE_SECONDS, back).start()
+            mending.start()
 
         def back() -> None:
             server.mend()
             if not self.writes:
                 self.put(name, 2)
 
-        if not self.writes:
-            self.put(name, 1)
-            self.tables.some(f"SELECT * FROM {table}", 2, cut)
-            return
-        rows = ", ".join(self.values.format(*row) for row in ROWS)
-        plans = insert_plans(f"INSERT INTO {table} VALUES {rows}", self.tables.environment._session)
+        mending = threading.Timer(OUTAGE_SECONDS, back)
+        try:
+            if self.writes:
+                self.write_on(table, name, cut)
+            else:
+                self.put(name, 1)
+                self.tables.some(f"SELECT * FROM {table}", 2, cut)
+        finally:
+            if mending.is_alive():
+                mending.join()
+
+    def write_on(self, table: str, name: str, cut: Callable[[], None]) -> None:
+        """Write a row an epoch. :param cut: called between two."""
+        counted = f"numbers_{uuid.uuid4().hex[:10]}"
+        self.tables.environment.execute_sql(
+            f"CREATE TABLE {counted} (id INT) WITH ('connector' = 'datagen', 'number-of-rows' = '4', "
+            f"'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '4')"
+        )
+        row = self.values.format("id", "SUBSTRING('abcd', id, 1)")
+        plans = insert_plans(f"INSERT INTO {table} SELECT {row} FROM {counted}", self.tables.environment._session)
         job = replace(self.tables.program(plans, 1).job_graph(), epoch_records=1)
         number = 0
         for number, _ in enumerate(LocalEngine(job, lambda: int(time.time() * 1000)).epochs()):

@@ -19,13 +19,13 @@ HEAD = """# When a server fails
 
 What a user sees of each connector when something is wrong with its server: the first line of the error's cause, and how
 soon it came; or that the job went on and nothing was lost. Jobs without Spark and real servers (or what
-[services.md](services.md) says of their stand-ins) were asked, by `tests/connectors/faults`; `scripts/connector_faults.py` writes
-this page from what they recorded, and a test fails where the two differ. `make test` has the three faults that need no server,
-`make connectors` all.
+[services.md](services.md) says of their stand-ins) were asked, by `tests/connectors/faults`;
+`scripts/connector_faults.py` writes this page from what they recorded, and a test fails where the two differ. `make
+test` has the faults that need no server, `make connectors` all.
 
 Where a job fails, a restart strategy takes it on from its last checkpoint. "Within" is what was measured with the
-options at their quickest: without retries, and with about half a second until a silent server is given up. **Waits**
-names the option that says how long that is, and its default.
+options, or else the connector's own deadlines, at their shortest: without retries, and with about half a second until a
+silent server is given up. **Waits** says how long that is otherwise.
 """
 
 
@@ -39,16 +39,19 @@ def keep(name: str, fault: Fault, seen: dict[str, Any]) -> None:
     FILE.write_text(json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
 
 
-def recording(seen: Seen) -> dict[str, Any]:
+def recording(seen: Seen, names: list[str]) -> dict[str, Any]:
     """What is kept: without what differs from run to run."""
     within = next((step for step in STEPS if seen.seconds <= step), STEPS[-1])
-    return {"says": None if seen.says is None else plain(seen.says), "within": within}
+    return {"says": None if seen.says is None else plain(seen.says, names), "within": within}
 
 
-def plain(text: str) -> str:
+def plain(text: str, names: list[str]) -> str:
     """A message without ports, names that tests made up, numbers of processes."""
+    for name in filter(None, names):
+        text = text.replace(name, "<name>")
     text = re.sub(r"(127\.0\.0\.1|localhost)(['\"]?,? ?(?:port )?:? ?)\d{4,5}", r"\1\2<port>", text)
     text = re.sub(r"\b(?:[a-z]+[_/-])?[mtscdqi]?[0-9]*[_/-]?[0-9a-f]{8,}\b", "<name>", text)
+    text = re.sub(r"\d+ms\b", "<ms>", text)
     text = re.sub(r"/tmp/[^\s'\",:)]+", "<folder>", text)
     text = re.sub(r"0x[0-9a-f]+", "<address>", text)
     return text if len(text) <= CUT else text[:CUT] + " ..."
@@ -58,7 +61,8 @@ def page(places: list[Any]) -> str:
     """The page, for these places."""
     found, parts = kept(), [HEAD]
     for place in sorted(places, key=lambda each: str(each.name)):
-        parts.append(f"\n## {place.name}\n\nWaits: {place.waiting}.\n\n| fault | what is said | within |\n|---|---|---|\n")
+        parts.append(f"\n## {place.name}\n\nWaits: {place.waiting}.\n\n")
+        parts.append("| fault | what is said | within |\n|---|---|---|\n")
         for fault in Fault:
             if fault in place.reasons:
                 parts.append(f"| {fault.value} | ({place.reasons[fault]}) | |\n")

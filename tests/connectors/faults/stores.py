@@ -62,10 +62,10 @@ class ClickHouseTables(Place):
 
 
 class HBaseTables(Place):
-    name, connector, server, heavy = "hbase", "hbase-2.2", "hbase", True
+    name, connector, server = "hbase", "hbase-2.2", "hbase"
     columns = "id INT, f ROW<name STRING>, PRIMARY KEY (id) NOT ENFORCED"
     wrong_columns = "id INT, f ROW<name BIGINT>"
-    values = "({}, ROW('{}'))"
+    values = "{}, ROW({})"
     quick = {**AT_ONCE, "thrift.timeout": "500 ms"}
     waiting = "`thrift.timeout` (60 s)"
     reasons = {Fault.PASSWORD: "Thrift has none"}
@@ -86,7 +86,7 @@ class HBaseTables(Place):
 
 
 class CassandraTables(Place):
-    name, connector, server, heavy = "cassandra", "cassandra", "keyspace", True
+    name, connector, server = "cassandra", "cassandra", "keyspace"
     columns = "id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED"
     quick = {**AT_ONCE, "connection.timeout": "1 s"}
     waiting = "`connection.timeout` (30 s)"
@@ -113,7 +113,7 @@ class CassandraTables(Place):
 class InfluxPoints(Place):
     name, connector, server = "influxdb", "influxdb", "influxdb_server"
     columns = "id STRING, `at` TIMESTAMP(3), name STRING"
-    values = "('{}', TIMESTAMP '2024-01-01 00:00:00', '{}')"
+    values = "CAST({} AS STRING), TIMESTAMP '2024-01-01 00:00:00', {}"
     wrong_values = "('1', TIMESTAMP '2024-01-01 00:00:00', 'a')"
     quick = {**AT_ONCE, "connection.timeout": "300 ms"}
     waiting = "`connection.timeout` (60 s)"
@@ -126,7 +126,8 @@ class InfluxPoints(Place):
         influx = Influx(self.running.url)
         name = influx.create()
         if wrong:
-            with urllib.request.urlopen(f"{influx.url}/write?db={name}", b"m,id=1 name=1i 1", timeout=30) as answer:
+            point = b"m,id=1 name=1i 1704067200000000000"
+            with urllib.request.urlopen(f"{influx.url}/write?db={name}", point, timeout=30) as answer:
                 assert answer.status == 204
         return name
 
@@ -166,7 +167,7 @@ class OpenSearchIndexes(_SearchIndexes):
 
 
 class ElasticsearchIndexes(_SearchIndexes):
-    name, connector, server, heavy = "elasticsearch-7", "elasticsearch-7", "elasticsearch", True
+    name, connector, server = "elasticsearch-7", "elasticsearch-7", "elasticsearch"
 
 
 PLACES: list[type[Place]] = [

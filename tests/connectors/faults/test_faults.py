@@ -23,6 +23,8 @@ def _cases() -> list[Any]:
                 continue
             alone = fault in WITHOUT_SERVER or place.server is None
             marks = [] if alone else [pytest.mark.services, pytest.mark.slow, pytest.mark.connectors]
+            if alone and place.slow:
+                marks = [pytest.mark.slow, pytest.mark.connectors]
             found.append(pytest.param(place, fault, alone, marks=marks, id=f"{place.name}, {fault.name}"))
     return found
 
@@ -30,7 +32,7 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize(("kind", "fault", "alone"), _cases())
 def test_faults(kind: type[Place], fault: Fault, alone: bool, request: pytest.FixtureRequest) -> None:
     place = kind(None if alone or kind.server is None else request.getfixturevalue(kind.server))
-    seen = recording(observe_fault(place, fault, says))
+    seen = recording(observe_fault(place, fault, says), place.names)
     if RECORD:
         keep(place.name, fault, seen)
     assert seen["says"] == kept()[place.name][fault.name]["says"]

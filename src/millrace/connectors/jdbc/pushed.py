@@ -30,6 +30,19 @@ def conditions(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[s
     return tuple(found for each in filters if (found := _condition(each, columns, dialect)) is not None)
 
 
+def all_of(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[str, ...] | None:
+    """The filters, if the database can check the whole of each: then nobody needs to check them again."""
+    kept = all(_parts_kept(each, columns, dialect) for each in filters)
+    return conditions(filters, columns, dialect) if kept else None
+
+
+def _parts_kept(rex: Rex, columns: Schema, dialect: Sql) -> bool:
+    """Whether nothing of a condition is left out on its way."""
+    if isinstance(rex, Call) and rex.function in ("AND", "OR"):
+        return all(_parts_kept(each, columns, dialect) for each in rex.args)
+    return _condition(rex, columns, dialect) is not None
+
+
 def _condition(rex: Rex, columns: Schema, dialect: Sql) -> str | None:
     if not isinstance(rex, Call):
         return None

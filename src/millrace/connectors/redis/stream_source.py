@@ -76,7 +76,8 @@ class RedisStreamSource(Source[Any, StreamSplit]):
     def _splits(self) -> list[StreamSplit]:
         client = self.server.connect()
         try:
-            return [self._split(client, name) for name in self.streams]
+            with self.server.telling():
+                return [self._split(client, name) for name in self.streams]
         finally:
             client.close()
 

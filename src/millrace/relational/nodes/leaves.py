@@ -30,7 +30,8 @@ class Scan(Rel):
 
     def details(self) -> list[str]:
         parts = [".".join(self.path), "[" + ", ".join(column.name for column in self.columns) + "]"]
-        return parts + [rex_text(condition, self.columns) for condition in self.filters]
+        parts += [rex_text(condition, self.columns) for condition in self.filters]
+        return parts + list(getattr(self.source, "pushed", ()))
 
 
 @dataclass(frozen=True)
