@@ -122,7 +122,7 @@ class SqliteTables(_File):
 
 class DuckDbTables(_File):
     name, kind = "jdbc: DuckDB", "duckdb"
-    reasons = {**FILE, Fault.SILENT: "another process that holds the file: tried in tests/connectors/jdbc/test_duckdb.py"}
+    reasons = {**FILE, Fault.SILENT: "a file that another process holds: tests/connectors/jdbc/test_duckdb.py"}
 
     def run(self, *statements: str) -> None:
         import duckdb

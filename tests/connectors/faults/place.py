@@ -8,7 +8,7 @@ import time
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +25,7 @@ from millrace.testing.services.ports import free_ports
 from millrace.testing.services.proxy import Proxy
 
 OUTAGE_SECONDS = 0.7
+LISTEN_SECONDS = 0.1
 WITHOUT_SERVER = (Fault.REFUSED, Fault.HANGS_UP, Fault.SILENT)
 """what needs no server to be tried"""
 ROWS = [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
@@ -102,7 +103,8 @@ class Place(FaultsUnderTest):
 
     def use(self, table: str) -> None:
         if self.writes:
-            self.tables.insert(f"INSERT INTO {table} SELECT {self.values.format(1, chr(39) + 'a' + chr(39))}", parallelism=1)
+            row = self.values.format(1, "'a'")
+            self.tables.insert(f"INSERT INTO {table} SELECT {row}", parallelism=1)
         elif self.unbounded:
             self.tables.some(f"SELECT * FROM {table}", 1)
         else:
@@ -206,6 +208,12 @@ def hanging_up() -> Iterator[int]:
                 client, _ = server.accept()
             except OSError:
                 return
+            with suppress(OSError):
+                # What was heard must be read: else the other side sees another kind of end.
+                client.settimeout(LISTEN_SECONDS)
+                client.recv(1 << 16)
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
             client.close()
 
     with closing(socket.create_server(("127.0.0.1", 0))) as server:

@@ -70,6 +70,11 @@ class HBaseTables(Place):
     waiting = "`thrift.timeout` (60 s)"
     reasons = {Fault.PASSWORD: "Thrift has none"}
 
+    def meet_it(self, fault: Fault) -> None:
+        if fault is Fault.MISSING:
+            self.quick = AT_ONCE  # the server looks for it for a while
+        super().meet_it(fault)
+
     def options(self, port: int, name: str, password: str | None) -> dict[str, str]:
         return {"table-name": name, "zookeeper.quorum": "z", "thrift.address": f"127.0.0.1:{port}"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.connectors.faults.all_places import PLACES
 from tests.connectors.faults.place import WITHOUT_SERVER, Place, says
-from tests.connectors.faults.recordings import keep, kept, recording
+from tests.connectors.faults.recordings import keep, kept, recording, same
 
 from millrace.testing.connectors.faults import Fault, observe_fault
 
@@ -35,4 +35,5 @@ def test_faults(kind: type[Place], fault: Fault, alone: bool, request: pytest.Fi
     seen = recording(observe_fault(place, fault, says), place.names)
     if RECORD:
         keep(place.name, fault, seen)
-    assert seen["says"] == kept()[place.name][fault.name]["says"]
+    recorded = kept()[place.name][fault.name]
+    assert same(seen, recorded), f"{seen} is not {recorded}"

@@ -19,7 +19,7 @@ def pika() -> Any:
 
 
 def _no_connection(library: Any) -> tuple[type[BaseException], ...]:
-    """What pika raises where there is no connection to be had. A server that is silent gives an error of another kind."""
+    """What pika raises where there is no connection to be had; a silent server gives an error of another kind."""
     silent = library.adapters.utils.connection_workflow.AMQPConnectorException
     return (library.exceptions.AMQPError, silent, OSError)
 

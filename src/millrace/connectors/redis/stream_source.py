@@ -118,6 +118,10 @@ class StreamSplitReader(SplitReader[Any, StreamSplit]):
         self._next_check = 0.0
 
     def fetch(self) -> list[SplitBatch[Any, StreamSplit]]:
+        with self._source.server.telling():
+            return self._fetch()
+
+    def _fetch(self) -> list[SplitBatch[Any, StreamSplit]]:
         if time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + CHECK_SECONDS
             for split in self._splits.values():
