@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from tests.seeds import IN_CI
 
 for _variable in ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR"):
     os.environ.pop(_variable, None)  # what a user of this machine configures is not what tests expect
@@ -25,9 +26,9 @@ atexit.register(shutil.rmtree, os.environ["MILLRACE_RUN_DIR"], ignore_errors=Tru
 
 _SPARK_TESTS = Path(__file__).parent / "spark"
 
-# No deadline: the time of an example depends on what else the machine does. derandomize is spelt out because
-# Hypothesis turns it on by itself where the variable CI is set, and new examples are what CI is for.
-settings.register_profile("ci", deadline=None, derandomize=False, max_examples=50, print_blob=True)
+# No deadline: the time of an example depends on what else the machine does. CI takes the
+# same examples each time (tests/seeds.py).
+settings.register_profile("ci", deadline=None, derandomize=IN_CI, max_examples=50, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

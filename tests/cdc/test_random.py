@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 from typing import Any
 
 import pytest
 from tests.cdc.running import Running
+from tests.seeds import seed_of
 
 Row = dict[str, Any]
 
@@ -180,7 +180,7 @@ def found(path: Path, table: str) -> list[Row]:
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("epoch_records", [6, 40])
 def test_the_sink_is_what_was_told(tmp_path: Path, epoch_records: int, lenient: bool, together: bool) -> None:
-    seed = int(os.environ.get("MILLRACE_PIPELINE_SEED") or SystemRandom().randrange(10**9))
+    seed = seed_of("MILLRACE_PIPELINE_SEED")
     print(f"MILLRACE_PIPELINE_SEED={seed}")
     random = Random(seed)
     story = Story(random, lenient, together)

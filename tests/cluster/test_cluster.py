@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -16,10 +15,11 @@ import pytest
 from tests.cluster.running import Hit, Run
 from tests.cluster.standalone_spark import Standalone
 from tests.cluster.victims import Victim, kill, stop_and_continue
+from tests.seeds import seed_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]
 
-SEED = int(os.environ.get("MILLRACE_CLUSTER_SEED") or random.randrange(10**6))
+SEED = seed_of("MILLRACE_CLUSTER_SEED")
 HOWS: dict[str, Callable[[psutil.Process], None]] = {
     "killed": kill,
     "stopped shortly": stop_and_continue(3.0),

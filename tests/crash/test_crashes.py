@@ -7,7 +7,6 @@ seed is in the output, and ``MILLRACE_CRASH_SEED`` repeats it. ``make crash`` ru
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import shutil
 import time
@@ -19,6 +18,7 @@ import psutil
 import pytest
 from tests.crash.points import VARIABLE, Crash, Point, Victim, happened
 from tests.crash.running import TIMEOUT, Ended, Place
+from tests.seeds import seed_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2 * TIMEOUT + 50)]
 
@@ -38,7 +38,7 @@ SOONER = {**NTH, Point.DELTAS_WRITTEN: 2, Point.COMMITTED: 2}
 
 CHOICES = 2
 CRASHES = 3
-SEED = int(os.environ.get("MILLRACE_CRASH_SEED") or random.randrange(10**6))
+SEED = seed_of("MILLRACE_CRASH_SEED")
 NOISE = ("Traceback", "py4j", "java.", "org.apache", "Exception")
 
 

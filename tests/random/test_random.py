@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import os
-import random
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.random.comparing import compare
 from tests.random.known import KNOWN, reason
 from tests.random.queries import ZONES
+from tests.seeds import seed_of
 
 from millrace.spark.tables.execute import batch_context
 from millrace.spark.tables.steps.context import Context
@@ -20,7 +20,7 @@ from millrace.spark.tables.steps.context import Context
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SEED = os.environ.get("MILLRACE_RANDOM_SEED") or str(random.SystemRandom().getrandbits(32))
+SEED = seed_of("MILLRACE_RANDOM_SEED")
 COUNT = int(os.environ.get("MILLRACE_RANDOM_COUNT", "100"))
 GROUP = 20
 QUICK = {

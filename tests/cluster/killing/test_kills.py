@@ -15,6 +15,7 @@ from tests.cluster.killing.operations import leftovers
 from tests.cluster.killing.rounds import Round, draw, matrix, play
 from tests.cluster.killing.world import World
 from tests.cluster.processes.running import wait_for
+from tests.seeds import seed_of
 
 from millrace.cli.cluster.lifecycle import end_orphans
 from millrace.util.processes import is_alive
@@ -106,7 +107,7 @@ def kill_all(tmp_path: Path, rounds: list[Round]) -> None:
 
 @pytest.mark.timeout(900)
 def test_what_is_told_is_true_whoever_dies(tmp_path: Path) -> None:
-    seed = int(os.environ.get("MILLRACE_KILL_SEED") or random.randrange(10**6))
+    seed = seed_of("MILLRACE_KILL_SEED")
     print(f"MILLRACE_KILL_SEED={seed}")
     kill_all(tmp_path, draw(random.Random(seed), VICTIMS, LONGEST_SECONDS))
 
@@ -114,6 +115,6 @@ def test_what_is_told_is_true_whoever_dies(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_victim_during_every_operation(tmp_path: Path) -> None:
-    seed = int(os.environ.get("MILLRACE_KILL_SEED") or random.randrange(10**6))
+    seed = seed_of("MILLRACE_KILL_SEED")
     print(f"MILLRACE_KILL_SEED={seed}")
     kill_all(tmp_path, matrix(random.Random(seed), VICTIMS, LONGEST_SECONDS))

@@ -14,6 +14,7 @@ from tests.cluster.killing.operations import leftovers
 from tests.cluster.killing.rounds import matrix, play
 from tests.cluster.killing.world import World
 from tests.cluster.processes.running import wait_for
+from tests.seeds import seed_of
 
 from millrace.checkpoint.files.folder import open_folder
 from millrace.checkpoint.savepoints.metadata import read_metadata
@@ -139,7 +140,7 @@ def _below(pid: int) -> list[psutil.Process]:
 
 @pytest.mark.timeout(7200)
 def test_every_victim_during_every_operation(tmp_path: Path) -> None:
-    seed = int(os.environ.get("MILLRACE_KILL_SEED") or random.randrange(10**6))
+    seed = seed_of("MILLRACE_KILL_SEED")
     print(f"MILLRACE_KILL_SEED={seed}")
     most = int(os.environ.get("MILLRACE_KILL_ROUNDS") or 1000)
     rounds = matrix(random.Random(seed), VICTIMS, LONGEST_SECONDS)[:most]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
+from tests.seeds import seed_of
 from tests.table.programs.program import Program
 from tests.table.programs.tables import create_statements, divided
 
@@ -32,10 +32,11 @@ from millrace.testing.local import LocalEngine
 
 Row = tuple[Any, ...]
 Change = tuple[int, Row]
+Number = TypeVar("Number", float, Decimal)
 MAX_PARALLELISM = 16
 SECOND = 1_000
 """ms of processing time from one epoch to the next"""
-SEED = os.environ.get("MILLRACE_TABLES_SEED") or str(random.SystemRandom().getrandbits(32))
+SEED = seed_of("MILLRACE_TABLES_SEED")
 """what batches, readers, epochs and savepoints are drawn from"""
 
 
@@ -189,21 +190,32 @@ def exact(row: Sequence[Any]) -> Row:
     return tuple(_plain(value, _as_it_is) for value in row)
 
 
+def to_the_last_bit(row: Sequence[Any]) -> Row:
+    """The same with all bits of DOUBLEs: rows of one table are never taken for equal by rounding."""
+    return tuple(_plain(value, _as_it_is, _as_it_is) for value in row)
+
+
 def _rounded(value: Decimal) -> Any:
     return None if math.isnan(value) else round(float(value), 6)
 
 
-def _as_it_is(value: Decimal) -> Decimal:
+def _six_places(value: float) -> float:
+    return round(value, 6)
+
+
+def _as_it_is(value: Number) -> Number:
     return value
 
 
-def _plain(value: Any, decimal: Callable[[Decimal], Any] = _rounded) -> Any:
+def _plain(
+    value: Any, decimal: Callable[[Decimal], Any] = _rounded, double: Callable[[float], Any] = _six_places
+) -> Any:
     if isinstance(value, Decimal):
         return decimal(value)
     if isinstance(value, float):
-        return None if math.isnan(value) else round(value, 6)
+        return None if math.isnan(value) else double(value)
     if isinstance(value, dict):
-        return frozenset((_plain(key, decimal), _plain(each, decimal)) for key, each in value.items())
+        return frozenset((_plain(key, decimal, double), _plain(each, decimal, double)) for key, each in value.items())
     if isinstance(value, (list, tuple)) or (hasattr(value, "_values") and hasattr(value, "get_row_kind")):
-        return tuple(_plain(each, decimal) for each in value)
+        return tuple(_plain(each, decimal, double) for each in value)
     return value

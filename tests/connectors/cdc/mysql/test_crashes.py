@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.connectors.cdc.mysql.capturing import Server, replayed
+from tests.seeds import seed_of
 
 from millrace.connectors.cdc.mysql import chunking, reader
 from millrace.connectors.cdc.schema import TableId
@@ -19,7 +19,7 @@ from millrace.testing.connectors.readers import SourceJob, haunt
 
 pytestmark = pytest.mark.services
 
-SEED = int(os.environ.get("MILLRACE_CDC_SEED", str(random.randrange(10**9))))
+SEED = seed_of("MILLRACE_CDC_SEED")
 TRANSACTIONS, DEATHS = 400, 6
 LONGEST = 240.0
 """seconds: on a machine that has much else to do"""
