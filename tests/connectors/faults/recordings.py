@@ -58,8 +58,8 @@ def plain(text: str, names: list[str]) -> str:
 
 
 def same(seen: dict[str, Any], recorded: dict[str, Any]) -> bool:
-    """Whether the same was seen. Behind the address are the words of a library: how it puts it that a connection is gone
-    depends on its version, and on which side noticed first."""
+    """Whether the same was seen. Behind the address are the words of a library: how it puts it that a connection is
+    gone depends on its version, and on which side noticed first."""
     one, other = seen["says"], recorded["says"]
     return one == other if one is None or other is None else bool(_ours(one) == _ours(other))
 
