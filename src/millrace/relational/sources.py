@@ -90,8 +90,10 @@ class TableSource(ABC):
         """
 
     def limited(self, count: int, filters: Sequence[Rex]) -> TableSource | None:
-        """This source for somebody who takes so many rows, of those that pass all filters, whichever they are. It may
-        give more. None: it would read no less."""
+        """A source for a LIMIT: it reads about so many rows that pass all filters, perhaps more.
+
+        :returns: None where it cannot read less.
+        """
         return None
 
     def aggregated(self, asked: Aggregation) -> TableSource | None:

@@ -31,7 +31,7 @@ def conditions(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[s
 
 
 def all_of(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[str, ...] | None:
-    """The filters, if the database can check the whole of each: then nobody needs to check them again."""
+    """The filters in SQL if the database can check each one completely, else None."""
     kept = all(_parts_kept(each, columns, dialect) for each in filters)
     return conditions(filters, columns, dialect) if kept else None
 
