@@ -35,7 +35,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka demo-search test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc
+.PHONY: help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -48,6 +48,9 @@ demo-kafka: java venv $(ARCHIVE) ## a job from topic to topic, exactly once, on 
 
 demo-search: java venv $(ARCHIVE) ## from Kafka, with a database's names, into OpenSearch, and charts of it on a web page
 	@$(BIN)/python examples/user_behavior_search.py $(ARGS)
+
+demo-cdc: java venv $(ARCHIVE) ## orders of PostgreSQL with products of MariaDB, kept in OpenSearch as both change
+	@$(BIN)/python examples/order_capture.py
 
 test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and real servers
 	@# The tests without Java share the cores; those with it come in two processes with a Spark each, since much of
@@ -88,7 +91,7 @@ crash-cluster: java venv $(ARCHIVE) ## kill -9 of every process of a cluster dur
 crash-kafka: java venv $(ARCHIVE) ## break jobs on three Kafka brokers, 25 rounds of 8 kinds: two hours
 	$(BIN)/python tests/crash/kafka/rounds.py $(ARGS)
 
-crash-cdc: java venv $(ARCHIVE) ## capture a table of 1,000,000 rows that is changed 2,000 times a second, with 30 kills: ten minutes
+crash-cdc: java venv $(ARCHIVE) ## capture a table of 1,000,000 rows that is changed 2,000 times a second, with 30 kills: ten minutes. ARGS='--database mariadb' another one
 	$(BIN)/python tests/crash/cdc/rounds.py $(ARGS)
 
 cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalone cluster of three workers: an hour
@@ -96,11 +99,15 @@ cluster: java venv $(ARCHIVE) ## kill and stop processes of a job on a standalon
 
 flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the corpus of tests/flink and compare; RECORD=1 keeps its answers
 	$(FLINK_VENV)/bin/python tests/flink/ask_flink.py $(if $(RECORD),--record)
+	$(if $(RECORD),$(FLINK_VENV)/bin/python scripts/dump_pyflink_signatures.py)
+	MILLRACE_DROPIN_JARS="$$($(BIN)/python -m tests.dropin.jars)" \
+		$(FLINK_VENV)/bin/python -m tests.dropin.on_pyflink $(if $(RECORD),--record)
+	$(BIN)/python scripts/run_pyflink_examples.py --pyflink-python $(FLINK_VENV)/bin/python --compare
 	FLINK_VENV='$(FLINK_VENV)' $(BIN)/python -m tests.flink.cep.record $(if $(RECORD),--keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
-	FLINK_VENV='$(abspath $(FLINK_VENV))' $(BIN)/python -m pytest tests/flink $(ARGS)
+	FLINK_VENV='$(abspath $(FLINK_VENV))' $(BIN)/python -m pytest tests/flink tests/dropin $(ARGS)
 
 flink-rest: java $(FLINK_VENV)/.installed ## start a Flink and see whether its REST API and its command still answer as kept
 	$(FLINK_VENV)/bin/python -m tests.flink.rest.record
@@ -114,6 +121,9 @@ random: java venv $(ARCHIVE) ## COUNT random queries (2,000) in both modes, from
 
 versions: java venv $(ARCHIVE) ## try every minor version of PySpark that is allowed, from PyPI
 	$(BIN)/python -m pytest tests/versions $(ARGS)
+
+dist: venv ## build a wheel in dist/
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
 
 soak: java venv $(ARCHIVE) ## a job that is killed for an hour (MINUTES=..): nothing is lost, nothing grows
 	$(BIN)/python tests/crash/soak.py --minutes $(MINUTES)

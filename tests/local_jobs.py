@@ -10,7 +10,9 @@ import pytest
 
 from millrace.common.jobs.job_execution_result import JobExecutionResult
 from millrace.common.jobs.job_id import JobID
-from millrace.datastream import DataStream, StreamExecutionEnvironment
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.runtime.failure import JobFailedError
+from millrace.spark.jobs.java_error import as_java_error
 from millrace.testing import run_locally
 from millrace.testing.local import LocalRun
 
@@ -43,16 +45,13 @@ class FinishedJob:
 def run_jobs_locally(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every program of this test run without Spark; what it prints goes to standard output."""
     monkeypatch.setattr(StreamExecutionEnvironment, "_submit", _submit)
-    monkeypatch.setattr(DataStream, "execute_and_collect", _collect)
 
 
 def _submit(environment: StreamExecutionEnvironment, job_name: str | None, collect: int | None = None) -> FinishedJob:
-    run = run_locally(environment)
+    try:
+        run = run_locally(environment)
+    except JobFailedError as error:
+        raise as_java_error(error) from error
     for line in run.printed:
         print(line)
     return FinishedJob(run)
-
-
-def _collect(stream: DataStream, name: str | None = None, limit: int | None = None) -> Any:
-    collected = run_locally(stream).collected
-    return iter(collected) if limit is None else collected[:limit]

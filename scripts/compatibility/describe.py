@@ -44,7 +44,8 @@ def shown(value: Any) -> str:
         return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
     if isinstance(value, (list, set, dict)) and not value:
         return repr(value)
-    return str(getattr(value, "__qualname__", None) or f"<{type(value).__name__}>")
+    name = getattr(value, "__qualname__", None)
+    return name if name and isinstance(name, str) else f"<{type(value).__name__}>"  # expressions have any attribute
 
 
 def parameters(function: Any, bound: bool) -> list[str]:

@@ -32,7 +32,6 @@ REFUSED = "raises NotImplementedError"
 _JAVA = "wraps a Java object"
 _INTERNAL = "part of PyFlink's implementation, not of its API"
 _MADE_ELSEWHERE = "programs get it from a method and don't make it"
-_AVRO = "Avro comes with the connectors"
 _COMPACTION = "compaction of files comes with the connectors"
 
 REASONS = (
@@ -169,12 +168,6 @@ REASONS = (
     # later
     Reason("datastream.connectors.file_system.FileCompact*", ABSENT, _COMPACTION),
     Reason("datastream.connectors.file_system.*.enable_compact", REFUSED, _COMPACTION),
-    Reason("datastream.formats.parquet.AvroParquet*", REFUSED, _AVRO),
-    Reason(
-        "datastream.stream_execution_environment.StreamExecutionEnvironment.create_input",
-        REFUSED,
-        "PyFlink's only input format reads Avro, which comes with the connectors; nearest: from_source()",
-    ),
 )
 
 

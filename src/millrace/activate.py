@@ -10,6 +10,9 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from millrace import older
+from millrace.util import fallback
+
 __all__ = ["activate", "deactivate", "is_active"]
 
 PYFLINK_VERSION = "2.3.0"
@@ -59,6 +62,7 @@ class _AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just written the spec of the alias into the module, which keeps its own.
         module.__spec__ = self._spec
+        older.add_older_names(self._ours.removeprefix("millrace."), module)
 
 
 def _our_name(fullname: str) -> str:
@@ -66,6 +70,9 @@ def _our_name(fullname: str) -> str:
     rest = fullname.removeprefix(f"{_PYFLINK}.")
     package = rest.partition(".")[0]
     ours = f"millrace.{rest}"
+    former = older.older_module(rest)
+    if former is not None:
+        return former
     if package in _PACKAGES and importlib.util.find_spec(ours) is not None:
         return ours
     if package in _PACKAGES:
@@ -91,6 +98,7 @@ def activate() -> None:
         )
     # In front of the finders of installed packages: PyFlink may be installed too.
     sys.meta_path.insert(0, PyFlinkFinder())
+    older.install()
 
 
 def deactivate() -> None:
@@ -98,8 +106,9 @@ def deactivate() -> None:
     if not is_active():
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, PyFlinkFinder)]
+    fallback.remove()
     for name in [name for name in sys.modules if name == _PYFLINK or name.startswith(f"{_PYFLINK}.")]:
-        del sys.modules[name]
+        older.remove_older_names(sys.modules.pop(name))
 
 
 def is_active() -> bool:

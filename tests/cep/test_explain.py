@@ -137,6 +137,6 @@ def test_partial_matches_of_a_stored_state_can_be_read() -> None:
     pattern = Pattern.begin("a").where(is_("a")).followed_by("b").where(is_("b"))
     nfa, state = Nfa(pattern.describe()), KeyState()
     for time, name in enumerate("aca"):
-        nfa.advance(state, (name, time), time)
+        nfa.advance(state, (name, time), time, 0)
     found = CEP.partial_matches(store(state), pattern)
     assert [each.events for each in found] == [{"a": [("a", 0)]}, {"a": [("a", 2)]}]

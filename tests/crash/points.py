@@ -138,7 +138,7 @@ def _kill(killed: psutil.Process) -> None:
 
 
 def _jvms(driver: psutil.Process) -> list[psutil.Process]:
-    return [child for child in driver.children() if "java" in child.name()]
+    return [child for child in _children(driver) if "java" in child.name()]
 
 
 def _workers(driver: psutil.Process) -> list[psutil.Process]:
@@ -148,17 +148,28 @@ def _workers(driver: psutil.Process) -> list[psutil.Process]:
 
 def _owners(driver: psutil.Process) -> list[psutil.Process]:
     """The processes that tasks live in: children of the keeper, which is a child of the daemon, too."""
-    return [owner for child in _of_daemons(driver) if _is_keeper(child) for owner in child.children()]
+    return [owner for child in _of_daemons(driver) if _is_keeper(child) for owner in _children(child)]
 
 
 def _of_daemons(driver: psutil.Process) -> list[psutil.Process]:
-    daemons = [daemon for jvm in driver.children() for daemon in jvm.children()]
-    return [child for daemon in daemons for child in daemon.children()]
+    daemons = [daemon for jvm in _children(driver) for daemon in _children(jvm)]
+    return [child for daemon in daemons for child in _children(daemon)]
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    """None of a process that has ended meanwhile."""
+    try:
+        return process.children()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _is_keeper(process: psutil.Process) -> bool:
     """A keeper leads a group of processes, so that its owners can be told from workers."""
-    return os.getpgid(process.pid) == process.pid
+    try:
+        return os.getpgid(process.pid) == process.pid
+    except ProcessLookupError:
+        return False
 
 
 def _read_plan() -> _Plan | None:

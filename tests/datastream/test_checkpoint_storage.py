@@ -21,7 +21,7 @@ def test_job_manager_storage() -> None:
     assert isinstance(storage, CheckpointStorage)
     assert (storage.get_checkpoint_path(), storage.get_savepoint_path()) == (None, None)
     assert storage.get_max_state_size() == 5 * 1024 * 1024
-    assert JobManagerCheckpointStorage("file:///tmp/x", 100).get_checkpoint_path() == "file:///tmp/x"
+    assert JobManagerCheckpointStorage("file:///tmp/x", 100).get_checkpoint_path() == "file:/tmp/x"
     with pytest.raises(ValueError, match="maxStateSize must be > 0"):
         JobManagerCheckpointStorage(None, 0)
 
@@ -41,9 +41,18 @@ def test_file_system_storage_sizes(threshold: int | None, buffer: int, expected:
     assert (storage.get_min_file_size_threshold(), storage.get_write_buffer_size()) == expected
 
 
-@pytest.mark.parametrize("path", ["file:///tmp/x", "hdfs://name/dir", "/tmp/x"])
-def test_paths_that_driver_and_tasks_agree_on(path: str) -> None:
-    assert FileSystemCheckpointStorage(path).get_checkpoint_path() == path
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("file:///tmp/x/", "file:/tmp/x"),
+        ("hdfs://h:1/a//b/", "hdfs://h:1/a/b"),
+        ("/tmp/y//z/", "/tmp/y/z"),
+        ("s3://bucket/a", "s3://bucket/a"),
+    ],
+)
+def test_paths_that_driver_and_tasks_agree_on(path: str, shown: str) -> None:
+    storage = FileSystemCheckpointStorage(path)
+    assert (storage.get_checkpoint_path(), storage.location) == (shown, path)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ PYFLINK = {
     "connectors.hybrid_source": "HybridSource HybridSourceBuilder",
     "connectors.pulsar": """PulsarSource PulsarSourceBuilder StartCursor StopCursor RangeGenerator PulsarSink
         PulsarSinkBuilder MessageDelayer TopicRoutingMode""",
-    "formats.avro": """AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters""",
 }
 NAMES = [(module, name) for module, names in PYFLINK.items() for name in names.split()]
 

@@ -19,8 +19,6 @@ from millrace.common.typeinfo import Types
 from millrace.common.types import Row
 from millrace.connectors.file_system import BucketAssigner, FileEnumeratorProvider, FileSink, FileSource
 from millrace.datastream.formats.parquet import (
-    AvroParquetReaders,
-    AvroParquetWriters,
     ParquetBulkWriters,
     ParquetColumnarRowInputFormat,
 )
@@ -130,10 +128,6 @@ def test_errors(tmp_path: Path) -> None:
         arrow_type("int")
     with pytest.raises(ValueError, match=r"field 'a' \(int32\): "):
         write(tmp_path, Types.ROW_NAMED(["a"], [Types.INT()]), [Row(a="text")])
-    for missing in (AvroParquetReaders, AvroParquetWriters):
-        name = f"pyflink.datastream.formats.parquet.{missing.__name__} is not in Millrace yet; nearest: "
-        with pytest.raises(NotImplementedError, match=name):
-            missing.for_generic_record(None)
 
 
 def test_a_writer_writes_large_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from millrace.runtime.cep.checks import single_steps
 from millrace.runtime.cep.decisions import Outcome
 from millrace.runtime.cep.description import PatternDescription, SkipKind
 from millrace.runtime.cep.key_state import KeyState, Partial, load
-from millrace.runtime.cep.nfa import Answers, Match, Nfa, matched
+from millrace.runtime.cep.nfa import Answers, Match, Nfa
 from millrace.runtime.cep.numbering import Numbering
+from millrace.runtime.cep.paths import events_by_name
 
 
 def explained(
@@ -43,7 +44,7 @@ def explained(
 def partial_matches(pattern: PatternDescription, stored: Any) -> list[PartialMatch]:
     """What a stored state holds of a key."""
     nfa, state = _TracedNfa(pattern), load(stored)
-    return [nfa.told(state, partial) for partial in state.partials]
+    return [nfa.told(partial) for partial in state.partials]
 
 
 class _TracedNfa(Nfa):
@@ -52,37 +53,41 @@ class _TracedNfa(Nfa):
     def __init__(self, pattern: PatternDescription) -> None:
         super().__init__(pattern)
         self._pattern = pattern
-        self._countable = False  # each partial match is followed by itself
+        self._countable = self._only_columns = False  # each partial match is followed, and asked for, by itself
         self._texts = [condition_text(each) for each in self.automaton.conditions]
         numbering = Numbering(pattern.steps)
         self._untils = {step.name: numbering.test(step.until) for step in single_steps(pattern.steps) if step.until}
         self._ended: list[Ended] = []
-        self._answers: Answers = []
+        self._known: Answers = []
+        """what conditions have said of the event"""
+        self._outcomes: dict[int, tuple[Outcome, Answers]] = {}
+        """by state, of the event at hand; by the identity of partial matches where they are asked one by one"""
 
     def step(self, state: KeyState, event: Any, time: int) -> ExplainedStep:
         """An event (None: only time passes) and what it does."""
-        self._ended, self._answers = [], self.answers([event])[0] if event is not None else []
+        self._ended, self._known, self._outcomes = [], [], {}
         matches, _ = self.prune(state, time)
         if event is not None:
-            matches += self.advance(state, event, time, self._answers)
-        simple = list(zip(self._texts, self._answers))[: self.automaton.simple]
+            before = [(partial, self.told(partial)) for partial in state.partials]
+            self._known = self.answers(code := self.codes([event])[0])
+            matches += self.advance(state, event, time, code)
+            self._ended[:0] = [ended for partial, told in before if (ended := self._note(partial, told)) is not None]
+        simple = list(zip(self._texts, self._known))[: self.automaton.simple]
         return ExplainedStep(
             time,
             event,
             {text: answer for text, answer in simple if answer is not None},
             tuple(matches),
             tuple(self._ended),
-            tuple(self.told(state, partial) for partial in state.partials),
+            tuple(self.told(partial) for partial in state.partials),
         )
 
-    def told(self, state: KeyState, partial: Partial) -> PartialMatch:
+    def told(self, partial: Partial) -> PartialMatch:
         """A partial match for people."""
-        return PartialMatch(
-            self.automaton.states[partial[0]].name, matched(state.nodes, partial[2], partial[1])
-        )
+        return PartialMatch(self.automaton.states[partial[0]].name, events_by_name(partial[1]))
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
-        before = {id(partial): (partial, self.told(state, partial)) for partial in state.partials}
+        before = {id(partial): (partial, self.told(partial)) for partial in state.partials}
         found = super().prune(state, time)
         kept = {id(partial) for partial in state.partials}
         of_skip = {id(each.partial) for each in self._ended}
@@ -92,63 +97,45 @@ class _TracedNfa(Nfa):
                 self._ended.append(Ended(told, Why.WITHIN, f"{length} ms have passed at {time}"))
         return found
 
-    def _follow_all(self, state: KeyState, step: Any, event: Any, answers: Answers) -> bool:
-        before = {id(partial): (partial, self.told(state, partial)) for partial in state.partials}
-        asked: dict[int, tuple[Outcome, Answers]] = {}
-        follow = step.follow
+    def _asked(self, question: Any, number: int, partial: Partial | None) -> Outcome:
+        outcome = super()._asked(question, number, partial)
+        simple = self.automaton.simple
+        self._known[:simple] = question.answers[:simple]
+        place = id(partial) if partial is not None and self._iterative[number] else number
+        self._outcomes[place] = outcome, list(question.answers)
+        return outcome
 
-        def followed(partial: Partial, outcome: Outcome) -> list[Partial]:
-            asked[id(partial)] = outcome, list(answers)
-            result: list[Partial] = follow(partial, outcome)
-            return result
-
-        traced = _Following(step, followed)
-        changed = super()._follow_all(state, traced, event, answers)  # type: ignore[arg-type]
-        for place, (partial, told) in before.items():
-            if place in asked:
-                self._note(partial, told, *asked[place])
-        return changed
-
-    def _note(self, partial: Partial, told: PartialMatch, outcome: Outcome, answers: Answers) -> None:
+    def _note(self, partial: Partial, told: PartialMatch) -> Ended | None:
+        """Why the event ends a partial match, if it does."""
+        outcome, answers = self._outcomes[id(partial) if self._iterative[partial[0]] else partial[0]]
         stops = [move for move in outcome.moves if move.target_kind is Kind.STOP]
         if stops:
             page = self.automaton.states[stops[0].target].page
-            self._ended.append(Ended(told, Why.NOT_PATTERN, f"the event is excluded as {page}"))
-        elif not outcome.moves:
-            here = self.automaton.states[partial[0]]
-            known = {number: answer for number, answer in enumerate(answers) if answer is not None}
-            ways = _ways(here)
-            until = self._untils.get(here.page)
-            if until is not None and _is_true(until, known):
-                why = Why.UNTIL
-            elif all(way.action is not Action.IGNORE for _, way in ways):
-                why = Why.STRICT
-            else:
-                why = Why.CONDITION
-            tests = (f"{way.action.value} {at.page} needs {text_of_test(way.test, self._texts)}" for at, way in ways)
-            self._ended.append(Ended(told, why, "; ".join(dict.fromkeys(tests))))
+            return Ended(told, Why.NOT_PATTERN, f"the event is excluded as {page}")
+        if outcome.moves:
+            return None
+        here = self.automaton.states[partial[0]]
+        known = {number: answer for number, answer in enumerate(answers) if answer is not None}
+        ways = _ways(here)
+        until = self._untils.get(here.page)
+        if until is not None and _is_true(until, known):
+            why = Why.UNTIL
+        elif all(way.action is not Action.IGNORE for _, way in ways):
+            why = Why.STRICT
+        else:
+            why = Why.CONDITION
+        tests = (f"{way.action.value} {at.page} needs {text_of_test(way.test, self._texts)}" for at, way in ways)
+        return Ended(told, why, "; ".join(dict.fromkeys(tests)))
 
-    def _skip(self, state: KeyState, found: list[Any]) -> None:
+    def _skip(self, state: KeyState, match: Partial) -> None:
         # Also matches that are complete but not told yet are dropped.
-        before = {id(partial): self.told(state, partial) for partial in (*state.partials, *state.completed)}
-        super()._skip(state, found)
+        before = {id(partial): self.told(partial) for partial in (*state.partials, *state.completed)}
+        super()._skip(state, match)
         kept = {id(partial) for partial in (*state.partials, *state.completed)}
         skip = self._pattern.skip
         words = skip.kind.value.lower().replace("_", " ")
         detail = f"{words} {skip.name}" if skip.kind in (SkipKind.SKIP_TO_FIRST, SkipKind.SKIP_TO_LAST) else words
         self._ended += [Ended(told, Why.SKIP, detail) for place, told in before.items() if place not in kept]
-
-
-class _Following:
-    """A step of the automaton whose ``follow`` is another one."""
-
-    def __init__(self, step: Any, follow: Callable[[Partial, Outcome], list[Partial]]) -> None:
-        self._step, self.follow = step, follow
-
-    @property
-    def time(self) -> int:
-        time: int = self._step.time
-        return time
 
 
 def _ways(state: State) -> Sequence[tuple[State, Any]]:

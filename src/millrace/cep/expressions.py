@@ -73,7 +73,7 @@ class ExpressionCondition(ColumnCondition):
         if not events:
             return []
         arrays = self._fields.of(events)
-        found: list[bool] = Evaluator(arrays, Surroundings(len(events))).mask(self._condition).tolist()
+        found: Sequence[bool] = Evaluator(arrays, Surroundings(len(events))).mask(self._condition)
         return found
 
 

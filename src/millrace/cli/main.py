@@ -6,9 +6,11 @@ import click
 
 from millrace.cli.cdc import cdc
 from millrace.cli.cluster.command import cluster
+from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
 from millrace.cli.info import info
+from millrace.cli.new.command import new
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
 from millrace.cli.sql.command import sql
@@ -48,6 +50,8 @@ main.add_command(savepoint)
 main.add_command(checkpoint)
 main.add_command(state)
 main.add_command(prepare)
+main.add_command(doctor)
+main.add_command(new)
 main.add_command(cdc)
 main.add_command(cluster)
 main.add_command(history_server)

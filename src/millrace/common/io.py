@@ -1,11 +1,23 @@
-"""The base of bounded inputs that connectors describe."""
+"""The base of bounded inputs that connectors describe, and of what knows the type of its elements."""
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
-__all__ = ["InputFormat"]
+if TYPE_CHECKING:
+    from millrace.common.typeinfo import TypeInformation
+
+__all__ = ["InputFormat", "ResultTypeQueryable"]
 
 
 class InputFormat(ABC):
     """Base class of bounded input formats (``env.create_input``); connectors say what theirs reads."""
+
+
+class ResultTypeQueryable(ABC):
+    """Something that knows the type of the elements it produces: a source, a format, a deserialization schema."""
+
+    @abstractmethod
+    def get_produced_type(self) -> TypeInformation:
+        """The type of the produced elements."""

@@ -122,6 +122,10 @@ class WatermarkStrategy:
         alignment = WatermarkAlignment(watermark_group, to_millis(max_allowed_watermark_drift), interval)
         return replace(self, alignment=alignment)
 
+    def is_without_time(self) -> bool:
+        """Whether elements get neither timestamps nor watermarks by it."""
+        return self.generator_factory is None and self.timestamp_assigner is None and self.idle_timeout_ms is None
+
     def create_generator(self) -> WatermarkGenerator | None:
         """A new generator, None for a strategy without watermarks."""
         return None if self.generator_factory is None else self.generator_factory()

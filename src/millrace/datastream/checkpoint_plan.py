@@ -46,7 +46,9 @@ def checkpoint_plan(config: CheckpointConfig, configuration: Mapping[str, str]) 
 
 def _of_storage(storage: CheckpointStorage) -> str | None:
     """Where checkpoints go by what the program has set; None for a temporary place."""
-    if isinstance(storage, (FileSystemCheckpointStorage, CustomCheckpointStorage)):
+    if isinstance(storage, FileSystemCheckpointStorage):
+        return storage.location
+    if isinstance(storage, CustomCheckpointStorage):
         return storage.get_checkpoint_path()
     if isinstance(storage, JobManagerCheckpointStorage):
         return None

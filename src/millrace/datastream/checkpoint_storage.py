@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,15 @@ __all__ = [
     "CheckpointFiles",
     "CustomCheckpointStorage",
 ]
+
+
+def flinks_path(path: str) -> str:
+    """A path or URI as Flink's ``Path`` writes it: ``file:///var/x/`` is ``file:/var/x``."""
+    parts = urlsplit(path)
+    whole = re.sub("/+", "/", parts.path).rstrip("/") or "/"
+    if not parts.scheme:
+        return whole
+    return f"{parts.scheme}://{parts.netloc}{whole}" if parts.netloc else f"{parts.scheme}:{whole}"
 
 
 def _checked_path(path: str) -> str:
@@ -53,8 +63,8 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         self._max_state_size = max_state_size
 
     def get_checkpoint_path(self) -> str | None:
-        """The directory of the metadata, if any."""
-        return self._checkpoint_path
+        """The directory of the metadata, if any, as Flink writes paths."""
+        return None if self._checkpoint_path is None else flinks_path(self._checkpoint_path)
 
     def get_max_state_size(self) -> int:
         """Largest state of one subtask, in bytes."""
@@ -102,6 +112,11 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         self._write_buffer_size = write_buffer_size
 
     def get_checkpoint_path(self) -> str:
+        """The directory as Flink writes paths: without what is doubled, and without a slash at the end."""
+        return flinks_path(self._checkpoint_path)
+
+    @property
+    def location(self) -> str:
         """The directory, as it was given."""
         return self._checkpoint_path
 

@@ -61,6 +61,7 @@ from millrace.datastream.keyed_adapters import (
     KeyedFilter,
     KeyedFlatMap,
     KeyedMap,
+    WithKey,
 )
 from millrace.datastream.not_yet import module_getattr
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
@@ -70,6 +71,7 @@ from millrace.graph.origin import user_origin
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.jobs import specs
+from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -118,7 +120,7 @@ class Port:
         return Edge(self.node, self.partitioner, self.tag, input)
 
 
-class _NodeHandle:
+class _NodeHandle(HasOlderNames):
     """What handles on exactly one operator can change about it."""
 
     _env: StreamExecutionEnvironment
@@ -515,6 +517,16 @@ class KeyedStream(DataStream):
         self._origin_stream = origin_stream
         self._key_selector = key_selector
         self._key_type = key_type
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Run the program and give a row of key and element, ``Row(f0=key, f1=element)``, for each element."""
+        pairs = self.process(WithKey())
+        try:
+            return pairs.execute_and_collect(job_execution_name, limit)
+        finally:
+            self._env._program.remove(pairs._ports[0].node)
 
     def map(
         self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None

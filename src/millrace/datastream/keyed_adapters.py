@@ -17,6 +17,7 @@ from millrace.common.functions import (
     MapFunction,
     RuntimeContext,
 )
+from millrace.common.types import Row
 
 F = TypeVar("F", bound=Function)
 
@@ -47,6 +48,13 @@ class KeyedFlatMap(Adapter[FlatMapFunction], KeyedProcessFunction):
 class KeyedFilter(Adapter[FilterFunction], KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         return (value,) if self.function.filter(value) else ()
+
+
+class WithKey(KeyedProcessFunction):
+    """Each element behind its key: what collecting a keyed stream itself gives."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        return (Row(f0=ctx.get_current_key(), f1=value),)
 
 
 class _CoMap(Adapter[CoMapFunction]):

@@ -70,11 +70,6 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
         PulsarSource PulsarSourceBuilder StartCursor StopCursor
         """,
     ),
-    (
-        "formats.avro",
-        "the json and csv formats",
-        "AvroSchema GenericRecordAvroTypeInfo AvroInputFormat AvroBulkWriters",
-    ),
 )
 
 NOT_YET: dict[str, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
@@ -40,6 +41,10 @@ class StateBackend(ABC):
 
     identifier: ClassVar[str] = ""
     """The value of ``state.backend.type`` that names this backend."""
+
+    def get_settings(self) -> Mapping[str, str]:
+        """What it says of other things, as options: backends of Flink 1 said where checkpoints go."""
+        return {}
 
 
 class HashMapStateBackend(StateBackend):
@@ -184,7 +189,7 @@ def _local_path(path: str) -> str:
     local = parts.path if parts.scheme else path
     if not local.startswith("/"):
         raise ValueError(f"Relative paths are not supported: {path}")
-    return local
+    return re.sub("/+", "/", local).rstrip("/") or "/"
 
 
 def _from_j_state_backend(j_state_backend: StateBackend | None) -> StateBackend | None:

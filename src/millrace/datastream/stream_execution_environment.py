@@ -51,6 +51,7 @@ from millrace.runtime.exchange.keygroups import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.jobs import specs
 from millrace.runtime.jobs.job import JobGraph
 from millrace.runtime.state.working import InMemory
+from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,7 @@ _SAVEPOINT_DIRECTORY = "execution.checkpointing.savepoint-dir"
 _OLDER_SAVEPOINT_DIRECTORY = "state.savepoints.dir"
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(HasOlderNames):
     """The context of a streaming program.
 
     Handles made from it add to one program; ``execute`` submits that program to Spark and begins a new one.
@@ -89,6 +90,7 @@ class StreamExecutionEnvironment:
         self._config = ExecutionConfig(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
         self._state_backend: StateBackend | None = None
+        self._watermarks_of_sources = WatermarkStrategy.no_watermarks()
         self._slot_groups: dict[str, SlotSharingGroup] = {}
         self._jars: list[str] = []
         self._result_caches: WeakSet[ResultCache] = WeakSet()
@@ -208,6 +210,8 @@ class StreamExecutionEnvironment:
         """Where streaming jobs keep their state while they run; overrides ``state.backend.type``."""
         expect(state_backend, StateBackend, "set_state_backend()")
         self._state_backend = state_backend
+        for key, value in state_backend.get_settings().items():
+            self._configuration.set_string(key, value)
         return self
 
     def get_state_backend(self) -> StateBackend:
@@ -311,6 +315,7 @@ class StreamExecutionEnvironment:
         non_parallel: bool = False,
     ) -> DataStream:
         declared = checked_type(type_info)
+        strategy = self._watermarks_of_sources if strategy.is_without_time() else strategy
         produced = declared if declared is not None else source.get_produced_type()
         node = self._program.add(
             f"Source: {name}", specs.Source(source, strategy), output_type=produced, non_parallel=non_parallel
@@ -361,6 +366,9 @@ class StreamExecutionEnvironment:
         return self._read(source, no_time, "Socket Stream", Types.STRING(), non_parallel=True)
 
     def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> DataStream:
+        """Read a ``Source``, which is what input formats are here."""
+        if isinstance(input_format, Source):
+            return self._read(input_format, WatermarkStrategy.no_watermarks(), type(input_format).__name__, type_info)
         raise not_yet("pyflink.datastream.StreamExecutionEnvironment.create_input", "from_source() with a FileSource")
 
     # -- execution ------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from millrace.graph.nodes import GraphError
 from millrace.graph.origin import user_origin
 from millrace.runtime.jobs import specs
 from millrace.runtime.windows.strategy import CONTENTS, WindowStrategy
+from millrace.util.fallback import HasOlderNames
 
 if TYPE_CHECKING:
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -55,7 +56,7 @@ P = TypeVar("P")
 """The classes of window functions, without and with a context."""
 
 
-class _Windows(ABC, Generic[F, P]):
+class _Windows(HasOlderNames, ABC, Generic[F, P]):
     """What both handles share. Methods that set something change the handle and give it back, as in PyFlink."""
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any], method: str) -> None:

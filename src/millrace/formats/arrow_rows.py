@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from itertools import repeat
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from millrace.common.time import Instant
 from millrace.common.types import Row, row_of
 from millrace.formats.types import BIG_INT
+from millrace.relational.decimals import fit
 
 __all__ = ["columns_of_rows", "rows_of_batch", "values_of_row"]
 
@@ -72,6 +74,16 @@ def _nullable(convert: _Convert, value: Any) -> Any:
     return None if value is None else convert(value)
 
 
+def _rounded(value: Any, type_: Any) -> Any:
+    """A decimal rounded half up to the digits of its type, as Flink does."""
+    if not isinstance(value, Decimal):
+        return value
+    found = fit(value, type_.precision, type_.scale)
+    if found is None:
+        raise ValueError(f"{value} has too many digits for DECIMAL({type_.precision}, {type_.scale})")
+    return found
+
+
 def values_of_row(element: Any, names: Sequence[str]) -> Sequence[Any]:
     """The fields of a Row, tuple, list or dict in the order of ``names``.
 
@@ -106,6 +118,8 @@ def columns_of_rows(rows: Sequence[Sequence[Any]], schema: Any) -> Any:
 
 def _to_arrow(type_: Any) -> _Convert | None:
     is_ = pa.types
+    if is_.is_decimal128(type_):
+        return lambda value: _rounded(value, type_)
     if is_.is_struct(type_):
         names = [field.name for field in type_]
         converts = [_to_arrow(field.type) or _same for field in type_]

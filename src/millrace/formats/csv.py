@@ -206,7 +206,7 @@ class _CsvWriter(BulkWriter):
     def __init__(self, stream: Any, schema: CsvSchema) -> None:
         self._write: Callable[[bytes], Any] = stream.write
         self._names = schema.names
-        self._text = CsvText(schema)
+        self._text = CsvText(schema, as_java=True)
         self._rows: list[Any] = []
         if schema.dialect.use_header:
             self._write(self._text.header().encode("utf-8"))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from millrace.common.text import double_text, float_text
 from millrace.common.types import Row, row_of
 from millrace.formats.csv_schema import CsvColumn, CsvDialect
 from millrace.formats.time_text import format_instant, parse_date, parse_instant, parse_time, parse_timestamp
@@ -146,6 +147,9 @@ def _formatter(type_: Any, separator: str) -> Callable[[Any], str]:
     is_ = pa.types
     if is_.is_boolean(type_):
         return lambda value: "true" if value else "false"
+    if is_.is_floating(type_):
+        text = double_text if is_.is_float64(type_) else float_text
+        return lambda value: text(float(value))
     if is_.is_decimal(type_):
         return lambda value: format(_fitted(value, type_), "f")
     if is_.is_date(type_) or is_.is_time(type_):

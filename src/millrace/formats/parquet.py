@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from abc import abstractmethod
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,9 @@ from millrace.formats.arrow_rows import rows_of_batch
 from millrace.formats.arrow_writer import ArrowWriterFactory
 from millrace.formats.types import arrow_schema, row_type_info
 
-__all__ = ["AvroParquetReaders", "AvroParquetWriters", "ParquetBulkWriters", "ParquetColumnarRowInputFormat"]
+__all__ = ["ParquetBatches", "ParquetBulkWriters", "ParquetColumnarRowInputFormat"]
+
+T = TypeVar("T")
 
 ROW_GROUP = 1 << 17
 """Rows that a writer holds back and writes as one row group."""
@@ -56,7 +59,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
         return None if self._schema is None else row_type_info(self._schema)
 
 
-class _ParquetRecords(SplitRecords[Row]):
+class ParquetBatches(SplitRecords[T], Generic[T]):
     """The rows of the row groups that start inside a split; the position is a number of rows."""
 
     def __init__(self, split: FileSplit, schema: Any, batch_size: int, case_sensitive: bool) -> None:
@@ -88,7 +91,11 @@ class _ParquetRecords(SplitRecords[Row]):
         columns = [name for name in self._columns if name is not None]
         return self._file.iter_batches(batch_size, row_groups=groups, columns=columns)
 
-    def read_batch(self) -> list[Row] | None:
+    @abstractmethod
+    def _elements(self, batch: Any) -> list[T]:
+        """What the rows of a record batch are for programs."""
+
+    def read_batch(self) -> list[T] | None:
         batch = next(self._batches, None)
         while batch is not None and self._skip >= batch.num_rows > 0:
             self._skip -= batch.num_rows
@@ -98,9 +105,9 @@ class _ParquetRecords(SplitRecords[Row]):
         if self._skip:
             batch = batch.slice(self._skip)
             self._skip = 0
-        rows = rows_of_batch(self._projected(batch), self._names)
+        found = self._elements(self._projected(batch))
         self._position += batch.num_rows
-        return rows
+        return found
 
     def _projected(self, batch: Any) -> Any:
         if self._schema is None:
@@ -122,6 +129,11 @@ class _ParquetRecords(SplitRecords[Row]):
     def close(self) -> None:
         self._file.close()
         self._stream.close()
+
+
+class _ParquetRecords(ParquetBatches[Row]):
+    def _elements(self, batch: Any) -> list[Row]:
+        return rows_of_batch(batch, self._names)
 
 
 class ParquetBulkWriters:
@@ -147,28 +159,6 @@ class _ParquetWriterFactory(ArrowWriterFactory):
 
     def write(self, file: Any, batch: Any) -> None:
         file.write_batch(batch, row_group_size=ROW_GROUP)
-
-
-class AvroParquetReaders:
-    """Parquet files as Avro records: not there yet."""
-
-    @staticmethod
-    def for_generic_record(schema: Any) -> NoReturn:
-        raise NotImplementedError(
-            "pyflink.datastream.formats.parquet.AvroParquetReaders is not in Millrace yet; nearest: "
-            "FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(row_type), path), which gives Rows"
-        )
-
-
-class AvroParquetWriters:
-    """Avro records as Parquet files: not there yet."""
-
-    @staticmethod
-    def for_generic_record(schema: Any) -> NoReturn:
-        raise NotImplementedError(
-            "pyflink.datastream.formats.parquet.AvroParquetWriters is not in Millrace yet; nearest: "
-            "FileSink.for_bulk_format(path, ParquetBulkWriters.for_row_type(row_type)), which takes Rows and dicts"
-        )
 
 
 def begins_in(split: FileSplit, group: Any) -> bool:

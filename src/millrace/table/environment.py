@@ -36,6 +36,7 @@ from millrace.table.table import Table
 from millrace.table.values.elements import values_of
 from millrace.table.values.pandas_frames import scan_of_pandas
 from millrace.table.values.problems import problem
+from millrace.util.fallback import older_method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,10 @@ class TableEnvironment:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{instead(name)}")
+            found = older_method(self, name)
+            if found is None:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}{instead(name)}")
+            return found
 
     def get_config(self) -> TableConfig:
         return self._session.config

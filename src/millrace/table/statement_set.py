@@ -30,6 +30,7 @@ class StatementSet:
         self._plans: list[Sink] = []
 
     def add(self, table_pipeline: TablePipeline) -> StatementSet:
+        self._session.runs([table_pipeline._plan])
         self._plans.append(table_pipeline._plan)
         return self
 

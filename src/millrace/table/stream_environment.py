@@ -12,6 +12,7 @@ from millrace.table.sessions.stream_columns import stream_scan
 from millrace.table.settings.changelog_mode import ChangelogMode
 from millrace.table.settings.environment_settings import EnvironmentSettings
 from millrace.table.table import Table
+from millrace.util.fallback import takes_older_arguments
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream, StreamExecutionEnvironment
@@ -23,6 +24,7 @@ class StreamTableEnvironment(TableEnvironment):
     """A table environment over a StreamExecutionEnvironment: DataStreams become tables, and tables DataStreams."""
 
     @staticmethod
+    @takes_older_arguments
     def create(  # type: ignore[override]
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,

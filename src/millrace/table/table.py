@@ -12,7 +12,7 @@ from millrace.relational.rules.subqueries import unnest
 from millrace.table.catalogs.objects import CatalogBaseTable
 from millrace.table.catalogs.schemas import resolved_schema
 from millrace.table.descriptions.table_schema import TableSchema
-from millrace.table.expression_methods.base import _Rows, expression_of, node_of
+from millrace.table.expression_methods.base import _Rows, expression_of, expressions_of, node_of
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.expression_methods.windows import GroupWindow, OverWindow
 from millrace.table.functions.udf import UserDefinedFunctionWrapper
@@ -36,6 +36,7 @@ from millrace.table.sql.binding.queries.grouped import has_aggregate
 from millrace.table.table_pipeline import TablePipeline
 from millrace.table.values.pandas_frames import frame_of
 from millrace.table.values.problems import problem
+from millrace.util.fallback import installed, older_method, takes_older_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ class _Query:
     def _row_call(self, function: Any) -> nodes.Node:
         """A function as an expression; one without arguments is given the whole row."""
         if not isinstance(function, UserDefinedFunctionWrapper):
-            return node_of(function)
+            return expression_of(function)
         columns = tuple(nodes.Position(index, column.name) for index, column in enumerate(self._plan.schema))
         return nodes.GivenCall(function.name, (nodes.WholeRow(columns),), function)
 
@@ -84,21 +85,25 @@ class Table(_Query, _Rows):
         kept = self._t_env._session.catalogs.keep_unnamed(CatalogBaseTable.of_plan(self._plan))
         return kept.as_serializable_string()
 
-    def __getattr__(self, name: str) -> Expression[Any]:
+    def __getattr__(self, name: str) -> Any:
         """``table.a`` is ``col("a")`` for a column that is no method."""
-        if name.startswith("_") or name not in self._plan.names:
+        if not name.startswith("_") and name in self._plan.names:
+            return Expression(nodes.Column.named(name))
+        found = older_method(self, name)
+        if found is None:
             raise AttributeError(f"Table has no method and no column {name!r}{instead(name)}")
-        return Expression(nodes.Column.named(name))
+        return found
 
     # -- columns ------------------------------------------------------------------------------------------------
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Compute columns. With aggregates: one row over all rows."""
-        columns = [expression_of(field) for field in fields]
+        columns = expressions_of(fields)
         if any(has_aggregate(column, self._block) for column in columns):
             return self._table(Grouping(self._plan, self._block, ()).select(columns))
         return self._table(select(self._plan, columns, self._block))
 
+    @takes_older_arguments
     def alias(self, field: str, *fields: str) -> Table:
         """Rename the first columns."""
         names = [_text(each) for each in (field, *fields)]
@@ -109,18 +114,18 @@ class Table(_Query, _Rows):
 
     def add_columns(self, *fields: Expression[Any]) -> Table:
         """Columns behind those that are there; their names are new."""
-        return self._table(added(self._plan, [expression_of(field) for field in fields], self._block))
+        return self._table(added(self._plan, expressions_of(fields), self._block))
 
     def add_or_replace_columns(self, *fields: Expression[Any]) -> Table:
         """Columns in place of those with the same name, or behind."""
-        return self._table(replaced_or_added(self._plan, [expression_of(field) for field in fields], self._block))
+        return self._table(replaced_or_added(self._plan, expressions_of(fields), self._block))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
         """``rename_columns(col("a").alias("b"))``"""
-        return self._table(with_new_names(self._plan, [expression_of(field) for field in fields], self._block))
+        return self._table(with_new_names(self._plan, expressions_of(fields), self._block))
 
     def drop_columns(self, *fields: Expression[Any]) -> Table:
-        return self._table(dropped(self._plan, [expression_of(field) for field in fields], self._block))
+        return self._table(dropped(self._plan, expressions_of(fields), self._block))
 
     def map(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> Table:
         """The result of a scalar function as all columns. A function without arguments is given the whole row."""
@@ -156,8 +161,7 @@ class Table(_Query, _Rows):
     def order_by(self, *fields: Expression[Any]) -> Table:
         """In order: ``order_by(col("a").desc)``. NULL counts as smallest."""
         keys = []
-        for field in fields:
-            node = expression_of(field)
+        for node in expressions_of(fields):
             ordered = node if isinstance(node, nodes.Ordered) else nodes.Ordered(node)
             keys.append(sort_key(ordered, bind(ordered.this, self._block)))
         return self._table(Sort(self._plan, tuple(keys)))
@@ -295,7 +299,7 @@ class Table(_Query, _Rows):
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
         """Rows with equal keys together; ``select`` or ``aggregate`` comes next."""
-        keys = expand([expression_of(field) for field in fields], self._block)
+        keys = expand(expressions_of(fields), self._block)
         return GroupedTable(Grouping(self._plan, self._block, tuple(keys)), self._t_env)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
@@ -338,10 +342,14 @@ class Table(_Query, _Rows):
         """Write the rows into a table; the job is submitted, not awaited."""
         return self.insert_into(table_path_or_descriptor, overwrite).execute()
 
+    @takes_older_arguments
     def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
         """A pipeline into a table, to be executed alone or in a statement set."""
         session = self._t_env._session
-        return TablePipeline(sink_plan(self._plan, table_path_or_descriptor, session, overwrite), session)
+        pipeline = TablePipeline(sink_plan(self._plan, table_path_or_descriptor, session, overwrite), session)
+        if installed():
+            session.unexecuted.append(pipeline._plan)
+        return pipeline
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows; of a changing table what is left at the end."""
@@ -392,7 +400,7 @@ class GroupedTable(_Unfinished):
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys and aggregates."""
-        return Table(self._grouping.select([expression_of(field) for field in fields]), self._t_env)
+        return Table(self._grouping.select(expressions_of(fields)), self._t_env)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
         """One aggregate of each group; its fields and the keys are columns of the next ``select``."""
@@ -412,7 +420,7 @@ class GroupWindowedTable(_Unfinished):
 
     def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
         """The alias of the window, and other keys."""
-        keys = [expression_of(field) for field in fields]
+        keys = expressions_of(fields)
         alias = nodes.Column.named(self._window.name)
         if alias not in keys:
             raise problem(f"group_by must name the window '{self._window.name}': group_by(col('{alias.name}'), ...)")
@@ -432,7 +440,7 @@ class WindowGroupedTable(_Unfinished):
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys, aggregates, and start, end, rowtime and proctime of the window: ``col("w").start``."""
-        return Table(self._grouping.select([expression_of(field) for field in fields]), self._t_env)
+        return Table(self._grouping.select(expressions_of(fields)), self._t_env)
 
     def aggregate(self, func: Expression[Any] | UserDefinedFunctionWrapper) -> AggregatedTable:
         call = _Query(self._grouping.plan, self._t_env)._row_call(func)
@@ -449,7 +457,7 @@ class OverWindowedTable(_Unfinished):
     def select(self, *fields: Expression[Any]) -> Table:
         """Columns, and aggregates over a window: ``col("a").sum.over(col("w"))``."""
         table = self._table
-        columns = [expression_of(field) for field in fields]
+        columns = expressions_of(fields)
         return table._table(over_select(table._plan, self._windows, columns, table._block))
 
 
@@ -463,7 +471,7 @@ class AggregatedTable(_Unfinished):
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys, and the fields of the aggregate by name."""
-        return Table(self._grouping.select([expression_of(field) for field in fields], self._call), self._t_env)
+        return Table(self._grouping.select(expressions_of(fields), self._call), self._t_env)
 
 
 class FlatAggregateTable(_Unfinished):

@@ -30,6 +30,7 @@ class TablePipeline:
 
     def execute(self) -> TableResult:
         """Submit the job; ``wait`` on the result waits for its end."""
+        self._session.runs([self._plan])
         return settled(self._session.engine.execute([self._plan], self._session), self._session)
 
     def explain(self, *extra_details: ExplainDetail) -> str:

@@ -75,6 +75,13 @@ class FakeServer:
                     made += self._one(number)
                 self.log.append(tuple(made))
 
+    def update(self, old: Row, new: Row) -> None:
+        """A transaction that changes one row."""
+        with self.lock:
+            table, rows = next((table, rows) for table, rows in self.tables.items() if old in rows)
+            number = len(self.log)
+            self.log.append(tuple(self._update(self.relations[table], rows, rows.index(old), new, number)))
+
     def _one(self, number: int) -> list[Change]:
         table = self.dice.choice(list(self.tables))
         rows, relation = self.tables[table], self.relations[table]

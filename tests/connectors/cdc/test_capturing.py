@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.connectors.cdc.fake import SERVERS, FakeDatabase, FakeServer
 
-from millrace.connectors.cdc.chunks import Chunking
+from millrace.connectors.cdc.changes import Change, ChunkRows
+from millrace.connectors.cdc.chunks import Chunk, Chunking
 from millrace.connectors.cdc.decoding import EventDecoder
-from millrace.connectors.cdc.events import DataChangeEvent
+from millrace.connectors.cdc.events import DataChangeEvent, OperationType
+from millrace.connectors.cdc.schema import TableSchema
 from millrace.connectors.cdc.source import CdcSource
 from millrace.connectors.cdc.startup import StartupOptions
 from millrace.testing.connectors.readers import SourceJob
@@ -39,6 +43,7 @@ def added_up(events: list[Any]) -> Counter[Any]:
         if not isinstance(event, DataChangeEvent):
             continue
         if event.before is not None:
+            assert found[event.table, event.before] > 0, f"was not there: {event}"
             found[event.table, event.before] -= 1
         if event.after is not None:
             found[event.table, event.after] += 1
@@ -105,6 +110,61 @@ def test_a_table_without_a_key(steps: Any, seed: int, rows: int, column: str | N
     columns = {} if column is None else {"a": column}
     source = CdcSource(FakeDatabase(name), EventDecoder(), chunking=Chunking(rows), chunk_columns=columns)
     assert added_up(run(server, source, steps)) == in_tables(server)
+    del SERVERS[name]
+
+
+@dataclass(frozen=True)
+class Moving(FakeDatabase):
+    """A row leaves the range of one chunk for that of the other one before a chunk is read."""
+
+    chunk: int = 0
+    old: tuple[int, int] = (1, 1)
+    new: tuple[int, int] = (9, 1)
+
+    def move(self) -> None:
+        SERVERS[self.name].update(self.old, self.new)
+
+    def read_chunk(self, chunk: Chunk, schema: TableSchema) -> ChunkRows:
+        if chunk.number == self.chunk:
+            self.move()
+        return super().read_chunk(chunk, schema)
+
+
+@pytest.mark.parametrize(
+    ("when", "old", "new", "log"),
+    [
+        ("before both are read", 1, 9, []),
+        ("before both are read", 9, 1, []),
+        ("between", 1, 9, [OperationType.DELETE]),  # both chunks have it
+        ("between", 9, 1, [OperationType.INSERT]),  # none has it
+        ("behind both", 1, 9, [OperationType.UPDATE]),
+        ("behind both", 9, 1, [OperationType.UPDATE]),
+    ],
+)
+def test_a_row_that_an_update_moves_to_another_chunk(
+    when: str, old: int, new: int, log: list[OperationType]
+) -> None:
+    """Without a key the column that is cut by may change; the two chunks were read at different times."""
+    name = uuid.uuid4().hex
+    server = FakeServer(name, ["a"], (), 3)
+    (table,) = server.tables
+    server.tables[table] = [(0, 0), (5, 0), (10, 0), (old, 1)]
+    server.log.append(tuple(Change("c", server.relations[table], None, row, 1, 1) for row in server.tables[table]))
+    chunk = {"before both are read": 0, "between": 1, "behind both": -1}[when]
+    database = Moving(name, False, chunk, (old, 1), (new, 1))
+    source = CdcSource(database, EventDecoder(), chunking=Chunking(2, 1e8, 1e9), chunk_columns={"a": "id"})
+    job = SourceJob(source)
+    until = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < until and len(added_up(job.emitted)) < 4:
+        job.epoch()
+    if chunk < 0:
+        database.move()
+    while time.monotonic() < until and added_up(job.emitted) != in_tables(server):
+        job.epoch()
+    job.close()
+    assert added_up(job.emitted) == in_tables(server)
+    told = [event.op for event in job.emitted if isinstance(event, DataChangeEvent)]
+    assert [op for op in told if op is not OperationType.READ] == log
     del SERVERS[name]
 
 

@@ -65,7 +65,7 @@ class Topics:
 
     def expect(self, name: str, values: list[str]) -> None:
         """These values are there, or will be soon: a commit is answered before its marks are in the partitions."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while (found := self.values(name)) != values and time.monotonic() < until:
             time.sleep(0.1)
         assert found == values

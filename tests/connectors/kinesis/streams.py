@@ -28,7 +28,7 @@ class Streams:
         return name
 
     def settled(self, name: str) -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while self.kinesis.describe_stream(StreamName=name)["StreamDescription"]["StreamStatus"] != "ACTIVE":
             assert time.monotonic() < until
             time.sleep(0.05)

@@ -35,7 +35,7 @@ services = pytest.mark.services
 
 
 def _until(job: SourceJob, count: int) -> list[Any]:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while len(job.emitted) < count:
         job.epoch()
         assert time.monotonic() < until, job.emitted
@@ -225,7 +225,7 @@ def test_shards_are_read_after_their_parents(crash: bool) -> None:
     decoder = SchemaDecoder[str](SimpleStringSchema())
     source = KinesisStreamsSource(Resharded({}), ("s",), decoder, "TRIM_HORIZON", empty_pause_ms=5)
     job = SourceJob(source, 2)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while len(job.emitted) < 5:
         job.epoch(polls=1)
         assert time.monotonic() < until, job.emitted

@@ -1,6 +1,6 @@
-"""The program that is killed: a table of PostgreSQL is captured, and kept as another table.
+"""The program that is killed: a table of a database is captured, and kept as another table.
 
-    millrace run job.py '{"port": .., "user": .., "password": .., "order": FILE}'
+    millrace run job.py '{"captured": {OPTION: ..}, "copied": {OPTION: ..}, "order": FILE}'
 
 It ends when the file ``order`` appears.
 """
@@ -20,18 +20,9 @@ COLUMNS = "id INT, v STRING, n DECIMAL(12, 2), changed TIMESTAMP_LTZ(6), PRIMARY
 def main() -> None:
     given = json.loads(sys.argv[1])
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    user, password, port = given["user"], given["password"], given["port"]
-    tables.execute_sql(
-        f"CREATE TABLE captured ({COLUMNS}) WITH ('connector' = 'postgres-cdc', 'hostname' = '127.0.0.1', 'port' = "
-        f"'{port}', 'username' = '{user}', 'password' = '{password}', 'database-name' = 'postgres', 'schema-name' = "
-        f"'public', 'table-name' = 't', 'slot.name' = 'crashes', 'changelog-mode' = 'upsert', "
-        f"'heartbeat.interval.ms' = '1 s')"
-    )
-    tables.execute_sql(
-        f"CREATE TABLE copied ({COLUMNS}) WITH ('connector' = 'jdbc', 'url' = "
-        f"'jdbc:postgresql://127.0.0.1:{port}/postgres', 'username' = '{user}', 'password' = '{password}', "
-        f"'table-name' = 'copied')"
-    )
+    for name in ("captured", "copied"):
+        options = ", ".join(f"'{key}' = '{value}'" for key, value in given[name].items())
+        tables.execute_sql(f"CREATE TABLE {name} ({COLUMNS}) WITH ({options})")
     client = tables.execute_sql("INSERT INTO copied SELECT * FROM captured").get_job_client()
     assert client is not None
     order = Path(given["order"])

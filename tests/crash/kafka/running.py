@@ -140,7 +140,7 @@ class CrashJob:
         """End the job: no transaction stays open, and nothing hides."""
         self._order.touch()
         assert self._run.wait(ROUND_SECONDS) == 0, self.said()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while open_ := self._transactions.of_prefix("crashes-", ONGOING):
             assert time.monotonic() < until, f"open: {open_}"
             time.sleep(0.2)

@@ -14,14 +14,12 @@ from millrace.runtime.cep.nfa import Nfa
 
 
 def content(state: KeyState) -> tuple[Any, ...]:
-    """All of it, with nodes numbered from 0 on: what numbers they have does not matter."""
-    places = {number: place for place, number in enumerate(state.nodes)}
-    nodes = [
-        [*node[:5], [[None if edge[0] is None else places[edge[0]], *edge[1:]] for edge in node[5]]]
-        for node in state.nodes.values()
-    ]
-    both = [[(*each[:2], places[each[2]], *each[3:]) for each in some] for some in (state.partials, state.completed)]
-    return state.run, *both, nodes
+    """All of it; links that are shared have one number."""
+    links = state.links()
+    places = {id(link): place for place, link in enumerate(links)}
+    flat = [(None if link[0] is None else places[id(link[0])], *link[1:]) for link in links]
+    both = [[(each[0], places[id(each[1])], *each[2:]) for each in some] for some in (state.partials, state.completed)]
+    return state.time, state.event_number, *both, flat
 
 
 class Priced:
@@ -42,7 +40,7 @@ def test_state_survives_every_event(case: dict[str, Any]) -> None:
     state = KeyState()
     for event in events_of(case):
         nfa.prune(state, event[4])
-        nfa.advance(state, event, event[4])
+        nfa.advance(state, event, event[4], 0)
         restored = load(store(state))
         assert content(restored) == content(state)
         assert content(pickle.loads(pickle.dumps(state))) == content(state)
@@ -52,7 +50,7 @@ def test_state_survives_every_event(case: dict[str, Any]) -> None:
 def test_one_plain_event_is_stored_in_few_bytes() -> None:
     nfa = Nfa(Pattern.begin("a").next("b").describe())
     state = KeyState()
-    nfa.advance(state, (376, "e", 48, 24691), 24691)
+    nfa.advance(state, (376, "e", 48, 24691), 24691, 0)
     stored = store(state)
     assert isinstance(stored, bytes)
     assert len(stored) < 64
@@ -62,7 +60,7 @@ def test_one_plain_event_is_stored_in_few_bytes() -> None:
 def test_events_of_classes_are_stored_as_they_are() -> None:
     nfa = Nfa(Pattern.begin("a").next("b").describe())
     state = KeyState()
-    nfa.advance(state, Priced(3), 5)
+    nfa.advance(state, Priced(3), 5, 0)
     assert content(load(store(state))) == content(state)
 
 
@@ -70,6 +68,6 @@ def test_a_large_state_is_not_packed_again_for_every_event() -> None:
     nfa = Nfa(Pattern.begin("a").one_or_more().next("b").where(lambda event: False).describe())
     state = KeyState()
     for event in range(20):
-        nfa.advance(state, event, event)
+        nfa.advance(state, event, event, 0)
     assert store(state) is state
     assert content(pickle.loads(pickle.dumps(state))) == content(state)

@@ -344,7 +344,10 @@ class BadFallback(Patient):
 
 def test_what_timeout_returns_is_checked() -> None:
     failed = failure(harness(BadFallback(), timeout=20), "long")
-    assert failed.cause == "TypeError: timeout() of BadFallback must return a list of results ([] for none), not None"
+    assert failed.cause == (
+        "TypeError: The result of AsyncFunction cannot be none: timeout() of BadFallback must return a list of results "
+        "([] for none), not None"
+    )
 
 
 class SlowButSure(AsyncFunction[Any, Any]):
@@ -477,8 +480,10 @@ def test_results_are_a_list_or_something_like_it(results: Any) -> None:
 def test_what_is_no_list(results: Any, shown: str) -> None:
     failed = failure(harness(Give()), [1], results)
     assert failed.element == repr(results)
+    problem = "cannot be none" if results is None else "should be of list type"
     assert failed.cause == (
-        f"TypeError: async_invoke() of Give must return a list of results ([] for none), not {shown}"
+        f"TypeError: The result of AsyncFunction {problem}: async_invoke() of Give must return a list of results "
+        f"([] for none), not {shown}"
     )
 
 

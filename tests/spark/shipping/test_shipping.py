@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from millrace.spark.shipping.shipping import SPARK, Shipping, locate
+from millrace.spark.shipping.surroundings import Surroundings
 from millrace.spark.shipping.unpacking import unpack
 
 
@@ -128,3 +130,17 @@ def test_an_empty_archive_and_one_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "text.zip").write_text("nothing of the kind")
     with pytest.raises(ValueError, match="neither a zip nor a tar file"):
         unpack(str(tmp_path / "text.zip"), str(tmp_path / "text"))
+
+
+def test_variables_that_pyflinks_workers_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("python", "_PYTHON_WORKER_MEMORY_LIMIT", "TABLE_LOCAL_TIME_ZONE", "_PYTHON_REQUIREMENTS_INSTALL_DIR"):
+        monkeypatch.setenv(name, "before")  # and as it was afterwards
+    monkeypatch.setenv("PYSPARK_EXECUTOR_MEMORY_MB", "10")
+    Surroundings(packages="/some/packages", zone="Asia/Tokyo").enter("one")
+    assert os.environ["python"] == sys.executable  # noqa: SIM112
+    assert os.environ["_PYTHON_WORKER_MEMORY_LIMIT"] == str(10 << 20)
+    assert os.environ["_PYTHON_REQUIREMENTS_INSTALL_DIR"] == "/some/packages"
+    assert os.environ["TABLE_LOCAL_TIME_ZONE"] == "Asia/Tokyo"
+    Surroundings(zone="UTC").enter("two")
+    assert os.environ["TABLE_LOCAL_TIME_ZONE"] == "UTC"
+    assert "_PYTHON_REQUIREMENTS_INSTALL_DIR" not in os.environ

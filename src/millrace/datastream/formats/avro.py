@@ -1,10 +1,16 @@
-"""Avro under PyFlink's names. The others of its names raise NotImplementedError when they are used."""
+"""Avro under PyFlink's names; the code is in ``millrace.formats``."""
 
 from __future__ import annotations
 
-from millrace.datastream.not_yet import module_getattr
+from millrace.formats.avro_files import AvroBulkWriters, AvroInputFormat
+from millrace.formats.avro_generic import AvroSchema, GenericRecordAvroTypeInfo
 from millrace.formats.avro_rows import AvroRowDeserializationSchema, AvroRowSerializationSchema
 
-__all__ = ["AvroRowDeserializationSchema", "AvroRowSerializationSchema"]
-
-__getattr__ = module_getattr(__name__)
+__all__ = [
+    "AvroSchema",
+    "GenericRecordAvroTypeInfo",
+    "AvroInputFormat",
+    "AvroBulkWriters",
+    "AvroRowDeserializationSchema",
+    "AvroRowSerializationSchema",
+]

@@ -1,12 +1,8 @@
-"""Parquet under PyFlink's names; the code is in ``millrace.formats.parquet``."""
+"""Parquet under PyFlink's names; the code is in ``millrace.formats``."""
 
 from __future__ import annotations
 
-from millrace.formats.parquet import (
-    AvroParquetReaders,
-    AvroParquetWriters,
-    ParquetBulkWriters,
-    ParquetColumnarRowInputFormat,
-)
+from millrace.formats.avro_parquet import AvroParquetReaders, AvroParquetWriters
+from millrace.formats.parquet import ParquetBulkWriters, ParquetColumnarRowInputFormat
 
 __all__ = ["AvroParquetReaders", "AvroParquetWriters", "ParquetColumnarRowInputFormat", "ParquetBulkWriters"]

@@ -57,4 +57,8 @@ def as_results(results: Any, method: str, function: AsyncFunction[Any, Any]) -> 
     if isinstance(results, Iterable) and not isinstance(results, (str, bytes)):
         return list(results)
     given = "None" if results is None else f"{type(results).__name__} {shorten(results)}"
-    raise TypeError(f"{method}() of {type(function).__name__} must return a list of results ([] for none), not {given}")
+    problem = "cannot be none" if results is None else "should be of list type"
+    raise TypeError(
+        f"The result of AsyncFunction {problem}: {method}() of {type(function).__name__} must return a list of results "
+        f"([] for none), not {given}"
+    )

@@ -99,7 +99,7 @@ class ColumnCondition(SimpleCondition):
 
     @abstractmethod
     def mask(self, events: Sequence[Any]) -> Sequence[bool]:
-        """For each event whether it matches; plain bools."""
+        """For each event whether it matches, as bools or a numpy array of them."""
 
     def filter(self, event: Any, ctx: Context | None = None) -> bool:
         return bool(self.mask([event])[0])

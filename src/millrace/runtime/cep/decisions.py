@@ -16,13 +16,11 @@ PASS, LEAVE, TAKE = 0, 1, 2
 """kinds of ``Move``: stay and pass over the event, go on without it, take it"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Move:
     """One way on for a partial match."""
 
     kind: int
-    increase: int
-    """of the last digit of its version"""
     target: int
     """number of the state"""
     target_kind: Kind
@@ -32,15 +30,20 @@ class Move:
     """number of the final state that is reached without a further event"""
 
 
-@dataclass(frozen=True)
+UNCHANGED, ENDS, GOES_ON, SEVERAL = range(4)
+"""kinds of ``Outcome``: a partial match stays as it is (at the start: none begins); it is no more; it takes the event
+and goes on to one state; anything else"""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a partial match in a state becomes."""
 
+    kind: int
     moves: tuple[Move, ...]
-    start_increase: int
-    """of the version of the start state"""
-    unchanged: bool
-    """whether a partial match stays as it is; at the start: whether none begins"""
+    target: int
+    """of GOES_ON: where to, and under which name the event is taken"""
+    page: str
 
 
 class Question:
@@ -86,30 +89,30 @@ class Decisions:
             return Question(unanswered.condition, answers)
 
     def _outcome(self, state: State, answers: dict[int, bool]) -> Outcome:
-        edges = _edges(state, answers)
-        takes = sum(edge.action is Action.TAKE for _, edge in edges)
-        ignores = sum(edge.action is Action.IGNORE and edge.target is not state for _, edge in edges)
-        to_stay = ignores + max(1, takes) if takes or ignores else 0
         at_start = state.kind is Kind.START
         moves = []
-        takes_left, ignores_left = max(0, takes - 1), ignores
-        for source, edge in edges:
+        for source, edge in _edges(state, answers):
             if edge.action is Action.TAKE:
-                moves.append(self._move(TAKE, takes_left, edge.target, source.page, _final(edge.target, answers)))
-                takes_left -= 1
-            elif at_start:
-                continue
-            elif edge.target is state:
-                moves.append(self._move(PASS, to_stay, state))
-            else:
-                moves.append(self._move(LEAVE, max(0, takes - 1) + ignores_left, edge.target))
-                ignores_left -= 1
-        stays = len(moves) == 1 and moves[0].kind == PASS and moves[0].increase == 0
-        return Outcome(tuple(moves), to_stay, not moves if at_start else stays)
+                moves.append(self._move(TAKE, edge.target, source.page, _final(edge.target, answers)))
+            elif not at_start:
+                moves.append(self._move(PASS if edge.target is state else LEAVE, edge.target))
+        return _outcome_of(tuple(moves), at_start)
 
-    def _move(self, kind: int, increase: int, target: State, page: str = "", final: State | None = None) -> Move:
+    def _move(self, kind: int, target: State, page: str = "", final: State | None = None) -> Move:
         number = None if final is None else self._numbers[id(final)]
-        return Move(kind, increase, self._numbers[id(target)], target.kind, page, number)
+        return Move(kind, self._numbers[id(target)], target.kind, page, number)
+
+
+def _outcome_of(moves: tuple[Move, ...], at_start: bool) -> Outcome:
+    if not moves:
+        return Outcome(UNCHANGED if at_start else ENDS, moves, -1, "")
+    first = moves[0]
+    if len(moves) > 1 or first.final is not None:
+        return Outcome(SEVERAL, moves, -1, "")
+    if first.kind == PASS:
+        return Outcome(UNCHANGED, moves, -1, "")
+    goes_on = first.kind == TAKE and first.target_kind not in (Kind.FINAL, Kind.STOP)
+    return Outcome(GOES_ON, moves, first.target, first.page) if goes_on else Outcome(SEVERAL, moves, -1, "")
 
 
 def _edges(state: State, answers: dict[int, bool]) -> list[tuple[State, Transition]]:

@@ -1,4 +1,4 @@
-"""What the automaton knows of one key: partial matches, matches that wait for earlier ones, and the buffer.
+"""What the automaton knows of one key: partial matches, and matches that wait for earlier ones.
 
 While it works a ``KeyState`` is changed in place. Stored, a small one is packed: into bytes where its events are plain
 data, so that a million keys with one partial match each fit into memory. A large one stays as it is, since packing it
@@ -12,59 +12,69 @@ from collections.abc import Callable
 from typing import Any
 
 from millrace.common.types import Row, RowKind, row_of
-from millrace.runtime.cep.buffer import EVENT, Nodes, Version
+from millrace.runtime.cep import earlier_state
+from millrace.runtime.cep.paths import EVENT, Link, links_of
 
-Partial = tuple[int, Version, int, int, int, int]
-"""(number of the state, version, number of the last event's node, timestamp and id of the first event, timestamp of the
-last one)"""
+Partial = tuple[int, Link, int, int]
+"""(number of the state, link of the last event, timestamp and id of the first event)"""
 Stored = Any
 """bytes, a tuple, or a ``KeyState``"""
 
 _SMALL = 6
-"""nodes of a state that is packed"""
+"""links of a state that is packed, at most; and partial matches"""
+_COUNTED_AGAIN = 64
+"""The links of a large state are counted again when so small a part of their number of events has come."""
 
 
 class KeyState:
-    """The start state is not among the partial matches: only its version is kept."""
+    """The start state is not among the partial matches."""
 
-    __slots__ = ("completed", "event_number", "node_number", "nodes", "numbers", "partials", "run", "time")
+    __slots__ = ("begun", "completed", "event_number", "kept", "numbers", "partials", "since", "time")
 
     def __init__(self) -> None:
-        self.run = 1
-        """the version of the start state"""
         self.partials: list[Partial] = []
         """in the order of their first events"""
         self.numbers: bytearray | None = None
         """the numbers of their states, where there are many of them"""
         self.completed: list[Partial] = []
         """a heap"""
-        self.nodes: Nodes = {}
-        self.node_number = 0
-        """of the next node"""
         self.time = 0
         """the timestamp of the last event that was taken, and how many of that time were"""
         self.event_number = 0
+        self.begun = False
+        """whether an event has begun a partial match; for whoever sets it to False before, and not kept"""
+        self.kept = 0
+        """about how many links there were when it was stored, ``since`` events ago"""
+        self.since = 0
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to remember."""
         return not self.partials and not self.completed
 
+    def links(self) -> list[Link]:
+        """All links, each behind the one that it leads back to."""
+        return links_of([partial[1] for both in (self.partials, self.completed) for partial in both])
+
     def __reduce__(self) -> Any:
-        return _unpack, (_packed(self),)
+        return _unpack, (_packed(self, self.links()),)
 
 
-def store(state: KeyState) -> Stored:
-    """The form in which a state is kept."""
-    nodes = state.nodes
-    if len(nodes) > _SMALL:
+def store(state: KeyState, events: int = 1) -> Stored:
+    """The form in which a state is kept, so many events after it was stored last."""
+    state.since += events
+    if state.kept > _SMALL and state.since * _COUNTED_AGAIN < state.kept:
         return state
-    if all(node[EVENT].__class__ is Row for node in nodes.values()):
+    links = state.links()
+    state.kept, state.since = len(links), 0
+    if len(links) > _SMALL or len(state.partials) > _SMALL:
+        return state
+    if all(link[EVENT].__class__ is Row for link in links):
         try:
-            return marshal.dumps((_packed(state, _values),))
+            return marshal.dumps((_packed(state, links, _values),))
         except ValueError:  # with fields of classes
-            return _packed(state)
-    packed = _packed(state)
+            return _packed(state, links)
+    packed = _packed(state, links)
     try:
         return marshal.dumps(packed)
     except ValueError:  # events of classes
@@ -99,41 +109,54 @@ def _row(values: tuple[Any, ...]) -> Row:
     return row_of(cells, None if names is None else _shared_names.setdefault(names, list(names)))
 
 
-def _packed(state: KeyState, plain: Callable[[Any], Any] | None = None) -> tuple[Any, ...]:
+_SINGLE, _WHOLE = 5, 3
+"""lengths of the two forms; those of ``earlier_state`` have others"""
+
+
+def _packed(state: KeyState, links: list[Link], plain: Callable[[Any], Any] | None = None) -> tuple[Any, ...]:
     """Plain data. A single event that has begun a match, the most frequent case, takes the least.
 
     :param plain: what makes plain data of an event.
     """
-    if len(state.partials) == 1 == len(state.nodes) and not state.completed:
-        (partial,), (node,) = state.partials, state.nodes.values()
-        number_of_state, version, _, _, _, _ = partial
-        page, event, time, event_id, count, edges = node
-        if event_id == 0 and count == 1 and len(version) == 2 and edges == [[None, version[:1], 1]] and not version[1]:
-            if plain is not None:
-                event = plain(event)
-            return number_of_state, page, event, time, version[0], state.run
-    nodes = tuple(
-        (number, node[0], node[1] if plain is None else plain(node[1]), *node[2:5], tuple(map(tuple, node[5])))
-        for number, node in state.nodes.items()
+    made = [each[EVENT] if plain is None else plain(each[EVENT]) for each in links]
+    if len(state.partials) == 1 == len(links) and not state.completed:
+        ((_, page, _, time, event_id),) = links
+        if event_id == 0 and time == state.time:
+            return state.partials[0][0], page, made[0], time, state.event_number
+    places = {id(link): place for place, link in enumerate(links)}
+    flat = tuple(
+        [
+            (-1 if before is None else places[id(before)], page, event, time, event_id)
+            for (before, page, _, time, event_id), event in zip(links, made)
+        ]
     )
-    counters = (state.run, state.time, state.event_number, state.node_number)
-    return counters, tuple(state.partials), tuple(state.completed), nodes
+    some = [
+        tuple([(number, places[id(link)], first, first_id) for number, link, first, first_id in each])
+        for each in (state.partials, state.completed)
+    ]
+    return (state.time, state.event_number), flat, tuple(some)
 
 
 def _unpack(packed: tuple[Any, ...], made: Callable[[Any], Any] | None = None) -> KeyState:
     """The state again; ``made`` makes an event of its plain data."""
     state = KeyState()
-    if len(packed) == 6:
-        number_of_state, page, event, time, run, state.run = packed
-        state.partials.append((number_of_state, (run, 0), 0, time, 0, time))
-        state.nodes[0] = [page, event if made is None else made(event), time, 0, 1, [[None, (run,), 1]]]
-        state.node_number = state.event_number = 1
-        state.time = time
+    if len(packed) == _SINGLE:
+        number, page, event, time, state.event_number = packed
+        state.time, state.kept = time, 1
+        state.partials.append((number, (None, page, event if made is None else made(event), time, 0), time, 0))
         return state
-    (state.run, state.time, state.event_number, state.node_number), partials, completed, nodes = packed
-    state.partials, state.completed = list(partials), list(completed)
-    for number, page, event, time, event_id, count, edges in nodes:
+    if len(packed) != _WHOLE:
+        state.time, state.event_number, state.partials, state.completed = earlier_state.unpacked(packed, made)
+        state.kept = len(state.links())
+        return state
+    (state.time, state.event_number), flat, some = packed
+    links: list[Link] = []
+    for before, page, event, time, event_id in flat:
         if made is not None:
             event = made(event)
-        state.nodes[number] = [page, event, time, event_id, count, [list(edge) for edge in edges]]
+        links.append((links[before] if before >= 0 else None, page, event, time, event_id))
+    state.kept = len(links)
+    state.partials, state.completed = (
+        [(number, links[place], first, first_id) for number, place, first, first_id in each] for each in some
+    )
     return state

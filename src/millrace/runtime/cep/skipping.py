@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from millrace.runtime.cep.buffer import ID, PAGE, TIME, EventId, Node
 from millrace.runtime.cep.description import Skip, SkipKind
+from millrace.runtime.cep.key_state import Partial
+from millrace.runtime.cep.paths import ID, PAGE, TIME, EventId, path
 
 
 class SkipError(RuntimeError):
@@ -19,29 +20,22 @@ class Skipping:
         self.inclusive = skip.kind in (SkipKind.SKIP_TO_NEXT, SkipKind.SKIP_PAST_LAST_EVENT)
         """whether what begins with the event of ``until`` is dropped, too"""
 
-    def until(self, paths: list[list[Node]]) -> EventId | None:
+    def until(self, match: Partial) -> EventId | None:
         """What begins before this event is dropped; None: nothing is.
 
         :raises SkipError: there is no such event in the match, or it is the first one.
         """
-        found: EventId | None = None
-        for path in paths:
-            ids = [(node[TIME], node[ID]) for node in path]
-            if self._kind is SkipKind.SKIP_TO_NEXT:
-                found = min(ids) if found is None else min(found, *ids)
-            elif self._kind is SkipKind.SKIP_PAST_LAST_EVENT:
-                found = max(ids) if found is None else max(found, *ids)
-            else:
-                found = self._element(path, ids, found)
-        return found
-
-    def _element(self, path: list[Node], ids: list[EventId], found: EventId | None) -> EventId | None:
-        named = [event for event, node in zip(ids, path) if node[PAGE] == self._name]
+        _, link, first, first_id = match
+        if self._kind is SkipKind.SKIP_PAST_LAST_EVENT:
+            return link[TIME], link[ID]
+        if self._kind is SkipKind.SKIP_TO_NEXT:
+            return first, first_id
+        named = [(each[TIME], each[ID]) for each in path(link) if each[PAGE] == self._name]
+        found = None
         if named:
-            here = named[0 if self._kind is SkipKind.SKIP_TO_FIRST else -1]
-            found = here if found is None else max(found, here)
+            found = named[0 if self._kind is SkipKind.SKIP_TO_FIRST else -1]
         elif self._throw:
             raise SkipError(f"Could not skip to {self._name}. No such element in the found match")
-        if self._throw and found == min(ids):
+        if self._throw and found == (first, first_id):
             raise SkipError(f"Could not skip to {self._name}: it is the first element of the match")
         return found

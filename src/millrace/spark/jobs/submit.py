@@ -102,7 +102,8 @@ def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
         needs = settings.dependencies
         packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
         place = workplace(settings.spark, SessionWishes(settings.parallelism, settings.configuration, settings.jars))
-        runner.begin(place, ship(place, needs, packages, settings.paths))
+        zone = settings.configuration.get("table.local-time-zone", "")
+        runner.begin(place, ship(place, needs, packages, settings.paths, "" if zone == "default" else zone))
     except BaseException:
         if lost is None:
             home.close(JobStatus.FAILED)

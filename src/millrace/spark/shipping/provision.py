@@ -15,6 +15,7 @@ from millrace.spark.sessions.session import Workplace
 from millrace.spark.shipping.requirements import install
 from millrace.spark.shipping.shipping import SPARK, Shipping
 from millrace.spark.shipping.surroundings import Surroundings
+from millrace.util.system_zone import system_zone
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -29,23 +30,28 @@ class Provision:
     """their interpreter; None: the one of the session"""
 
 
-def provide(place: Workplace, needs: Dependencies, paths: tuple[str, ...]) -> Provision:
+def provide(place: Workplace, needs: Dependencies, paths: tuple[str, ...], zone: str = "") -> Provision:
     """Install the required packages and bring everything to the workers. Errors as ``install`` and ``ship``."""
     packages = install(needs.requirements, needs.executable) if needs.requirements is not None else None
-    return ship(place, needs, packages, paths)
+    return ship(place, needs, packages, paths, zone)
 
 
-def ship(place: Workplace, needs: Dependencies, packages: str | None, paths: tuple[str, ...]) -> Provision:
+def ship(
+    place: Workplace, needs: Dependencies, packages: str | None, paths: tuple[str, ...], zone: str = ""
+) -> Provision:
     """Bring everything to the workers.
 
     :param packages: the folder of the installed requirements.
     :param paths: this process's import path, for workers on the same machine.
+    :param zone: the session's time zone.
     :raises FileNotFoundError: there is no such interpreter.
     """
     shipping = Shipping(place.session.sparkContext, place.local)
+    installed = ""
     imports = [shipping.python_file(path) for path in reversed(needs.files)]  # the last comes first
     if packages is not None:
-        imports.append(shipping.folder(packages))
+        installed = shipping.folder(packages)
+        imports.append(installed)
     archives = {archive.target: shipping.archive(archive.path) for archive in needs.archives}
     cached = {}
     for file in needs.cached_files:
@@ -55,7 +61,10 @@ def ship(place: Workplace, needs: Dependencies, packages: str | None, paths: tup
     if python and place.local and shutil.which(python) is None:
         raise FileNotFoundError(f"no such Python for the workers: {needs.executable}")
     last = paths if place.local else ()
-    return Provision(Surroundings(tuple(imports), last, tuple(archives.items()), cached, settings.shipped()), python)
+    around = Surroundings(
+        tuple(imports), last, tuple(archives.items()), cached, installed, zone or system_zone(), settings.shipped()
+    )
+    return Provision(around, python)
 
 
 def _in_archive(executable: str, archives: dict[str, str]) -> str:

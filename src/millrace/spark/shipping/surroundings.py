@@ -22,6 +22,10 @@ class Surroundings:
     archives: tuple[tuple[str, str], ...] = ()
     """(path below the working directory, location of the unpacked archive)"""
     cached_files: Mapping[str, str] = field(default_factory=dict)
+    packages: str = ""
+    """location of the folder of the required packages"""
+    zone: str = ""
+    """the session's time zone"""
     stores: Mapping[str, str] = field(default_factory=dict, repr=False)
     """what the driver knows of object stores and HDFS, with credentials"""
 
@@ -34,6 +38,7 @@ class Surroundings:
         global _first, _directory
         if self.stores:
             settings.take(self.stores)
+        self._set_variables()
         first = [locate(location) for location in self.first]
         kept = [path for path in sys.path if path not in _first and path not in first]
         sys.path[:] = [*kept[:1], *first, *kept[1:], *(path for path in self.last if path not in kept)]
@@ -42,6 +47,20 @@ class Surroundings:
         if wanted != _directory:
             os.chdir(wanted)
             _directory = wanted
+
+    def _set_variables(self) -> None:
+        """What PyFlink's workers have in their environment."""
+        variables = {
+            "python": sys.executable,
+            "_PYTHON_WORKER_MEMORY_LIMIT": str(_memory()),
+            "TABLE_LOCAL_TIME_ZONE": self.zone,
+            "_PYTHON_REQUIREMENTS_INSTALL_DIR": locate(self.packages) if self.packages else "",
+        }
+        for name, value in variables.items():
+            if value:
+                os.environ[name] = value
+            else:
+                os.environ.pop(name, None)  # another job's
 
     def _working_directory(self, job_id: str) -> str:
         """A folder in which the job's archives appear.
@@ -59,6 +78,12 @@ class Surroundings:
             os.symlink(locate(location), temporary)
             os.replace(temporary, link)  # another job may have had another archive there
         return directory
+
+
+def _memory() -> int:
+    """Bytes that a worker may have: what Spark allows it, or the machine's."""
+    allowed = int(os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB", "-1"))
+    return allowed << 20 if allowed > 0 else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 _first: frozenset[str] = frozenset()

@@ -70,7 +70,7 @@ def batch_context(
     session = child_session(parent, zone, spark_settings)
     context = parent.sparkContext
     place = Workplace(parent, one_process(context.master), None)
-    provision = provide(place, needs or Dependencies(), tuple(path for path in sys.path if path))
+    provision = provide(place, needs or Dependencies(), tuple(path for path in sys.path if path), zone)
     return Context(
         session,
         Surroundings(0, zone, time.time_ns() // 1000, database, None, configuration),

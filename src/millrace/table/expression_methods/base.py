@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.types import Row
 from millrace.relational.nodes import Rel
 from millrace.table.sql import nodes
 from millrace.table.values.problems import problem
+from millrace.util.fallback import older_expressions
 
 if TYPE_CHECKING:
     from millrace.table.expression_methods.expression import Expression
@@ -70,11 +71,27 @@ def expression_of(given: Any) -> nodes.Node:
 
     :raises TableException: text, which would be a constant.
     """
-    if isinstance(given, str):
+    found = expressions_of((given,))
+    if len(found) != 1:
+        raise problem(f"{given!r} is {len(found)} expressions, where one is expected")
+    return found[0]
+
+
+def expressions_of(given: Iterable[Any]) -> list[nodes.Node]:
+    """The nodes of what stands where columns are expected.
+
+    :raises TableException: text, which would be a constant.
+    """
+    return [node for each in given for node in ([node_of(each)] if not isinstance(each, str) else _of_text(each))]
+
+
+def _of_text(text: str) -> list[nodes.Node]:
+    found = older_expressions(text)
+    if found is None:
         raise problem(
-            f"{given!r} is text, not an expression: a column is col('name'), SQL call_sql('...'), a constant lit('...')"
+            f"{text!r} is text, not an expression: a column is col('name'), SQL call_sql('...'), a constant lit('...')"
         )
-    return node_of(given)
+    return [node_of(each) for each in found]
 
 
 def node_of(value: Any) -> nodes.Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.table.expression_methods.base import node_of
+from millrace.table.expression_methods.base import expression_of, expressions_of, node_of
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.sql import nodes
 
@@ -53,7 +53,7 @@ def _name(alias: Any) -> str:
 
 
 def _on(parts: _GroupParts, time_field: Expression[Any]) -> _GroupParts:
-    return _GroupParts(parts.kind, parts.size, parts.slide, node_of(time_field))
+    return _GroupParts(parts.kind, parts.size, parts.slide, expression_of(time_field))
 
 
 class TumbleWithSizeOnTime(_OnTime):
@@ -76,7 +76,7 @@ class Tumble:
 
     @classmethod
     def over(cls, size: Expression[Any]) -> TumbleWithSize:
-        return TumbleWithSize(_GroupParts("TUMBLE", node_of(size)))
+        return TumbleWithSize(_GroupParts("TUMBLE", expression_of(size)))
 
 
 class SlideWithSizeAndSlideOnTime(_OnTime):
@@ -101,7 +101,7 @@ class SlideWithSize:
 
     def every(self, slide: Expression[Any]) -> SlideWithSizeAndSlide:
         """How much later each window begins than the one before."""
-        return SlideWithSizeAndSlide(_GroupParts(self._parts.kind, self._parts.size, node_of(slide)))
+        return SlideWithSizeAndSlide(_GroupParts(self._parts.kind, self._parts.size, expression_of(slide)))
 
 
 class Slide:
@@ -109,7 +109,7 @@ class Slide:
 
     @classmethod
     def over(cls, size: Expression[Any]) -> SlideWithSize:
-        return SlideWithSize(_GroupParts("HOP", node_of(size)))
+        return SlideWithSize(_GroupParts("HOP", expression_of(size)))
 
 
 class SessionWithGapOnTime(_OnTime):
@@ -132,7 +132,7 @@ class Session:
 
     @classmethod
     def with_gap(cls, gap: Expression[Any]) -> SessionWithGap:
-        return SessionWithGap(_GroupParts("SESSION", node_of(gap)))
+        return SessionWithGap(_GroupParts("SESSION", expression_of(gap)))
 
 
 class OverWindow:
@@ -167,7 +167,7 @@ class OverWindowPartitionedOrderedPreceding:
 
     def following(self, following: Expression[Any]) -> OverWindowPartitionedOrderedPreceding:
         """How far the window reaches ahead; CURRENT_ROW or CURRENT_RANGE unless it is said."""
-        return OverWindowPartitionedOrderedPreceding(*self._all[:3], node_of(following))
+        return OverWindowPartitionedOrderedPreceding(*self._all[:3], expression_of(following))
 
     def alias(self, alias: str) -> OverWindow:
         return OverWindow(*self._all, _name(alias))
@@ -182,7 +182,7 @@ class OverWindowPartitionedOrdered:
 
     def preceding(self, preceding: Expression[Any]) -> OverWindowPartitionedOrderedPreceding:
         """How far the window reaches back: row_interval(10), lit(5).minutes, UNBOUNDED_RANGE, ..."""
-        return OverWindowPartitionedOrderedPreceding(self._partition, self._order, node_of(preceding))
+        return OverWindowPartitionedOrderedPreceding(self._partition, self._order, expression_of(preceding))
 
     def alias(self, alias: str) -> OverWindow:
         return OverWindow(self._partition, self._order, node_of(UNBOUNDED_RANGE), None, _name(alias))
@@ -196,7 +196,7 @@ class OverWindowPartitioned:
 
     def order_by(self, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:
         """In streaming a time attribute."""
-        return OverWindowPartitionedOrdered(self._partition, node_of(order_by))
+        return OverWindowPartitionedOrdered(self._partition, expression_of(order_by))
 
 
 class Over:
@@ -204,8 +204,8 @@ class Over:
 
     @classmethod
     def order_by(cls, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:
-        return OverWindowPartitionedOrdered((), node_of(order_by))
+        return OverWindowPartitionedOrdered((), expression_of(order_by))
 
     @classmethod
     def partition_by(cls, *partition_by: Expression[Any]) -> OverWindowPartitioned:
-        return OverWindowPartitioned(tuple(map(node_of, partition_by)))
+        return OverWindowPartitioned(tuple(expressions_of(partition_by)))

@@ -28,6 +28,7 @@ from millrace.table.functions.function_classes import (
 )
 from millrace.table.sql import nodes
 from millrace.table.values.type_text import data_type_of
+from millrace.util.fallback import takes_older_arguments
 
 __all__ = [
     "FunctionContext",
@@ -217,6 +218,7 @@ class UserDefinedAggregateFunctionWrapper(UserDefinedFunctionWrapper):
         return DelegatingPandasAggregateFunction(self._func)
 
 
+@takes_older_arguments
 def udf(
     f: Any = None,
     input_types: Types = None,
@@ -245,6 +247,7 @@ def udf(
     return make if f is None else make(f)
 
 
+@takes_older_arguments
 def udtf(
     f: Any = None,
     input_types: Types = None,
@@ -260,6 +263,7 @@ def udtf(
     return make if f is None else make(f)
 
 
+@takes_older_arguments
 def udaf(
     f: Any = None,
     input_types: Types = None,
@@ -274,6 +278,7 @@ def udaf(
     return _aggregate(f, input_types, result_type, accumulator_type, func_type, deterministic, name, False)
 
 
+@takes_older_arguments
 def udtaf(
     f: Any = None,
     input_types: Types = None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from millrace.common.configuration import Configuration
-from millrace.relational.nodes import Rel
+from millrace.relational.nodes import Rel, Sink
 from millrace.table.catalogs.kept import GenericInMemoryCatalog
 from millrace.table.catalogs.manager import CatalogManager, FoundTable
 from millrace.table.queries.projection import renamed
@@ -32,6 +32,7 @@ class Session:
 
     :ivar streaming: the mode; batch otherwise.
     :ivar streams: the program, and where it runs.
+    :ivar unexecuted: inserts that were described and not run, for whoever runs them all at once.
     """
 
     def __init__(
@@ -49,6 +50,11 @@ class Session:
         self.catalogs = CatalogManager(name, GenericInMemoryCatalog(name, database))
         self.functions = Functions(self.catalogs)
         self.connectors = Connectors(EVERYWHERE)
+        self.unexecuted: list[Sink] = []
+
+    def runs(self, plans: Iterable[Sink]) -> None:
+        """These inserts are no longer open: a job or a statement set has them."""
+        self.unexecuted = [each for each in self.unexecuted if not any(each is plan for plan in plans)]
 
     @property
     def engine(self) -> Engine:

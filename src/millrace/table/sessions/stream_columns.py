@@ -73,11 +73,19 @@ def _picked(scan: StreamScan, picked: Sequence[nodes.Node]) -> Rel:
     for node in picked:
         name = node.alias.this if isinstance(node, nodes.Alias) else _source(node)
         if isinstance(node, nodes.WindowProperty):
-            rex, kind, time = _time(node, scan, position if not by_name else None)
+            rex, kind, time = _time(node, scan)
             rexes.append(rex)
             columns.append(Field(name, kind, time))
+            if not by_name and time == ROWTIME and position < len(names):
+                _check_replaced(scan, position, name)
+                position += 1
             continue
         index = names.index(_source(node)) if by_name else position
+        if index >= len(names):
+            raise problem(
+                f"the stream has {len(names)} fields ({', '.join(names)}), "
+                f"and a rowtime between columns takes the place of one"
+            )
         position += 1
         rexes.append(Ref(scan.schema[index].type, index))
         columns.append(Field(name, scan.schema[index].type))
@@ -92,7 +100,17 @@ def _source(node: nodes.Node) -> str:
     return node.name
 
 
-def _time(node: nodes.WindowProperty, scan: StreamScan, position: int | None) -> tuple[Rex, t.DataType, str]:
+def _check_replaced(scan: StreamScan, position: int, name: str) -> None:
+    """By position, a rowtime stands for the field in its place, as in Flink: one with a time in it."""
+    field = scan.schema[position]
+    if not isinstance(field.type, (t.BigIntType, t.TimestampType, t.LocalZonedTimestampType)):
+        raise problem(
+            f"the rowtime {name} takes the place of the field {field.name}, which is {field.type}: such a field is a "
+            f"BIGINT or TIMESTAMP, or the rowtime stands behind all fields"
+        )
+
+
+def _time(node: nodes.WindowProperty, scan: StreamScan) -> tuple[Rex, t.DataType, str]:
     from millrace.relational.functions.registry import call
 
     if node.property == "PROCTIME":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millrace.common.configuration import Configuration
+from millrace.util.fallback import HasOlderNames
 
 __all__ = ["EnvironmentSettings"]
 
@@ -16,7 +17,7 @@ class EnvironmentSettings:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
 
-    class Builder:
+    class Builder(HasOlderNames):
         """Makes settings; streaming mode unless it says otherwise."""
 
         def __init__(self) -> None:

@@ -14,6 +14,8 @@ from millrace.datastream.settings.dependencies import EXECUTABLE
 from millrace.relational.zones import zone_of
 from millrace.table.settings.sql_dialect import SqlDialect
 from millrace.table.values.problems import problem
+from millrace.util.fallback import HasOlderNames
+from millrace.util.system_zone import system_zone
 
 __all__ = ["TableConfig"]
 
@@ -26,7 +28,7 @@ JOB_NAME = "pipeline.name"
 DML_SYNC = "table.dml-sync"
 
 
-class TableConfig:
+class TableConfig(HasOlderNames):
     """Settings of a session by key, with methods for the usual ones.
 
     What the session does not set is looked up in the configuration of the environment that it was made with.
@@ -69,7 +71,7 @@ class TableConfig:
     def get_local_timezone(self) -> str:
         """The zone of TIMESTAMP_LTZ as text; that of the system unless it is set."""
         zone = self.get(ZONE, "default")
-        return _system_zone() if zone == "default" else zone
+        return system_zone() if zone == "default" else zone
 
     def set_local_timezone(self, timezone_id: str) -> None:
         self.set(ZONE, timezone_id)
@@ -121,14 +123,3 @@ def _check(key: str, value: str) -> None:
         except ValueError as error:
             raise problem(f"{key}: {error}") from None
         assert isinstance(found, Duration)
-
-
-def _system_zone() -> str:
-    """The name of the system's zone; UTC where it has none by name."""
-    import os
-
-    name = os.environ.get("TZ", "")
-    link = "/etc/localtime"
-    if not name and os.path.islink(link):
-        name = os.path.realpath(link).partition("zoneinfo/")[2]
-    return name or "UTC"

@@ -19,6 +19,7 @@ from millrace.testing.connectors.readers import SourceJob
 from millrace.testing.services import PostgreSQL, ServiceUnavailable
 
 pytestmark = pytest.mark.services
+NO_BOUND = "keeps all of the log, until the server's disk is full: set max_slot_wal_keep_size"
 
 
 def elsewhere(source: CdcSource[Any], **target: Any) -> CdcSource[Any]:
@@ -104,10 +105,13 @@ def test_a_table_that_gets_another_name_is_not_lost_in_silence(captured: Capture
     job.close()
 
 
-def test_the_slot_and_the_publication_go_with_the_job_if_that_is_wanted(captured: Captured) -> None:
+def test_the_slot_and_the_publication_go_with_the_job_if_that_is_wanted(
+    captured: Captured, caplog: pytest.LogCaptureFixture
+) -> None:
     captured.run("CREATE TABLE t (id INT PRIMARY KEY)")
     source = captured.source(drop_slot=True)
     job = SourceJob(source)
+    assert NO_BOUND in caplog.text
     until(job, lambda _: bool(captured.slots() and captured.slots()[0][1]))
     source.database.ended("owner")
     assert not captured.slots()
@@ -126,7 +130,9 @@ def own_server() -> Iterator[PostgreSQL]:
     server.stop()
 
 
-def test_a_server_that_is_killed_and_comes_back_and_one_that_has_thrown_away_the_log(own_server: PostgreSQL) -> None:
+def test_a_server_that_is_killed_and_comes_back_and_one_that_has_thrown_away_the_log(
+    own_server: PostgreSQL, caplog: pytest.LogCaptureFixture
+) -> None:
     captured = Captured(own_server)
     with pytest.raises(Exception, match=r"password authentication failed") as error:
         SourceJob(elsewhere(captured.source(), password="wrong-secret"))
@@ -136,6 +142,7 @@ def test_a_server_that_is_killed_and_comes_back_and_one_that_has_thrown_away_the
     source = captured.source()
     job = SourceJob(source)
     until(job, lambda emitted: len(replayed(emitted)) == 50 and bool(captured.slots()[0][1]))
+    assert NO_BOUND not in caplog.text, "the server has one"
     own_server.crash()
     back = threading.Timer(0.5, own_server.start_again)
     back.start()

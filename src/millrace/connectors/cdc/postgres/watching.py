@@ -40,6 +40,6 @@ class SlotWatch:
                 self._settings.place,
                 self._settings.slot,
                 state.lag >> 20,
-                state.safe >> 20,
+                max(0, state.safe) >> 20,
             )
         return self._lag

@@ -83,7 +83,7 @@ class PatternOperator(FunctionOperator[PatternProcessFunction]):
         metrics = self.context.runtime.get_metrics_group()
         self._late = metrics.counter("numLateRecordsDropped")
         metrics.gauge("numPartialMatches", lambda: sum(run.partial_matches for run in self.runs()))
-        metrics.gauge("sharedBufferEntries", lambda: sum(run.nodes for run in self.runs()))
+        metrics.gauge("sharedBufferEntries", lambda: sum(run.links for run in self.runs()))
         super().open()
 
     # Events

@@ -8,7 +8,7 @@ from typing import Any
 
 from millrace.runtime.cep.functions import Match
 from millrace.runtime.cep.key_state import KeyState, load, store
-from millrace.runtime.cep.nfa import Answers, Nfa
+from millrace.runtime.cep.nfa import Nfa
 from millrace.runtime.operators.matching.deadlines import Deadlines
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import ValueTable
@@ -38,7 +38,7 @@ class PatternRun:
         self.nfa = nfa
         self.begins = True
         """whether events may begin matches; else those that have begun go on"""
-        self.partial_matches = self.nodes = 0
+        self.partial_matches = self.links = 0
         self._backend, self._event_time, self._tell, self._timed_out = backend, event_time, tell, timed_out
         self.states: ValueTable = backend.value_table(name)
         self._deadlines = Deadlines(exact=not event_time or bool(nfa.state_windows))
@@ -56,7 +56,7 @@ class PatternRun:
     def forget(self) -> None:
         """There are no keys any more."""
         self._deadlines.clear()
-        self.partial_matches = self.nodes = 0
+        self.partial_matches = self.links = 0
 
     def drop(self) -> int:
         """Give up all partial matches; how many there were."""
@@ -87,9 +87,9 @@ class PatternRun:
         :raises ConditionError: a condition fails.
         """
         if places and (self.begins or self.partial_matches):
-            answers = self.nfa.answers(values)
+            codes = self.nfa.codes(values)
             for key, own in places.items():
-                self._run_key(key, own, times, values, answers, until)
+                self._run_key(key, own, times, values, codes, until)
                 flush()
         if until is not None:
             self._pass_time(until)
@@ -100,7 +100,7 @@ class PatternRun:
         places: list[int],
         times: list[int],
         values: list[Any],
-        answers: list[Answers],
+        codes: list[int],
         until: int | None,
     ) -> None:
         nfa, begins = self.nfa, self.begins
@@ -108,37 +108,29 @@ class PatternRun:
         if stored is None:
             if not begins:
                 return
-            # Most events begin nothing: their keys cost nothing.
-            idle = 0
-            while not nfa.begins(values[places[idle]], times[places[idle]], answers[places[idle]]):
-                idle += 1
-                if idle == len(places):
-                    return
-            places = places[idle:]
             state = KeyState()
-            planned = False
         else:
             state = load(stored)
             self._count(state, -1)
-            planned = bool(state.partials)
+        planned = bool(state.partials)
         self._backend.at = key
+        window, state_windows, advance = nfa.window, nfa.state_windows, nfa.advance
         last = None
-        started = False
+        state.begun = False
         for place in places:
             time = times[place]
             if time != last:
-                self._prune(state, time)
+                partials = state.partials
+                if partials and (state_windows or (window and time - partials[0][2] >= window)):
+                    self._prune(state, time)
                 last = time
-            run = state.run
-            matches = nfa.advance(state, values[place], time, answers[place], begins)
-            for match in matches:
+            for match in advance(state, values[place], time, codes[place], begins):
                 self._tell(match, time)
-            started |= state.run != run
-            if self._every_start and started:
-                self._deadlines.add(time + nfa.window, key)
+            if self._every_start and state.begun:
+                self._deadlines.add(time + window, key)
         if until is not None:
             self._prune(state, until)
-        self._put(key, state, stored is not None)
+        self._put(key, state, stored is not None, len(places))
         if not planned and not self._every_start:
             self._look_again(key, state)
 
@@ -159,7 +151,7 @@ class PatternRun:
             stored = get(key)
             if stored is not None:
                 state = load(stored)
-                due.append((state.partials[0][3] + window, key, state))
+                due.append((state.partials[0][2] + window, key, state))
         due.sort(key=itemgetter(0))
         for deadline, key, state in due:
             if deadline > until and not self.nfa.state_windows:
@@ -168,26 +160,26 @@ class PatternRun:
             self._count(state, -1)
             self._backend.at = key
             self._prune(state, until)
-            self._put(key, state, True)
+            self._put(key, state, True, 0)
             self._look_again(key, state)
 
     def _look_again(self, key: Any, state: KeyState) -> None:
         """The first partial match times out when nothing comes any more."""
         if self.nfa.window and state.partials:
-            deadline = state.partials[0][3] + self.nfa.window
+            deadline = state.partials[0][2] + self.nfa.window
             self._deadlines.add(deadline if self._event_time else deadline + 1, key)
 
-    def _put(self, key: Any, state: KeyState, known: bool) -> None:
+    def _put(self, key: Any, state: KeyState, known: bool, events: int) -> None:
         rows, touched = self.states.rows, self.states.touched
         if state.idle:
             if known:
                 del rows[key]
                 touched[key] = None
             return
+        rows[key] = store(state, events)
         self._count(state, 1)
-        rows[key] = store(state)
         touched[key] = None
 
     def _count(self, state: KeyState, sign: int) -> None:
         self.partial_matches += sign * len(state.partials)
-        self.nodes += sign * len(state.nodes)
+        self.links += sign * state.kept

@@ -82,7 +82,7 @@ class AutomatonMachine(Machine):
             event = (*row, partition.rows)
             partition.rows += 1
             try:
-                matches = nfa.advance(state, event, time)
+                matches = nfa.advance(state, event, time, 0)
             except ConditionError as error:
                 raise (error.__cause__ or error) from error
             for match in matches:
@@ -217,4 +217,4 @@ class AutomatonStates(MatchStates):
             self._states.remove(key)
             return None
         self._states.put(key, (key_state.store(partition.state), partition.rows))
-        return partition.state.partials[0][3] + self._machine.window if self._machine.window else self.ENDLESS
+        return partition.state.partials[0][2] + self._machine.window if self._machine.window else self.ENDLESS

@@ -1,0 +1,1 @@
+"""``millrace new``: a small project to begin with."""

@@ -1,0 +1,51 @@
+"""``pyflink.dataset``: the environment of batch programs, of which PyFlink had settings only."""
+
+from __future__ import annotations
+
+from millrace.common.execution_config import ExecutionConfig
+from millrace.common.jobs.job_execution_result import JobExecutionResult
+from millrace.datastream import StreamExecutionEnvironment
+from millrace.legacy.telling import tell
+
+__all__ = ["ExecutionEnvironment"]
+
+
+class ExecutionEnvironment:
+    """The context of a batch program; its tables are made by ``BatchTableEnvironment.create(env)``."""
+
+    def __init__(self) -> None:
+        self._streams = StreamExecutionEnvironment()
+
+    @staticmethod
+    def get_execution_environment() -> ExecutionEnvironment:
+        tell("ExecutionEnvironment", "TableEnvironment.create(EnvironmentSettings.in_batch_mode())")
+        return ExecutionEnvironment()
+
+    def give_settings(self, streams: StreamExecutionEnvironment) -> None:
+        """Let the environment that runs the program have this one's settings; both are one from now on."""
+        streams._configuration.add_all(self._streams._configuration)
+        self._streams = streams
+
+    def get_config(self) -> ExecutionConfig:
+        return self._streams.get_config()
+
+    def get_parallelism(self) -> int:
+        return self._streams.get_parallelism()
+
+    def set_parallelism(self, parallelism: int) -> None:
+        self._streams.set_parallelism(parallelism)
+
+    def get_default_local_parallelism(self) -> int:
+        return self._streams.get_default_local_parallelism()
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        self._streams.set_default_local_parallelism(parallelism)
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        self._streams.register_cached_file(file_path, name, executable)
+
+    def get_execution_plan(self) -> str:
+        return self._streams.get_execution_plan()
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        return self._streams.execute(job_name)

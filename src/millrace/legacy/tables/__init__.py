@@ -1,0 +1,1 @@
+"""Older names of the Table API: environments, descriptors, tables of files, settings."""

@@ -1,0 +1,171 @@
+"""The way from today's API to the room of older names: which name lies where. The room is loaded when one is used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from millrace.util import fallback
+
+__all__ = ["OlderNames", "add_older_names", "older_module", "remove_older_names"]
+
+_ROOM = "millrace.legacy"
+
+_MODULES = {
+    "dataset": "dataset",
+    "dataset.execution_environment": "dataset",
+    "datastream.time_characteristic": "streams.characteristic",
+    "table.sinks": "tables.csv_tables",
+    "table.sources": "tables.csv_tables",
+}
+"""Modules that PyFlink has no more: its name and ours in the room."""
+
+_DESCRIPTORS = """
+    Avro ConnectorDescriptor Csv CustomConnectorDescriptor CustomFormatDescriptor Elasticsearch FileSystem
+    FormatDescriptor HBase Json Kafka OldCsv
+"""
+_BACKENDS = "FsStateBackend MemoryStateBackend RocksDBStateBackend"
+_FUNCTIONS = "FoldFunction OutputSelector"
+_ASSIGNERS = """
+    AscendingTimestampExtractor AssignerWithPeriodicWatermarks AssignerWithPunctuatedWatermarks
+    BoundedOutOfOrdernessTimestampExtractor
+"""
+_NAMES = (
+    # module below pyflink, module of the room, names
+    ("common", "streams.assigners", _ASSIGNERS),
+    ("common.watermark_strategy", "streams.assigners", _ASSIGNERS),
+    ("datastream", "streams.assigners", _ASSIGNERS),
+    ("datastream", "streams.backends", _BACKENDS),
+    ("datastream.state_backend", "streams.backends", _BACKENDS),
+    ("datastream", "streams.characteristic", "TimeCharacteristic"),
+    ("datastream", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
+    ("datastream.functions", "streams.functions", f"{_FUNCTIONS} ListCheckpointed"),
+    ("datastream", "streams.reading", "TextInputFormat"),
+    ("datastream.data_stream", "streams.splitting", "SplitStream"),
+    ("table", "tables.csv_tables", "CsvTableSink CsvTableSource TableSink TableSource WriteMode"),
+    ("table", "tables.environments", "BatchTableEnvironment"),
+    ("table.table_environment", "tables.environments", "BatchTableEnvironment"),
+    ("table", "tables.temporal", "TemporalTableFunction"),
+    ("table.descriptors", "tables.connecting", "BatchTableDescriptor ConnectTableDescriptor StreamTableDescriptor"),
+    ("table.descriptors", "tables.descriptors", _DESCRIPTORS),
+)
+
+_METHODS = (
+    # class of today, module of the room, methods
+    (
+        "TableEnvironment",
+        "tables.environments",
+        """
+        connect execute explain from_table_source insert_into register_function register_java_function register_table
+        register_table_sink register_table_source scan set_parallelism sql_update
+        """,
+    ),
+    ("Table", "tables.temporal", "create_temporal_table_function"),
+    ("TableConfig", "tables.settings", "get_max_idle_state_retention_time get_min_idle_state_retention_time"),
+    ("TableConfig", "tables.settings", "set_configuration set_idle_state_retention_time"),
+    ("Builder", "tables.settings", "use_any_planner use_blink_planner use_old_planner"),
+    (
+        "StreamExecutionEnvironment",
+        "streams.characteristic",
+        "get_stream_time_characteristic set_stream_time_characteristic",
+    ),
+    ("StreamExecutionEnvironment", "streams.reading", "generate_sequence read_file"),
+    ("DataStream", "streams.windows", "count_window_all time_window_all"),
+    ("KeyedStream", "streams.windows", "time_window"),
+    ("KeyedStream", "streams.folding", "fold"),
+    ("WindowedStream", "streams.folding", "fold"),
+    ("AllWindowedStream", "streams.folding", "fold"),
+    ("DataStream", "streams.splitting", "split"),
+    ("DataStream", "streams.writing", "write_as_csv write_as_text"),
+)
+
+_ARGUMENTS = {
+    "StreamTableEnvironment.create": "tables.settings",
+    "Table.alias": "tables.arguments",
+    "Table.insert_into": "tables.arguments",
+    **dict.fromkeys(("udf", "udtf", "udaf", "udtaf"), "tables.arguments"),
+}
+"""Functions of today whose older arguments the room knows: where ``todays_arguments`` is."""
+
+_HOMES = {(module, name): home for module, home, names in _NAMES for name in names.split()}
+_STAND_INS = {(cls, name): home for cls, home, names in _METHODS for name in names.split()}
+
+
+class OlderNames:
+    """Knows in which module of the room an older name lies."""
+
+    def method(self, owner: type, name: str) -> Callable[..., Any] | None:
+        for cls in owner.__mro__:
+            home = _STAND_INS.get((cls.__name__, name))
+            if home is not None:
+                return getattr(_load(home), name)  # type: ignore[no-any-return]
+        return None
+
+    def arguments(
+        self, function: str, args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        home = _ARGUMENTS.get(function)
+        if home is None or not _may_be_older(function, args, keywords):
+            return args, keywords
+        return _load(home).todays_arguments(function, args, keywords)  # type: ignore[no-any-return]
+
+    def expressions(self, text: str) -> Sequence[Any] | None:
+        return _load("expressions").read_expressions(text)  # type: ignore[no-any-return]
+
+
+def _may_be_older(function: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether a look at the arguments is worth loading the room for."""
+    if "udf_type" in keywords or "table_config" in keywords:
+        return True
+    if any(type(arg).__name__ == "TableConfig" for arg in args):
+        return True
+    texts = [arg for arg in args if isinstance(arg, str)]
+    return (function == "Table.insert_into" and len(texts) > 1) or any("," in text for text in texts)
+
+
+def older_module(name: str) -> str | None:
+    """Our name of a module (named without ``pyflink.``) that PyFlink has no more."""
+    home = _MODULES.get(name)
+    return None if home is None else f"{_ROOM}.{home}"
+
+
+def add_older_names(name: str, module: ModuleType) -> None:
+    """Let a module, known as ``pyflink.`` and this name, have the older names, too."""
+    if not any(each == name for each, _ in _HOMES) or hasattr(module.__dict__.get("__getattr__"), "_before"):
+        return
+    before = module.__dict__.get("__getattr__")
+
+    def __getattr__(attribute: str) -> Any:
+        home = _HOMES.get((name, attribute))
+        if home is not None:
+            return getattr(_load(home), attribute)
+        if before is None:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {attribute!r}")
+        return before(attribute)
+
+    __getattr__.__dict__["_before"] = before
+    module.__dict__["__getattr__"] = __getattr__
+
+
+def remove_older_names(module: ModuleType) -> None:
+    """Undo ``add_older_names``."""
+    added = module.__dict__.get("__getattr__")
+    if not hasattr(added, "_before"):
+        return
+    before = getattr(added, "_before")  # noqa: B009  # a function has no such attribute of its own
+    if before is None:
+        del module.__dict__["__getattr__"]
+    else:
+        module.__dict__["__getattr__"] = before
+
+
+def install() -> None:
+    """Answer for older methods and texts from now on."""
+    fallback.install(OlderNames())
+
+
+def _load(home: str) -> ModuleType:
+    return importlib.import_module(f"{_ROOM}.{home}")

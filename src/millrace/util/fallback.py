@@ -1,0 +1,90 @@
+"""What today's classes ask about names, arguments and texts that they don't know.
+
+Today's API knows nothing of older ones. A room that does installs itself; without one everything is refused as ever.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+__all__ = ["Fallback", "HasOlderNames", "install", "installed", "older_expressions", "older_method", "remove"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+"""The function that a decorator is put on."""
+
+
+class Fallback(Protocol):
+    """What knows older names."""
+
+    def method(self, owner: type, name: str) -> Callable[..., Any] | None:
+        """The function that stands for a method which ``owner`` does not have."""
+
+    def arguments(
+        self, function: str, args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same arguments in today's form; unchanged where nothing is known of them."""
+
+    def expressions(self, text: str) -> Sequence[Any] | None:
+        """The expressions that a text stands for."""
+
+
+_installed: list[Fallback] = []
+
+
+def install(fallback: Fallback) -> None:
+    """Ask this one from now on."""
+    _installed[:] = [fallback]
+
+
+def remove() -> None:
+    """Ask nothing any more."""
+    _installed.clear()
+
+
+def installed() -> bool:
+    return bool(_installed)
+
+
+def older_method(instance: object, name: str) -> Any:
+    """A bound method that the class does not have; None if it is unknown."""
+    if name.startswith("_") or not _installed:
+        return None
+    found = _installed[0].method(type(instance), name)
+    return None if found is None else MethodType(found, instance)
+
+
+def older_expressions(text: str) -> Sequence[Any] | None:
+    """What a text means where expressions are expected; None if that is unknown."""
+    return _installed[0].expressions(text) if _installed else None
+
+
+def takes_older_arguments(function: F) -> F:
+    """Lets older arguments of a call be brought into today's form first."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if _installed:
+            args, keywords = _installed[0].arguments(function.__qualname__, args, keywords)
+        return function(*args, **keywords)
+
+    call.__dict__["__signature__"] = inspect.signature(function)
+    return call  # type: ignore[return-value]  # the same to whoever calls it
+
+
+class HasOlderNames:
+    """Base of classes that once had other methods, which may be known."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            found = older_method(self, name)
+            if found is None:
+                text = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(text, name=name, obj=self)
+            return found

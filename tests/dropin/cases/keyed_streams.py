@@ -1,0 +1,42 @@
+"""Streams by key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyflink.common import Row, Types
+from pyflink.datastream import ReduceFunction, RuntimeContext, StreamExecutionEnvironment
+from pyflink.datastream.state import ValueStateDescriptor
+from tests.dropin.checks import elements
+
+
+def _environment() -> StreamExecutionEnvironment:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(1)
+    return env
+
+
+class Counting(ReduceFunction):
+    """Adds, and counts in state how often it did so."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        return value1[0], value1[1] + value2[1], count
+
+
+def state_of_a_reduce_function_belongs_to_the_key() -> None:
+    """State that a ReduceFunction opens is that of the key whose element is added."""
+    kind = Types.TUPLE([Types.STRING(), Types.INT(), Types.INT()])
+    given = [("x", 1, 0), ("y", 1, 0), ("x", 1, 0), ("y", 1, 0), ("y", 1, 0)]
+    stream = _environment().from_collection(given, kind).key_by(lambda each: each[0], Types.STRING()).reduce(Counting())
+    assert sorted(elements(stream)) == [("x", 1, 0), ("x", 2, 1), ("y", 1, 0), ("y", 2, 1), ("y", 3, 2)]
+
+
+def collecting_a_keyed_stream_gives_keys_too() -> None:
+    """A keyed stream that is collected itself gives a row of the key and the element."""
+    stream = _environment().from_collection([1, 2], Types.INT()).key_by(lambda each: each % 2, Types.INT())
+    assert sorted(elements(stream), key=str) == [Row(f0=0, f1=2), Row(f0=1, f1=1)]

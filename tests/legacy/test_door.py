@@ -1,0 +1,79 @@
+"""The room of older names is loaded when a program uses one, and only then."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import millrace
+from millrace import older
+from millrace.common import Types
+from millrace.table import EnvironmentSettings, TableEnvironment
+
+TODAY = """
+import sys
+import millrace
+millrace.activate()
+from pyflink.common import Types
+from pyflink.datastream import StreamExecutionEnvironment, FlatMapFunction
+from pyflink.datastream.functions import MapFunction
+from pyflink.table import DataTypes, EnvironmentSettings, StreamTableEnvironment, TableEnvironment, descriptors
+from pyflink.table.expressions import col, lit
+from pyflink.table.udf import udf
+env = StreamExecutionEnvironment.get_execution_environment()
+t_env = StreamTableEnvironment.create(env, EnvironmentSettings.in_streaming_mode())
+plus = udf(lambda i: i + 1, result_type="BIGINT", func_type="general")
+table = t_env.from_elements([(1, "a")], ["a", "b"]).alias("c", "d").select(plus(col("c")), lit(1).minutes)
+t_env.create_temporary_view("t", table)
+t_env.execute_sql("CREATE TABLE sink (a BIGINT) WITH ('connector' = 'blackhole')")
+t_env.sql_query("SELECT 1").insert_into("sink").explain()
+env.from_collection([1], Types.INT()).key_by(lambda v: v).map(lambda v: v).print()
+assert not hasattr(t_env, "nothing") and not hasattr(env, "nothing") and not hasattr(table, "nothing")
+print([name for name in sys.modules if name.startswith("millrace.legacy")])
+"""
+
+
+def test_a_program_of_today_never_loads_the_room() -> None:
+    source = str(Path(millrace.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", TODAY], capture_output=True, text=True, timeout=200, env={"PYTHONPATH": source}
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_without_activation_everything_is_refused_as_ever() -> None:
+    t_env: Any = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    with pytest.raises(AttributeError, match="register_function': create_temporary_function"):
+        t_env.register_function("f", None)
+    with pytest.raises(Exception, match="is text, not an expression"):
+        t_env.from_elements([(1,)], ["a"]).select("a")
+    with pytest.raises(AttributeError, match="no attribute 'time_window'"):
+        t_env._session.streams.from_collection([1], Types.INT()).time_window(1)
+
+
+@pytest.mark.parametrize(("module", "name"), sorted(older._HOMES), ids=str)
+def test_every_name_of_the_door_is_there(told: list[warnings.WarningMessage], module: str, name: str) -> None:
+    found = __import__(f"pyflink.{module}", fromlist=[name])
+    assert getattr(found, name).__module__.startswith("millrace.legacy.")
+
+
+def test_every_method_and_module_of_the_door_is_there() -> None:
+    for (_, name), home in older._STAND_INS.items():
+        assert callable(getattr(older._load(home), name))
+    for home in older._ARGUMENTS.values():
+        assert callable(older._load(home).todays_arguments)
+    for name in older._MODULES:
+        assert older._load(str(older.older_module(name)).removeprefix("millrace.legacy."))
+
+
+def test_deactivation_takes_the_names_away(told: list[warnings.WarningMessage]) -> None:
+    import pyflink.datastream as datastream  # type: ignore[import-not-found]
+
+    assert datastream.TimeCharacteristic
+    millrace.deactivate()
+    assert not hasattr(datastream, "TimeCharacteristic")
