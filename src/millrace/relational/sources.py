@@ -54,6 +54,19 @@ class SourceWatermarks:
     alignment: WatermarkAlignment | None = None
 
 
+@dataclass(frozen=True)
+class Aggregation:
+    """Aggregates of a table that its source might compute itself. Columns are counted in the whole table."""
+
+    keys: tuple[int, ...]
+    calls: tuple[tuple[str, int | None], ...]
+    """(COUNT, SUM, MIN, MAX or AVG, its column); None: of rows"""
+    columns: Schema
+    """of the result: keys, then aggregates"""
+    filters: tuple[Rex, ...] = ()
+    """what rows must pass to be counted"""
+
+
 class TableSource(ABC):
     """Reads a table. A source of streaming plans gives ``Rows`` with the columns that were asked for."""
 
@@ -75,6 +88,22 @@ class TableSource(ABC):
 
         :param filters: conditions over all columns of the table; whoever can read less may use them.
         """
+
+    def limited(self, count: int, filters: Sequence[Rex]) -> TableSource | None:
+        """A source for a LIMIT: it reads about so many rows that pass all filters, perhaps more.
+
+        :returns: None where it cannot read less.
+        """
+        return None
+
+    def aggregated(self, asked: Aggregation) -> TableSource | None:
+        """A source of the aggregates in place of the rows. None: it cannot compute them, or not the same ones."""
+        return None
+
+    @property
+    def pushed(self) -> tuple[str, ...]:
+        """What it does beyond reading columns and filters, for EXPLAIN."""
+        return ()
 
     def frame(self, session: Any, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Any:
         """The same as a Spark DataFrame with columns named c0, c1, ...; None: what ``stream`` reads is used."""

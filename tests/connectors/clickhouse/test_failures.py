@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from tests.connectors.clickhouse.conftest import Store
-from tests.connectors.stores.store_tables import SECRET, StoreTables, silent_server
+from tests.connectors.stores.store_tables import SECRET, StoreTables
 
 from millrace.connectors.clickhouse.connection import ClickHouseTable
 from millrace.connectors.stores.buffered import Buffering, Retrying
@@ -27,14 +27,6 @@ def test_nobody_listens(tables: StoreTables, statement: str) -> None:
     said = tables.failure(statement.format(tables.over("clickhouse", COLUMNS, nowhere(port))))
     assert f"127.0.0.1:{port}, table default.t" in said
     assert "refused" in said
-
-
-def test_a_server_that_does_not_answer(tables: StoreTables) -> None:
-    with silent_server() as port:
-        table = tables.over("clickhouse", COLUMNS, nowhere(port, **{"connection.timeout": "300 ms"}))
-        said = tables.failure(WRITE.format(table))
-    assert f"127.0.0.1:{port}" in said
-    assert "timed out" in said
 
 
 @pytest.mark.services

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from tests.connectors.hbase.conftest import Families
-from tests.connectors.stores.store_tables import StoreTables, silent_server
+from tests.connectors.stores.store_tables import StoreTables
 
 from millrace.testing.services.ports import free_ports
 from millrace.util.exceptions import TableException
@@ -135,16 +135,6 @@ def test_nobody_listens(tables: StoreTables) -> None:
         said = tables.failure(statement)
         assert f"127.0.0.1:{port}, table t" in said
         assert "connect" in said.lower()
-
-
-def test_a_server_that_does_not_answer(tables: StoreTables) -> None:
-    with silent_server() as port:
-        where = {"table-name": "t", "zookeeper.quorum": "z", "thrift.address": f"127.0.0.1:{port}"}
-        more = {"sink.max-retries": "0", "thrift.timeout": "500 ms"}
-        table = tables.over("hbase-2.2", "k STRING, f ROW<a INT>", {**where, **more})
-        said = tables.failure(f"INSERT INTO {table} VALUES ('x', ROW(1))")
-    assert f"127.0.0.1:{port}" in said
-    assert "timed out" in said
 
 
 def test_a_table_that_is_not_there(tables: StoreTables, families: Families) -> None:

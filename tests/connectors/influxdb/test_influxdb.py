@@ -18,7 +18,7 @@ import pytest
 from tests.connectors.conftest import started
 from tests.connectors.stores.as_rows import AsRows
 from tests.connectors.stores.checks import chosen_checks
-from tests.connectors.stores.store_tables import SECRET, StoreTables, silent_server
+from tests.connectors.stores.store_tables import SECRET, StoreTables
 
 from millrace.common.sink import Sink
 from millrace.connectors.influxdb.changes import InfluxRows
@@ -237,13 +237,6 @@ def test_nobody_listens(tables: StoreTables) -> None:
     said = tables.failure(INSERT.format(tables.over("influxdb", SHORT, options)))
     assert f"127.0.0.1:{port}" in said
     assert "refused" in said
-
-
-def test_a_server_that_does_not_answer(tables: StoreTables) -> None:
-    with silent_server() as port:
-        more = {"sink.max-retries": "0", "connection.timeout": "300 ms"}
-        table = tables.over("influxdb", SHORT, version_2(f"http://127.0.0.1:{port}") | more)
-        assert "timed out" in tables.failure(INSERT.format(table))
 
 
 @pytest.mark.services

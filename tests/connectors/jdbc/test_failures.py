@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -48,24 +46,6 @@ def test_nobody_listens(tables: JdbcTables, scheme: str, write: bool) -> None:
     said = failure(tables, name, write)
     assert f"127.0.0.1:{port}" in said
     assert "refused" in said
-
-
-@pytest.fixture
-def silent() -> Iterator[int]:
-    """A server that takes connections and says nothing."""
-    with closing(socket.socket()) as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        yield server.getsockname()[1]
-
-
-@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
-def test_a_server_that_does_not_answer(tables: JdbcTables, silent: int, scheme: str) -> None:
-    slow = Place(f"jdbc:{scheme}://127.0.0.1:{silent}/d", lambda: None, "u", SECRET)
-    name = tables.over(slow, "t", COLUMNS, **{"sink.max-retries": "0", "connection.max-retry-timeout": "1 s"})
-    said = failure(tables, name, True)
-    assert f"127.0.0.1:{silent}" in said
-    assert "time" in said.lower()
 
 
 @servers

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from tests.connectors.mongodb.conftest import Collections
-from tests.connectors.stores.store_tables import SECRET, StoreTables, silent_server
+from tests.connectors.stores.store_tables import SECRET, StoreTables
 
 from millrace.connectors.mongodb.connection import Collection
 from millrace.connectors.stores.buffered import Buffering, Retrying
@@ -29,14 +29,6 @@ def test_nobody_listens(tables: StoreTables, statement: str) -> None:
     assert f"127.0.0.1:{port}" in said
     assert "shop.c" in said
     assert "refused" in said
-
-
-def test_a_server_that_does_not_answer(tables: StoreTables) -> None:
-    with silent_server() as port:
-        uri = f"mongodb://127.0.0.1:{port}/?serverSelectionTimeoutMS=500&connectTimeoutMS=500"
-        said = tables.failure(f"INSERT INTO {table(tables, uri)} VALUES (1, 'x')")
-    assert f"127.0.0.1:{port}" in said
-    assert "timed out" in said
 
 
 @pytest.mark.services

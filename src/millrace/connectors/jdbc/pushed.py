@@ -42,6 +42,12 @@ def exact_condition(rex: Rex, columns: Schema, dialect: Sql) -> str | None:
     return _condition(rex, columns, dialect)
 
 
+def all_of(filters: Sequence[Rex], columns: Schema, dialect: Sql) -> tuple[str, ...] | None:
+    """The filters in SQL if the database lets the very same rows through each one, else None."""
+    found = [exact_condition(each, columns, dialect) for each in filters]
+    return None if None in found else tuple(map(str, found))
+
+
 def _condition(rex: Rex, columns: Schema, dialect: Sql) -> str | None:
     if not isinstance(rex, Call):
         return None

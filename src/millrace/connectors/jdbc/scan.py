@@ -39,12 +39,19 @@ class Query:
     conditions: tuple[str, ...] = ()
     """in the database's SQL"""
     fetch: int = 0
+    limit: int | None = None
+    """rows that are enough"""
 
     def text(self, database: Database) -> str:
         dialect = database.dialect
         wanted = ", ".join(dialect.selected(column.name, column.type) for column in self.columns) or "1"
         where = f" WHERE {' AND '.join(f'({each})' for each in self.conditions)}" if self.conditions else ""
-        return f"SELECT {wanted} FROM {dialect.table(self.table)}{where}"
+        end = "" if self.limit is None else f" LIMIT {self.limit}"
+        return f"SELECT {wanted} FROM {self.source(database)}{where}{end}"
+
+    def source(self, database: Database) -> str:
+        """What is behind FROM."""
+        return database.dialect.table(self.table)
 
     def batches(self, database: Database) -> Iterator[Rows]:
         """:raises RuntimeError: the database refuses, or has what the declared types cannot hold."""

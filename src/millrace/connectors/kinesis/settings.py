@@ -8,6 +8,8 @@ from typing import Any
 _MISSING = "boto3 can't be imported, which the Kinesis connector needs: pip install 'millrace[kinesis]' ({})"
 _CREDENTIALS = ("aws.credentials.provider.", "aws.credentials.")
 """what stands before a credential's name: in properties, in options of tables"""
+CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 20.0
+ATTEMPTS = 3
 
 
 def boto3() -> Any:
@@ -19,13 +21,22 @@ def boto3() -> Any:
     return found
 
 
+def _patience() -> Any:
+    """Otherwise an endpoint that is silent would be noticed after five minutes only."""
+    from botocore.config import Config
+
+    return Config(
+        connect_timeout=CONNECT_SECONDS, read_timeout=ANSWER_SECONDS, retries={"total_max_attempts": ATTEMPTS}
+    )
+
+
 def client(service: str, properties: Mapping[str, str]) -> Any:
     """A client of boto3, which several threads may use.
 
     :raises ValueError: a property that is none, or that Python cannot follow.
     """
     session = _session(properties)
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"config": _patience()}
     if properties.get("aws.endpoint"):
         more["endpoint_url"] = properties["aws.endpoint"]
     if properties.get("aws.trust.all.certificates", "").lower() == "true":

@@ -18,6 +18,12 @@ def pika() -> Any:
     return found
 
 
+def _no_connection(library: Any) -> tuple[type[BaseException], ...]:
+    """What pika raises where there is no connection to be had; a silent server gives an error of another kind."""
+    silent = library.adapters.utils.connection_workflow.AMQPConnectorException
+    return (library.exceptions.AMQPError, silent, OSError)
+
+
 @dataclass(frozen=True)
 class RMQConnectionConfig:
     """Host, port and the rest, or an ``amqp://`` URI; made by ``RMQConnectionConfig.Builder()``.
@@ -120,7 +126,7 @@ class RMQConnectionConfig:
             )
         try:
             return library.BlockingConnection(parameters)
-        except (library.exceptions.AMQPError, OSError) as error:
+        except _no_connection(library) as error:
             # pika's own text is often empty, and of an address it shows the password.
             cause = f"{type(error).__name__} {error}".strip()
             raise ConnectionError(f"{self} does not answer, or does not let us in: {cause}") from None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+
+from millrace.util.secrets import mask_text
 
 _MISSING = "redis can't be imported, which the Redis connector needs: pip install 'millrace[redis]' ({})"
 _SECONDS = 30
@@ -37,6 +41,18 @@ class RedisServer:
     def connect(self) -> Any:
         """A client that gives bytes. Waits 30 seconds for an answer."""
         return redis_library().Redis.from_url(self.url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """What goes wrong with the connection is said with the server's address.
+
+        :raises ConnectionError: the server does not answer, or does not let us in.
+        """
+        library = redis_library()
+        try:
+            yield
+        except (library.ConnectionError, library.TimeoutError, OSError) as error:
+            raise ConnectionError(f"Redis at {self}: {mask_text(str(error)) or type(error).__name__}") from None
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)

@@ -76,7 +76,8 @@ class RedisStreamSource(Source[Any, StreamSplit]):
     def _splits(self) -> list[StreamSplit]:
         client = self.server.connect()
         try:
-            return [self._split(client, name) for name in self.streams]
+            with self.server.telling():
+                return [self._split(client, name) for name in self.streams]
         finally:
             client.close()
 
@@ -117,6 +118,10 @@ class StreamSplitReader(SplitReader[Any, StreamSplit]):
         self._next_check = 0.0
 
     def fetch(self) -> list[SplitBatch[Any, StreamSplit]]:
+        with self._source.server.telling():
+            return self._fetch()
+
+    def _fetch(self) -> list[SplitBatch[Any, StreamSplit]]:
         if time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + CHECK_SECONDS
             for split in self._splits.values():

@@ -32,8 +32,9 @@ class Scan(Rel):
 
     def details(self) -> list[str]:
         parts = [".".join(self.path), "[" + ", ".join(column.name for column in self.columns) + "]"]
-        counted = [] if self.rows is None else [f"rows={self.rows}"]
-        return parts + [rex_text(condition, self.columns) for condition in self.filters] + counted
+        parts += [rex_text(condition, self.columns) for condition in self.filters]
+        parts += getattr(self.source, "pushed", ())
+        return parts if self.rows is None else [*parts, f"rows={self.rows}"]
 
 
 @dataclass(frozen=True)

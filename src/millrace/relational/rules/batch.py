@@ -10,6 +10,7 @@ from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.constant_folding import fold_constants
 from millrace.relational.rules.filter_pushdown import push_filters
 from millrace.relational.rules.merge_projections import merge_projections
+from millrace.relational.rules.source_pushdown import push_into_sources
 
 
 def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
@@ -18,7 +19,7 @@ def optimise(plan: Rel, surroundings: Surroundings) -> Rel:
     plan = merge_projections(transform(plan, _without_watermark))
     plan = push_filters(plan)
     plan = prune_columns(plan)
-    return merge_projections(plan)
+    return push_into_sources(merge_projections(plan))
 
 
 def _without_watermark(node: Rel) -> Rel:

@@ -30,6 +30,15 @@ class Dialect(ABC):
     text_is_exact = True
     """whether ``=`` on texts tells small letters from capitals: then ``<>`` does as well"""
 
+    aggregated: frozenset[Family] = frozenset()
+    """the kinds of values whose sums, least and greatest ones are the same there as here"""
+    grouped: frozenset[Family] = frozenset()
+    """the kinds of values that are equal there when they are here"""
+    sums_any = True
+    """whether sums of whole numbers are exact, however large"""
+    checks_types = True
+    """whether a column has values of its type only"""
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
 
@@ -63,6 +72,10 @@ class Dialect(ABC):
 
     def name(self, name: str) -> str:
         return quoted(name, self.mark)
+
+    def compared(self, name: str, kind: DataType) -> str:
+        """A column in an aggregate or in GROUP BY."""
+        return self.name(name)
 
     def table(self, name: str) -> str:
         """``table`` or ``schema.table``."""

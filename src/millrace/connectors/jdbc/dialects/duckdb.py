@@ -36,6 +36,9 @@ class DuckDbDialect(Dialect):
         }
     )  # fmt: skip
 
+    aggregated = frozenset({Family.INTEGER, Family.DECIMAL, Family.DATE, Family.TIMESTAMP})
+    grouped = frozenset({Family.INTEGER, Family.DECIMAL, Family.DATE, Family.BOOLEAN, Family.TEXT})
+
     def open(self, target: Target) -> Any:
         _check(target)
         with closing(opened(target.database, target.timeout)):  # what is wrong with the file shows here

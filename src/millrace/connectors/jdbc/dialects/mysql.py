@@ -59,6 +59,9 @@ class MySqlDialect(Dialect):
         }
     )  # fmt: skip
 
+    aggregated = frozenset({Family.INTEGER, Family.DECIMAL, Family.DATE, Family.TIMESTAMP})
+    grouped = frozenset({Family.INTEGER, Family.DECIMAL, Family.DATE})
+
     def open(self, target: Target) -> Any:
         arguments = self.arguments(target)
         # The driver waits without an end for the greeting of a server that took the connection.

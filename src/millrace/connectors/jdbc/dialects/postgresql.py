@@ -43,6 +43,13 @@ class PostgreSqlDialect(Dialect):
         }
     )  # fmt: skip
 
+    aggregated = frozenset({Family.INTEGER, Family.DECIMAL, Family.DATE, Family.TIMESTAMP})
+    grouped = frozenset({Family.INTEGER, Family.DECIMAL, Family.DATE, Family.BOOLEAN, Family.TEXT})
+
+    def compared(self, name: str, kind: DataType) -> str:
+        # Collations may take different texts for equal.
+        return f'{self.name(name)} COLLATE "C"' if family_of(kind) is Family.TEXT else self.name(name)
+
     def open(self, target: Target) -> Any:
         connection = psycopg().connect(**arguments(target))
         connection.prepare_threshold = None  # poolers between us and the database do not know such statements

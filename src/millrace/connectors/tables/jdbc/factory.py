@@ -7,6 +7,7 @@ from typing import Any
 
 from millrace.common.sink import Sink
 from millrace.common.source import Source
+from millrace.connectors.jdbc.aggregates import JdbcAggregatesSource, computed, exact, typed_alike, used
 from millrace.connectors.jdbc.changes import RowChanges
 from millrace.connectors.jdbc.dialects.target import TableShape
 from millrace.connectors.jdbc.lookup import JdbcLookup
@@ -19,11 +20,12 @@ from millrace.connectors.tables.jdbc.changer import JdbcChanger
 from millrace.connectors.tables.jdbc.options import COMMON, SCAN, SINK, JdbcOptions
 from millrace.connectors.tables.stores.options import LOOKUP
 from millrace.connectors.tables.stores.tables import looked_up, no_metadata
-from millrace.relational.rex import Rex
+from millrace.relational.rex import Rex, refs
 from millrace.relational.rows import Rows
 from millrace.relational.sources import (
     INSERT_ONLY,
     UPSERT,
+    Aggregation,
     LookupTableSource,
     TableChanger,
     TableContext,
@@ -61,18 +63,58 @@ class JdbcFactory(TableFactory):
 class JdbcTableSource(TableSource):
     """Reads of the columns that are wanted the rows that pass those filters that the database understands."""
 
-    def __init__(self, table: TableContext) -> None:
+    def __init__(self, table: TableContext, limit: int | None = None) -> None:
         no_metadata(table)
+        self._context, self._limit = table, limit
         self._columns = table.columns
         self._options = JdbcOptions(table)
         self._partitions = self._options.partitions
         self.uses_filters = self._options.pushes
 
+    @property
+    def pushed(self) -> tuple[str, ...]:
+        return () if self._limit is None else (f"limit={self._limit}",)
+
+    def limited(self, count: int, filters: Sequence[Rex]) -> TableSource | None:
+        read = [self._columns[each] for condition in filters for each in refs(condition)]
+        database, name = self._options.database, self._options.name
+        if not self._options.pushes_more or exact(filters, self._columns, database) is None:
+            return None
+        # No table: a scan with a limit is not the one of somebody who reads everything.
+        return JdbcTableSource(self._context, count) if typed_alike(database, name, read) else None
+
+    def aggregated(self, asked: Aggregation) -> TableSource | None:
+        options, columns = self._options, self._columns
+        if not options.pushes_more or self._partitions is not None or self._limit is not None:
+            return None
+        passed = exact(asked.filters, columns, options.database)
+        made = computed(asked, columns, options.database)
+        if passed is None or made is None or not typed_alike(options.database, options.name, used(asked, columns)):
+            return None
+        texts = tuple(text for column in made for text, _ in column.asked)
+        source = JdbcAggregatesSource(options.database, options.name, made, len(asked.keys), passed)
+        return JdbcAggregates(source, texts)
+
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
         options = self._options
         wanted = tuple(self._columns[place] for place in columns)
         passed = conditions(filters, self._columns, options.database.dialect) if self.uses_filters else ()
-        return JdbcRowsSource(options.database, Query(options.name, wanted, passed, options.fetch), self._partitions)
+        query = Query(options.name, wanted, passed, options.fetch, self._limit)
+        return JdbcRowsSource(options.database, query, self._partitions)
+
+
+class JdbcAggregates(TableSource):
+    """Reads groups that the database has made."""
+
+    def __init__(self, source: JdbcAggregatesSource, texts: tuple[str, ...]) -> None:
+        self._source, self._texts = source, texts
+
+    @property
+    def pushed(self) -> tuple[str, ...]:
+        return (f"aggregates=[{', '.join(self._texts)}]",)
+
+    def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
+        return self._source
 
 
 class JdbcTableSink(TableSink):

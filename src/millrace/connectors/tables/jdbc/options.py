@@ -18,6 +18,7 @@ SCAN = (
     "scan.auto-commit",
     "scan.parallelism",
     "filter.handling.policy",
+    "scan.push-down.enabled",
 )
 SINK = (*BUFFERED, "sink.exactly-once", "sink.log-directory", "sink.commit-table")
 MOST_SECONDS = 60_000
@@ -62,6 +63,11 @@ class JdbcOptions:
     @property
     def pushes(self) -> bool:
         return self._options.one_of("filter.handling.policy", "always", ("always", "never", "indexed-only")) != "never"
+
+    @property
+    def pushes_more(self) -> bool:
+        """LIMIT and aggregates."""
+        return self._options.text("scan.push-down.enabled", "true") != "false" and self.pushes
 
     @property
     def partitions(self) -> Partitions | None:
