@@ -158,6 +158,8 @@ java:
 $(STAMP): pyproject.toml
 	@$(if $(PYTHON_PROBLEM),$(error $(PYTHON_PROBLEM)))echo 'Setting up $(VENV) (a few minutes: PySpark is large)'
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	@# The distribution was called millrace before: what is left of that would own our command, too.
+	@$(BIN)/python -m pip uninstall -qq -y millrace
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 

@@ -27,7 +27,7 @@ page is written by `make configuration`.
 
 ## Files, options, programs
 
-`config.yaml` (nested or flat; needs `pip install 'millrace[config]'`) or `flink-conf.yaml` (`key: value` lines) is read
+`config.yaml` (nested or flat; needs `pip install 'millrace-streaming[config]'`) or `flink-conf.yaml` (`key: value` lines) is read
 from the first of these directories:
 
 1. `--config-dir DIR` of the command,

@@ -44,7 +44,7 @@ def test_without_its_packages_it_says_which(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = CliRunner().invoke(main, ["history-server", "--dir", "/a"])
-    assert result.exit_code == 1 and "pip install 'millrace[cluster]'" in result.output
+    assert result.exit_code == 1 and "pip install 'millrace-streaming[cluster]'" in result.output
 
 
 @pytest.mark.parametrize(

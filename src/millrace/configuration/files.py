@@ -86,7 +86,7 @@ def _yaml(file: Path) -> Any:
         import yaml
     except ImportError:
         raise ConfigurationError(
-            f"{file} needs the package PyYAML: pip install 'millrace[config]'; {OLDER} is read without"
+            f"{file} needs the package PyYAML: pip install 'millrace-streaming[config]'; {OLDER} is read without"
         ) from None
     try:
         # Values stay as they are written: Flink's types are not YAML's.

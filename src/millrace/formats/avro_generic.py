@@ -26,7 +26,7 @@ class AvroSchema:
         try:
             import fastavro
         except ImportError:
-            raise ImportError("AvroSchema needs fastavro: pip install 'millrace[avro]'") from None
+            raise ImportError("AvroSchema needs fastavro: pip install 'millrace-streaming[avro]'") from None
         try:
             plain = json.loads(schema_string)
             fastavro.parse_schema(plain)

@@ -50,7 +50,7 @@ class _Schema:
         try:
             import fastavro
         except ImportError:
-            raise ImportError(f"{who} needs fastavro: pip install 'millrace[avro]'") from None
+            raise ImportError(f"{who} needs fastavro: pip install 'millrace-streaming[avro]'") from None
         self.text = text
         try:
             self.parsed: Any = fastavro.parse_schema(json.loads(text))

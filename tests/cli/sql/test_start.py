@@ -48,7 +48,7 @@ def test_an_init_file_that_fails_is_the_end(tmp_path: Path, capsys: pytest.Captu
 
 def test_without_prompt_toolkit_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
-    with pytest.raises(click.ClickException, match=r"pip install 'millrace\[sql\]'"):
+    with pytest.raises(click.ClickException, match=r"pip install 'millrace-streaming\[sql\]'"):
         start(Start(ProgramOptions(), str(tmp_path)))
 
 

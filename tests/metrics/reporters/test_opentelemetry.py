@@ -80,6 +80,6 @@ def test_counts_are_not_lost_with_a_report() -> None:
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.metrics.v1", None)
     one = setup(f"org.apache.flink.metrics.{KIND}", exporter__endpoint="http://h:4318")
-    with pytest.raises(ValueError, match=r"pip install 'millrace\[opentelemetry\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'millrace-streaming\[opentelemetry\]'"):
         one.reporter.open(one.config)
     assert one.select([COUNTER])

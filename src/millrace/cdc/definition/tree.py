@@ -138,7 +138,7 @@ def read_tree(text: str, file: str) -> Block:
     try:
         import yaml
     except ImportError as error:
-        raise ImportError("reading a pipeline needs PyYAML: pip install 'millrace[config]'") from error
+        raise ImportError("reading a pipeline needs PyYAML: pip install 'millrace-streaming[config]'") from error
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         node = yaml.compose(text, loader)

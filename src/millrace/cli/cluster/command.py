@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from millrace.cli.cluster.lifecycle import Running
 
-_NEEDS = "the cluster commands need more packages: pip install 'millrace[cluster]'"
+_NEEDS = "the cluster commands need more packages: pip install 'millrace-streaming[cluster]'"
 
 
 @click.group()

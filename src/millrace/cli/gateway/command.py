@@ -37,7 +37,7 @@ def sql_gateway(action: str, program: ProgramOptions, address: str | None, folde
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn", "httpx")):
-        raise click.ClickException("the SQL gateway needs more packages: pip install 'millrace[cluster]'")
+        raise click.ClickException("the SQL gateway needs more packages: pip install 'millrace-streaming[cluster]'")
     from millrace.cli.gateway import background
 
     if action in ("stop", "stop-all"):

@@ -47,7 +47,7 @@ def environment_script(path: str) -> str:
     try:
         import yaml
     except ImportError as error:
-        raise ImportError("--environment needs the package PyYAML: pip install 'millrace[config]'") from error
+        raise ImportError("--environment needs the package PyYAML: pip install 'millrace-streaming[config]'") from error
     try:
         # Every scalar is the text that stands there.
         found = yaml.load(Path(path).read_text("utf-8"), yaml.BaseLoader) or {}

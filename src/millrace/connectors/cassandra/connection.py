@@ -23,7 +23,7 @@ def library() -> Any:
         import cassandra.cluster
         import cassandra.concurrent
     except ImportError:
-        raise ImportError("Cassandra needs cassandra-driver: pip install 'millrace[cassandra]'") from None
+        raise ImportError("Cassandra needs cassandra-driver: pip install 'millrace-streaming[cassandra]'") from None
     return cassandra
 
 

@@ -106,7 +106,7 @@ class Connected:
         try:
             import httpx
         except ImportError:
-            raise ImportError("ClickHouse needs httpx: pip install 'millrace[clickhouse]'") from None
+            raise ImportError("ClickHouse needs httpx: pip install 'millrace-streaming[clickhouse]'") from None
         self._table = table
         headers = {"X-ClickHouse-User": table.user}
         if table.password:

@@ -61,7 +61,7 @@ class Connected:
         try:
             import happybase
         except ImportError:
-            raise ImportError("HBase needs happybase: pip install 'millrace[hbase]'") from None
+            raise ImportError("HBase needs happybase: pip install 'millrace-streaming[hbase]'") from None
         try:
             self.connection: Any = happybase.Connection(
                 gateway.host,

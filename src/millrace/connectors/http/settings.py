@@ -22,7 +22,7 @@ _CALLBACKS = (
     "slf4j-lookup-logger", "http-slf4j-lookup-logger", "slf4j-logger", "http-slf4j-logger", "rest-lookup-logger",
 )  # fmt: skip
 _VERSIONS = ("HTTP_1_1", "HTTP_2")
-_MISSING = "httpx can't be imported, which the HTTP connector needs: pip install 'millrace[http]' ({})"
+_MISSING = "httpx can't be imported, which the HTTP connector needs: pip install 'millrace-streaming[http]' ({})"
 
 
 def http_library() -> Any:

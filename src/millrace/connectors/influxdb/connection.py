@@ -68,7 +68,7 @@ class Connected:
         try:
             import httpx
         except ImportError:
-            raise ImportError("InfluxDB needs httpx: pip install 'millrace[influxdb]'") from None
+            raise ImportError("InfluxDB needs httpx: pip install 'millrace-streaming[influxdb]'") from None
         self._target = target
         self._errors: Any = httpx.HTTPError
         if target.bucket:

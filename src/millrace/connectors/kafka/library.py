@@ -7,7 +7,7 @@ from typing import Any
 
 client_log = logging.getLogger("millrace.kafka.client")
 """what librdkafka says"""
-_MISSING = "{} can't be imported, which the Kafka connector needs: pip install 'millrace[kafka]' ({})"
+_MISSING = "{} can't be imported, which the Kafka connector needs: pip install 'millrace-streaming[kafka]' ({})"
 
 
 def confluent_kafka() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_MISSING = "boto3 can't be imported, which the Kinesis connector needs: pip install 'millrace[kinesis]' ({})"
+_MISSING = "boto3 can't be imported, which the Kinesis connector needs: pip install 'millrace-streaming[kinesis]' ({})"
 _CREDENTIALS = ("aws.credentials.provider.", "aws.credentials.")
 """what stands before a credential's name: in properties, in options of tables"""
 CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 20.0

@@ -18,7 +18,7 @@ def library() -> Any:
     try:
         import pymongo
     except ImportError:
-        raise ImportError("MongoDB needs pymongo: pip install 'millrace[mongodb]'") from None
+        raise ImportError("MongoDB needs pymongo: pip install 'millrace-streaming[mongodb]'") from None
     return pymongo
 
 

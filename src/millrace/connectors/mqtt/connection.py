@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-_MISSING = "paho.mqtt can't be imported, which the MQTT connector needs: pip install 'millrace[mqtt]' ({})"
+_MISSING = "paho.mqtt can't be imported, which the MQTT connector needs: pip install 'millrace-streaming[mqtt]' ({})"
 _SECONDS = 30.0
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 MAX_INFLIGHT = 65_535

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_MISSING = "nats can't be imported, which the NATS connector needs: pip install 'millrace[nats]' ({})"
+_MISSING = "nats can't be imported, which the NATS connector needs: pip install 'millrace-streaming[nats]' ({})"
 _SECONDS = 10
 
 

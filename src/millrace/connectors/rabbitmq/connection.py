@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 _DEFAULT_HEARTBEAT = 60
-_MISSING = "pika can't be imported, which the RabbitMQ connector needs: pip install 'millrace[rabbitmq]' ({})"
+_MISSING = "pika can't be imported, which the RabbitMQ connector needs: pip install 'millrace-streaming[rabbitmq]' ({})"
 
 
 def pika() -> Any:

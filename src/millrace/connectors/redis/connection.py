@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from millrace.util.secrets import mask_text
 
-_MISSING = "redis can't be imported, which the Redis connector needs: pip install 'millrace[redis]' ({})"
+_MISSING = "redis can't be imported, which the Redis connector needs: pip install 'millrace-streaming[redis]' ({})"
 _SECONDS = 30
 
 

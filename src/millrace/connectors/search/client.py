@@ -47,7 +47,7 @@ class SearchClient:
             import msgspec
         except ImportError as error:
             raise ImportError(
-                f"{place.dialect.title} needs httpx and msgspec: pip install 'millrace[search]' ({error})"
+                f"{place.dialect.title} needs httpx and msgspec: pip install 'millrace-streaming[search]' ({error})"
             ) from None
         self._httpx = httpx
         self._msgspec = msgspec

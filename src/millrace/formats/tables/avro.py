@@ -40,7 +40,7 @@ def _schema(options: Options) -> tuple[dict[str, Any], bool]:
     try:
         import fastavro  # noqa: F401
     except ImportError:
-        raise options.problem("format 'avro' needs fastavro: pip install 'millrace[avro]'") from None
+        raise options.problem("format 'avro' needs fastavro: pip install 'millrace-streaming[avro]'") from None
     as_json = options.one_of(ENCODING, (BINARY, JSON), BINARY) == JSON
     try:
         return avro_schema(options.table.columns, options.flag(LEGACY_TIMESTAMPS, True)), as_json

@@ -1,4 +1,4 @@
-"""The reporter for OpenTelemetry: OTLP over HTTP (``pip install 'millrace[opentelemetry]'``)."""
+"""The reporter for OpenTelemetry: OTLP over HTTP (``pip install 'millrace-streaming[opentelemetry]'``)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OpenTelemetryReporter(MetricReporter):
             from opentelemetry.proto.common.v1 import common_pb2
             from opentelemetry.proto.metrics.v1 import metrics_pb2
         except ImportError:
-            needed = "opentelemetry-proto is not installed: pip install 'millrace[opentelemetry]'"
+            needed = "opentelemetry-proto is not installed: pip install 'millrace-streaming[opentelemetry]'"
             raise ValueError(needed) from None
         self._service: Any = metrics_service_pb2
         self._common: Any = common_pb2

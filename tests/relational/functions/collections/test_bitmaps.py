@@ -101,5 +101,5 @@ def test_other_arrays_are_refused() -> None:
 
 def test_without_pyroaring_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyroaring", None)
-    with pytest.raises(ImportError, match=r"pip install 'millrace\[bitmap\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'millrace-streaming\[bitmap\]'"):
         bitmap_class()

@@ -14,7 +14,7 @@ def library() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise ImportError("DuckDB needs its Python package: pip install 'millrace[duckdb]'") from None
+        raise ImportError("DuckDB needs its Python package: pip install 'millrace-streaming[duckdb]'") from None
     return duckdb
 
 

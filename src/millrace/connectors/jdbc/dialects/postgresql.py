@@ -20,7 +20,7 @@ from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
 
-_MISSING = "{} can't be imported, which tables of PostgreSQL need: pip install 'millrace[postgres]' ({})"
+_MISSING = "{} can't be imported, which tables of PostgreSQL need: pip install 'millrace-streaming[postgres]' ({})"
 _READ = {
     t.BooleanType: "bool", t.TinyIntType: "int2", t.SmallIntType: "int2", t.IntType: "int4", t.BigIntType: "int8",
     t.FloatType: "float4", t.DoubleType: "float8", t.CharType: "text", t.VarCharType: "text", t.BinaryType: "bytea",

@@ -51,7 +51,7 @@ class CanalProtobufFormatFactory(CanalJsonFormatFactory):
         try:
             _classes()
         except ImportError:
-            raise options.problem("format 'canal-protobuf' needs protobuf: pip install 'millrace[protobuf]'") from None
+            raise options.problem("format 'canal-protobuf' needs protobuf: pip install 'millrace-streaming[protobuf]'") from None
         return PacketDecoding(table.table, super().decoding(table), options.flag(IGNORE))
 
     def encoding(self, table: FormatContext) -> EncodingFormat:

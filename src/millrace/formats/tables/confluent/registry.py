@@ -132,7 +132,7 @@ def registry_of(options: Options) -> Registry:
         client_of(settings)
     except ImportError as error:
         raise options.problem(
-            f"format '{name}' needs Confluent's client of schema registries: pip install 'millrace[registry]' ({error})"
+            f"format '{name}' needs Confluent's client of schema registries: pip install 'millrace-streaming[registry]' ({error})"
         ) from None
     except (ValueError, TypeError) as error:
         raise options.problem(f"format '{name}': {error}") from None

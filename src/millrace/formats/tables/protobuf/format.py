@@ -44,7 +44,7 @@ def _check(options: Options, message: Message) -> None:
     try:
         message.fields()
     except ImportError:
-        raise options.problem("format 'protobuf' needs protobuf: pip install 'millrace[protobuf]'") from None
+        raise options.problem("format 'protobuf' needs protobuf: pip install 'millrace-streaming[protobuf]'") from None
     except NoForm as error:
         raise options.problem(f"format 'protobuf', {error}") from error
     except (ValueError, TypeError) as error:

@@ -34,7 +34,7 @@ def bitmap_class() -> Any:
     try:
         from pyroaring import BitMap
     except ImportError as error:
-        raise ImportError("functions of BITMAPs need pyroaring: pip install 'millrace[bitmap]'") from error
+        raise ImportError("functions of BITMAPs need pyroaring: pip install 'millrace-streaming[bitmap]'") from error
     return BitMap
 
 

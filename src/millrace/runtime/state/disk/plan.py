@@ -20,7 +20,7 @@ def require_store() -> None:
     """Raises ``RuntimeError`` where the package that stores the state is missing."""
     if find_spec("lmdb") is None:
         raise RuntimeError(
-            "keyed state on disk needs the package lmdb, which is not installed here: pip install 'millrace[disk]', on "
+            "keyed state on disk needs the package lmdb, which is not installed here: pip install 'millrace-streaming[disk]', on "
             "the workers, too, or keep state in memory (HashMapStateBackend)"
         )
 
