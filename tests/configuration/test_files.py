@@ -103,7 +103,7 @@ def test_the_older_form(tmp_path: Path) -> None:
 def test_the_older_form_needs_no_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert read_directory(conf(tmp_path / "old", FLAT, "flink-conf.yaml"))["parallelism.default"] == "5"
-    with pytest.raises(ConfigurationError, match=r"needs the package PyYAML: pip install 'millrace-streaming\[config\]'"):
+    with pytest.raises(ConfigurationError, match=r"needs the package PyYAML: pip install '.*\[config\]'"):
         read_directory(conf(tmp_path / "new", NESTED))
 
 

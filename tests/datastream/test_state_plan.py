@@ -81,8 +81,8 @@ def test_a_missing_package_shows_before_the_job_starts(monkeypatch: pytest.Monke
     with pytest.raises(RuntimeError) as raised:
         job_state(env)
     assert str(raised.value) == (
-        "keyed state on disk needs the package lmdb, which is not installed here: pip install 'millrace-streaming[disk]', on the "
-        "workers, too, or keep state in memory (HashMapStateBackend)"
+        "keyed state on disk needs the package lmdb, which is not installed here: pip install "
+        "'millrace-streaming[disk]', on the workers, too, or keep state in memory (HashMapStateBackend)"
     )
     env.set_runtime_mode(RuntimeExecutionMode.BATCH)
     env.job_graph()

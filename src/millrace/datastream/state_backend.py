@@ -60,7 +60,8 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     """State in an embedded store on local disks, for state larger than memory.
 
     The name is Flink's; the store in Millrace is LMDB, which all worker processes of a machine share. It needs
-    ``pip install 'millrace-streaming[disk]'``. The changes of one epoch are in memory. Batch jobs keep their state in memory.
+    ``pip install 'millrace-streaming[disk]'``. The changes of one epoch are in memory. Batch jobs keep their state
+    in memory.
 
     :param enable_incremental_checkpointing: write only what changed; None leaves it to the configuration.
     :raises TypeError: ``enable_incremental_checkpointing`` is neither None nor a bool.

@@ -35,7 +35,7 @@ def history_server(
         from millrace.cluster.rest.options import UnsafeServerError
         from millrace.cluster.rest.serving import NoPortError
     except ImportError as error:
-        text = f"The history server needs packages that are not installed: pip install 'millrace-streaming[cluster]' ({error})"
+        text = f"The history server needs more packages: pip install 'millrace-streaming[cluster]' ({error})"
         raise click.ClickException(text) from None
 
     from millrace.common.files.stores import settings as stores

@@ -135,5 +135,6 @@ def _require_prompt() -> None:
         import prompt_toolkit  # noqa: F401
     except ImportError:
         raise click.ClickException(
-            "the prompt needs the package prompt-toolkit: pip install 'millrace-streaming[sql]'; -f FILE and -e SQL work without"
+            "the prompt needs the package prompt-toolkit: pip install 'millrace-streaming[sql]'; "
+            "-f FILE and -e SQL work without"
         ) from None

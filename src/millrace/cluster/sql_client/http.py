@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 try:
     import httpx
 except ImportError as error:
-    raise ImportError("a client of the SQL gateway needs the package httpx: pip install 'millrace-streaming[dbapi]'") from error
+    raise ImportError("a client of the SQL gateway needs httpx: pip install 'millrace-streaming[dbapi]'") from error
 
 from millrace.cluster.sql_client.errors import GatewayClientError, NotAllowedError, RefusedError, UnreachableError
 from millrace.cluster.sql_client.values import parsed

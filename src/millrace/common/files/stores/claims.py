@@ -49,7 +49,9 @@ def _on_s3(uri: str, path: str, content: bytes, settings: Mapping[str, str]) -> 
     try:
         store = _client(s3.bucket_and_key(uri)[0], tuple(sorted(settings.items())))
     except ImportError:
-        logger.warning("boto3 is not installed (pip install 'millrace-streaming[s3]'): a second driver of a job may go unnoticed")
+        logger.warning(
+            "boto3 is not installed (pip install 'millrace-streaming[s3]'): a second driver of a job may go unnoticed"
+        )
         return None
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -26,7 +26,8 @@ def open_hdfs(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
     try:
         from millrace.common.files.stores.webhdfs import WebHdfs
     except ImportError as error:
-        raise ValueError(f"no file system for {uri}: WebHDFS needs httpx (pip install 'millrace-streaming[hdfs]')") from error
+        needed = "WebHDFS needs httpx (pip install 'millrace-streaming[hdfs]')"
+        raise ValueError(f"no file system for {uri}: {needed}") from error
     match = _URI.match(uri)
     if match is None:
         raise ValueError(f"{uri} is no address of HDFS: hdfs://namenode:8020/folder, or hdfs://nameservice/folder")

@@ -18,7 +18,7 @@ from millrace.connectors.jdbc.dialects.values import columns_of, fetched
 from millrace.relational.type_table import Family
 from millrace.relational.types import DataType
 
-_MISSING = "pymysql can't be imported, which tables of MySQL and MariaDB need: pip install 'millrace-streaming[mysql]' ({})"
+_MISSING = "pymysql can't be imported, which MySQL and MariaDB need: pip install 'millrace-streaming[mysql]' ({})"
 _SESSION = "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
 """instants are kept in UTC, and what does not fit is an error and not cut to size"""
 _PIECE = 1_000_000

@@ -51,7 +51,8 @@ class CanalProtobufFormatFactory(CanalJsonFormatFactory):
         try:
             _classes()
         except ImportError:
-            raise options.problem("format 'canal-protobuf' needs protobuf: pip install 'millrace-streaming[protobuf]'") from None
+            needed = "format 'canal-protobuf' needs protobuf: pip install 'millrace-streaming[protobuf]'"
+            raise options.problem(needed) from None
         return PacketDecoding(table.table, super().decoding(table), options.flag(IGNORE))
 
     def encoding(self, table: FormatContext) -> EncodingFormat:

@@ -132,7 +132,8 @@ def registry_of(options: Options) -> Registry:
         client_of(settings)
     except ImportError as error:
         raise options.problem(
-            f"format '{name}' needs Confluent's client of schema registries: pip install 'millrace-streaming[registry]' ({error})"
+            f"format '{name}' needs Confluent's client of schema registries: "
+            f"pip install 'millrace-streaming[registry]' ({error})"
         ) from None
     except (ValueError, TypeError) as error:
         raise options.problem(f"format '{name}': {error}") from None

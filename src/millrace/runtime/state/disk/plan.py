@@ -20,8 +20,8 @@ def require_store() -> None:
     """Raises ``RuntimeError`` where the package that stores the state is missing."""
     if find_spec("lmdb") is None:
         raise RuntimeError(
-            "keyed state on disk needs the package lmdb, which is not installed here: pip install 'millrace-streaming[disk]', on "
-            "the workers, too, or keep state in memory (HashMapStateBackend)"
+            "keyed state on disk needs the package lmdb, which is not installed here: pip install "
+            "'millrace-streaming[disk]', on the workers, too, or keep state in memory (HashMapStateBackend)"
         )
 
 

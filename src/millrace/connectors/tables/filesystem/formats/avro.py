@@ -38,7 +38,8 @@ class AvroTableFormat(BulkTableFormat):
         try:
             import fastavro  # noqa: F401
         except ImportError:
-            raise ValueError(f"table {table}: format 'avro' needs fastavro: pip install 'millrace-streaming[avro]'") from None
+            needed = "format 'avro' needs fastavro: pip install 'millrace-streaming[avro]'"
+            raise ValueError(f"table {table}: {needed}") from None
         self.columns = columns
         codec = options.get("codec", "deflate").lower()
         self._codec = _CODECS.get(codec, codec)
