@@ -19,7 +19,7 @@ from tests.runtime.tables.table_runs import changes_of, check_table, element, ha
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.nodes import WindowSpec
-from millrace.relational.rex import AggCall, Literal, Ref, SortKey
+from millrace.relational.rex import AggCall, Literal, Ref
 from millrace.relational.rows import DELETE
 from millrace.relational.types import DataType
 from millrace.runtime.failure import OperatorError
@@ -200,12 +200,6 @@ def test_bitmap_of_numbers() -> None:
     call = aggregate_call("BITMAP_BUILD_AGG", (Ref(t.IntType(), 0),))
     found = value_of(call, [t.IntType()], [(1,), (-1,), (None,), (1,)])
     assert set(BitMap.deserialize(found)) == {1, 2**32 - 1}
-
-
-def test_order_within_the_group_is_refused() -> None:
-    text = Ref(t.VarCharType(3), 0)
-    with pytest.raises(NotImplementedError, match="WITHIN GROUP"):
-        value_of(aggregate_call("LISTAGG", (text,), order=(SortKey(text),)), [text.type], [("a",)])
 
 
 # -- functions of the user ------------------------------------------------------------------------------------------
