@@ -27,8 +27,8 @@ atexit.register(shutil.rmtree, os.environ["MILLRACE_RUN_DIR"], ignore_errors=Tru
 _SPARK_TESTS = Path(__file__).parent / "spark"
 
 # No deadline: the time of an example depends on what else the machine does. CI takes the
-# same examples each time (tests/seeds.py).
-settings.register_profile("ci", deadline=None, derandomize=IN_CI, max_examples=50, print_blob=True)
+# same examples each time (tests/seeds.py), fewer of them.
+settings.register_profile("ci", deadline=None, derandomize=IN_CI, max_examples=30 if IN_CI else 50, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -29,7 +29,10 @@ def join(node: n.Join, inputs: list[DataFrame], context: Context) -> DataFrame:
 
 def _side_to_send(node: n.Join, context: Context) -> n.Rel | None:
     """The side that every task gets whole instead of both being sent around by key: one that is small by what the
-    catalog has counted. Spark itself cannot know how much a source of ours gives."""
+    catalog has counted. Spark itself cannot know how much a source of ours gives. What the user has said of a side is
+    left to Spark."""
+    if isinstance(node.left, n.Hinted) or isinstance(node.right, n.Hinted):
+        return None
     sides = {"INNER": (node.left, node.right), "RIGHT": (node.left,), "FULL": ()}.get(node.kind, (node.right,))
     most = _broadcast_bytes(context)
     sizes = [(size, at, side) for at, side in enumerate(sides) if (size := most_bytes(side)) is not None]
@@ -39,7 +42,7 @@ def _side_to_send(node: n.Join, context: Context) -> n.Rel | None:
 
 def _broadcast_bytes(context: Context) -> int:
     """``spark.sql.autoBroadcastJoinThreshold``; -1 for never."""
-    return int(context.session.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760b").rstrip("b"))
+    return int(context.session._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
 
 
 @batch_form(n.IntervalJoin)
