@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from prompt_toolkit.application import Application, get_app
@@ -67,18 +68,27 @@ class ResultScreen:
             for row in self._result.collect():
                 with self._lock:
                     self._view.add(row.get_row_kind(), self._texts(row))
-                self.app.invalidate()
+                self._redraw()
         except BaseException as error:
             # Leaving cancels the query, which is no failure.
             self.error = None if self._left else error
             if not self._left:
                 self._leave()
         self._over = True
-        self.app.invalidate()
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Drawn in the thread of the screen, which may end at any moment and takes with it what drawing needs."""
+        self._soon(self.app.invalidate)
 
     def _leave(self) -> None:
-        assert self.app.loop is not None, "reading begins when the screen is there"
-        self.app.loop.call_soon_threadsafe(self._exit)
+        self._soon(self._exit)
+
+    def _soon(self, action: Callable[[], None]) -> None:
+        loop = self.app.loop
+        if loop is not None:
+            with suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(action)
 
     def _exit(self) -> None:
         if self.app.future is not None and not self.app.future.done():
