@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,7 +87,8 @@ class Caller:
         :raises ValueError: a certificate is none.
         """
         httpx, settings = http_library(), self._settings
-        self._failures = (httpx.TransportError, asyncio.TimeoutError)
+        # What a server refuses only after the handshake of TLS 1.3 may come as Python's own error of the socket.
+        self._failures = (httpx.TransportError, asyncio.TimeoutError, ssl.SSLError)
         self._hopeless = (httpx.UnsupportedProtocol, httpx.InvalidURL)
         self._client = httpx.AsyncClient(
             verify=settings.tls.context(),
