@@ -5,8 +5,10 @@ Types are values: equal when class, parameters and nullability are equal, never 
 
 from __future__ import annotations
 
+import calendar
 import copy
 import enum
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -251,7 +253,12 @@ class TimestampType(_Precise):
 
 
 class LocalZonedTimestampType(_Precise):
-    """An instant, shown in the zone of the session. Kept to the microsecond."""
+    """An instant, shown in the zone of the session. Kept to the microsecond.
+
+    :cvar EPOCH_ORDINAL: the machine's zone at the epoch in microseconds, which ``to_sql_type`` adds, as in PyFlink.
+    """
+
+    EPOCH_ORDINAL = calendar.timegm(time.localtime(0)) * 1_000_000
 
     @classmethod
     def type_name(cls) -> str:
