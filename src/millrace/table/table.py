@@ -19,7 +19,7 @@ from millrace.table.functions.udf import UserDefinedFunctionWrapper
 from millrace.table.plans.explaining import explain
 from millrace.table.queries.changelog_arguments import with_codes, without_codes
 from millrace.table.queries.column_changes import added, dropped, replaced_or_added, with_new_names
-from millrace.table.queries.group_windows import bound_window, with_event_time
+from millrace.table.queries.group_windows import bound_window
 from millrace.table.queries.grouping import Grouping
 from millrace.table.queries.match import match
 from millrace.table.queries.old_names import instead
@@ -424,13 +424,10 @@ class GroupWindowedTable(_Unfinished):
         alias = nodes.Column.named(self._window.name)
         if alias not in keys:
             raise problem(f"group_by must name the window '{self._window.name}': group_by(col('{alias.name}'), ...)")
-        session, plan, block = self._table._t_env._session, self._table._plan, self._table._block
-        if session.streaming and session.streams._is_batch():
-            plan = with_event_time(plan, self._window, block)
-            block = block.over(plan.schema)
+        block = self._table._block
         others = expand([key for key in keys if key != alias], block)
-        window = bound_window(self._window, block, session.streaming)
-        grouping = Grouping(plan, block, tuple(others), window)
+        window = bound_window(self._window, block, self._table._t_env._session.streaming)
+        grouping = Grouping(self._table._plan, block, tuple(others), window)
         return WindowGroupedTable(grouping, self._table._t_env)
 
 

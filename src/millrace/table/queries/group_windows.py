@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 
 from millrace.relational import types as t
-from millrace.relational.nodes import PROCTIME, Rel, Watermark, WindowSpec
-from millrace.relational.rex import Literal, Ref
+from millrace.relational.nodes import PROCTIME, WindowSpec
+from millrace.relational.rex import Ref
 from millrace.runtime.tables.windows.count_windows import ROWS
 from millrace.table.expression_methods.windows import GroupWindow
 from millrace.table.queries.grouping import BoundWindow
@@ -17,16 +17,6 @@ from millrace.table.sql.writing.programs import shown
 from millrace.table.values.problems import problem
 
 _TIMES = (t.TimestampType, t.LocalZonedTimestampType)
-
-
-def with_event_time(plan: Rel, window: GroupWindow, block: Block) -> Rel:
-    """For batch jobs of the streaming engine, where a window may be over any timestamp: the column becomes event time,
-    without watermarks, so that windows end with the input."""
-    assert window._parts.time is not None
-    time = bind(window._parts.time, block)
-    if not isinstance(time, Ref) or plan.schema[time.index].time is not None or not isinstance(time.type, _TIMES):
-        return plan
-    return Watermark(plan, time.index, Literal(time.type.nullable(), None))
 
 
 def bound_window(window: GroupWindow, block: Block, streaming: bool) -> BoundWindow:
