@@ -323,6 +323,9 @@ class YearMonthIntervalType(AtomicType):
     def parameters(self) -> tuple[Any, ...]:
         return self._resolution, self._precision
 
+    def __repr__(self) -> str:  # as PyFlink's, without the units
+        return f"{type(self).__name__}({str(self._nullable).lower()})"
+
     def sql(self) -> str:
         unit = self._resolution.name.replace("_", " ")
         return "INTERVAL MONTH" if unit == "MONTH" else "INTERVAL " + unit.replace("YEAR", f"YEAR({self._precision})")
@@ -370,6 +373,9 @@ class DayTimeIntervalType(AtomicType):
     def parameters(self) -> tuple[Any, ...]:
         return self._resolution, self._day_precision, self._fractional_precision
 
+    def __repr__(self) -> str:  # as PyFlink's, without the units
+        return f"{type(self).__name__}({str(self._nullable).lower()})"
+
     def sql(self) -> str:
         unit = self._resolution.name.replace("_", " ")
         if unit.startswith("DAY"):
@@ -406,6 +412,9 @@ class ListViewType(DataType):
 
     def parameters(self) -> tuple[Any, ...]:
         return (self._element_type,)
+
+    def __repr__(self) -> str:
+        return f"ListViewType({self._element_type!r})"
 
     def sql(self) -> str:
         return f"LIST_VIEW<{self._element_type}>"
@@ -444,6 +453,9 @@ class MapViewType(DataType):
 
     def parameters(self) -> tuple[Any, ...]:
         return self._key_type, self._value_type
+
+    def __repr__(self) -> str:
+        return f"MapViewType({', '.join(map(repr, self.parameters()))})"
 
     def sql(self) -> str:
         return f"MAP_VIEW<{self._key_type}, {self._value_type}>"
