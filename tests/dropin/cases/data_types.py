@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 from pyflink.common.config_options import ConfigOptions
-from pyflink.table import DataTypes, FormatDescriptor, Schema, TableDescriptor
+from pyflink.table import (
+    DataTypes,
+    EnvironmentSettings,
+    FormatDescriptor,
+    Schema,
+    TableDescriptor,
+    TableEnvironment,
+)
 from pyflink.table.expressions import call_sql, col
 from pyflink.table.types import LocalZonedTimestampType, UserDefinedType, _create_type_verifier
 from tests.dropin.checks import raises
@@ -48,6 +56,19 @@ def a_user_defined_type_is_checked_without_its_nullability() -> None:
         check(None)
     with raises(ValueError):
         check([1.0, 2.0])
+
+
+def values_of_a_user_defined_type_are_written_as_those_of_its_sql_type() -> None:
+    """Their columns go into columns of that type."""
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("parallelism.default", "1")
+    schema = Schema.new_builder().column("pair", DataTypes.ARRAY(DataTypes.DOUBLE(False))).build()
+    files = TableDescriptor.for_connector("filesystem").schema(schema).format("json")
+    t_env.create_temporary_table("files", files.option("path", str(Path("pairs").resolve())).build())
+    table = t_env.from_elements([(Pair(1.0, 2.5),)], DataTypes.ROW([DataTypes.FIELD("pair", PairType())]))
+    table.execute_insert("files").wait()
+    (written,) = (each for each in Path("pairs").rglob("*") if each.is_file() and not each.name.startswith("."))
+    assert written.read_text().strip() == '{"pair":[1.0,2.5]}'
 
 
 def the_zone_of_instants_can_be_set() -> None:

@@ -45,7 +45,7 @@ RULES = (
     works("python.files python.archives python.requirements python.executable", _DEPENDENCIES, "what workers need"),
     works("python.metric.enabled", "runtime.functions.runner", "whether functions may have metrics"),
     works("python.fn-execution.arrow.batch.size", "runtime.functions.vectors", "rows that a vectorized function gets"),
-    works("python.fn-execution.bundle.size", "runtime.functions.vectors", "rows that a vectorized function gets at most"),
+    works("python.fn-execution.bundle.size", "runtime.functions.vectors", "more rows it never gets"),
     refused(
         "table.exec.legacy-cast-behaviour",
         "casts follow the rules of Flink 1.15 and later; nearest: TRY_CAST",
