@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from tests.reruns import Reruns
 from tests.seeds import IN_CI
 
 for _variable in ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR"):
@@ -31,6 +32,12 @@ _SPARK_TESTS = Path(__file__).parent / "spark"
 settings.register_profile("ci", deadline=None, derandomize=IN_CI, max_examples=30 if IN_CI else 50, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if IN_CI:
+        config.option.reruns = 1
+        config.pluginmanager.register(Reruns(), "reruns of this project")
 
 
 @pytest.fixture(scope="session")
