@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from millrace.cli.sql.views import TableView
+from millrace.graph.picture import of_plan_json
 from millrace.notebook.grid import folded, grid
-from millrace.notebook.plans import of_plan_json, of_relations
+from millrace.notebook.plans import of_relations
 from millrace.notebook.programs import apart
 from millrace.relational import nodes as n
 from millrace.spark.jobs.client import JobCancelledError

@@ -24,7 +24,8 @@ def test_every_box_and_arrow_is_in_the_picture() -> None:
     assert ODD in titles[0] and "x" * 100 in titles[2]
     lines = [each for each in picture.iter(f"{_SVG}path") if each.get("marker-end")]
     assert len(lines) == 3
-    boxes = [{key: float(each.get(key, "")) for key in ("x", "y", "width", "height")} for each in picture.iter(f"{_SVG}rect")]
+    sizes = ("x", "y", "width", "height")
+    boxes = [{key: float(each.get(key, "")) for key in sizes} for each in picture.iter(f"{_SVG}rect")]
     width, height = (float(picture.get(key, "")) for key in ("width", "height"))
     assert all(box["x"] + box["width"] <= width and box["y"] + box["height"] <= height for box in boxes)
     assert boxes[0]["x"] + boxes[0]["width"] < boxes[1]["x"]
@@ -35,9 +36,8 @@ def test_nothing_of_a_name_is_taken_for_a_tag() -> None:
 
 
 def test_two_pictures_of_a_page_have_arrowheads_of_their_own() -> None:
-    heads = [
-        each.get("id") for text in (svg(DRAWING), svg(DRAWING)) for each in ElementTree.fromstring(text).iter(f"{_SVG}marker")
-    ]
+    pictures = [ElementTree.fromstring(svg(DRAWING)) for _ in range(2)]
+    heads = [each.get("id") for picture in pictures for each in picture.iter(f"{_SVG}marker")]
     assert len(set(heads)) == 2
 
 
