@@ -30,6 +30,7 @@ def on_config(config: Any) -> Any:
     config.nav = [
         {"Home": "index.md"},
         {"Tutorials": [f"guide/{name}.md" for name in _TUTORIALS]},
+        {"Gallery": "gallery.md"},
         {"Guide": ["guide/README.md", *(f"guide/{name}.md" for name in guide if name not in _TUTORIALS)]},
         {"Coming from": [f"migration/{name}.md" for name in _MIGRATION]},
         {"Reference": [f"{name}.md" for name in _REFERENCE]},
