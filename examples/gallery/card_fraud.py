@@ -1,7 +1,7 @@
 """Financial risk: a small payment that is followed by a large one within a minute raises an alarm.
 
-State per card, and a timer that forgets what was in vain. When a timer fires depends on the watermark, so the time between
-the two payments is looked at, too.
+State per card, and a timer that forgets what was in vain. When a timer fires depends on the watermark, so the time
+between the two payments is looked at, too.
 """
 
 from __future__ import annotations
