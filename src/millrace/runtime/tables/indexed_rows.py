@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import MapTable, Table
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_tuples
@@ -76,11 +77,11 @@ class AddedRows(Table):
         if not self._added:
             return {}
         added, self._added = self._added, []
-        return {SINCE: list(map(_to_bytes, added))}
+        return {SINCE: list(map(to_bytes, added))}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = dict(changes)
-        batches = list(map(_from_bytes, whole.pop(SINCE, ())))
+        batches = list(map(from_bytes, whole.pop(SINCE, ())))
         stored = self.batch_of(whole)
         for batch in batches if stored is None else [*batches, stored]:
             columns = [batch.column(place) for place in self._found_by]
@@ -128,17 +129,3 @@ def _equal(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> A
         else:
             found &= ~differing([a], [b])
     return found
-
-
-def _to_bytes(batch: pa.RecordBatch) -> bytes:
-    """A pickle would have the whole buffers of which the batch may be a small part."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _from_bytes(data: bytes) -> pa.RecordBatch:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()

@@ -11,7 +11,7 @@ from millrace.relational.rows import Rows
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
-from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.keys import Ids, key_columns
 from millrace.runtime.tables.windows.sessions import Fired, SessionOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
 
@@ -40,7 +40,7 @@ class SessionAggregateOperator(SessionOperator[WindowAggregate], AggregatingOper
             values = self.accumulators.results([each.session.content for each in alive], [each.at for each in alive])
             columns = window_rows(
                 self.config,
-                [each.key for each in alive],
+                key_columns([each.key for each in alive], self.config.arrow_key_types),
                 values,
                 np.array([each.session.start for each in alive], np.int64),
                 np.array([each.session.end for each in alive], np.int64),
