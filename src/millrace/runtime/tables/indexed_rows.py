@@ -60,7 +60,7 @@ class AddedRows(Table):
         owners, numbers = self._index.find(hashes)
         if not len(owners):
             return owners, numbers
-        same = _equal(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
+        same = equal_rows(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
@@ -119,7 +119,7 @@ class IndexedRows(AddedRows):
         return found
 
 
-def _equal(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
+def equal_rows(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
     """Where the values of all columns are the same, as numpy Booleans."""
     found = np.ones(length, bool)
     for a, b in zip(one, other):

@@ -28,8 +28,12 @@ class PartialColumns:
 
     def batch(self, keys: Sequence[pa.Array], slots: Sequence[pa.Array], length: int) -> pa.RecordBatch:
         """Columns of any form of these types as a batch."""
-        of_keys = [_without_negative_zero(_as(column, kind)) for column, kind in zip(keys, self.keys)]
-        return record_batch([*of_keys, *(_as(column, slot.type) for column, slot in zip(slots, self.slots))], length)
+        values = [_as(column, slot.type) for column, slot in zip(slots, self.slots)]
+        return record_batch([*self.key_columns(keys), *values], length)
+
+    def key_columns(self, keys: Sequence[pa.Array]) -> list[pa.Array]:
+        """Columns of the key in the form that they have here."""
+        return [_without_negative_zero(_as(column, kind)) for column, kind in zip(keys, self.keys)]
 
     def merged(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         """The rows of several batches, of which those that come later are newer; a row for each key."""
@@ -47,16 +51,17 @@ class PartialColumns:
         keys = [column.take(where) for column in columns[: self.width]]
         return self.batch(keys, reduce_columns(ids, len(first), slots), len(first))
 
-    def rows(self, batch: pa.RecordBatch) -> dict[Key, tuple[Any, ...]]:
-        """Key -> accumulator, as ``Accumulators`` has them."""
+    def entries(self, batch: pa.RecordBatch) -> list[tuple[Key, tuple[Any, ...]]]:
+        """(key, accumulator) of each row, as ``Accumulators`` has them."""
         keys = key_tuples(batch.columns[: self.width], batch.num_rows)
         slots = [filled(column, slot).to_pylist() for column, slot in zip(batch.columns[self.width :], self.slots)]
-        return dict(zip(keys, zip(*slots)))
+        return list(zip(keys, zip(*slots)))
 
-    def of_rows(self, rows: dict[Key, tuple[Any, ...]]) -> pa.RecordBatch:
+    def of_entries(self, entries: Sequence[tuple[Key, tuple[Any, ...]]]) -> pa.RecordBatch:
         """The other way round."""
-        slots = [pa.array(values, slot.type) for values, slot in zip(zip(*rows.values()), self.slots)]
-        return self.batch(key_columns(list(rows), self.keys), slots, len(rows))
+        values = zip(*(accumulator for _, accumulator in entries))
+        slots = [pa.array(each, slot.type) for each, slot in zip(values, self.slots)]
+        return self.batch(key_columns([key for key, _ in entries], self.keys), slots, len(entries))
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> tuple[list[pa.Array], int]:

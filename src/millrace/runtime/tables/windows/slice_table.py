@@ -128,14 +128,14 @@ class SliceTable(Table):
             if isinstance(content, bytes):
                 self._keep(end, from_bytes(content))
             elif content:
-                self._keep(end, self.partials.of_rows(content))
+                self._keep(end, self.partials.of_entries(list(content.items())))
 
     def entries(self) -> dict[Any, Any]:
         return {end: (True, self.row(end)) for end in self.rows}
 
     def row(self, at: Any) -> Any:
         found = self.batch(at)
-        return None if found is None else self.partials.rows(found)
+        return None if found is None else dict(self.partials.entries(found))
 
     def keys(self) -> Iterator[Any]:
         return iter(dict.fromkeys(key for end in self.rows for key in self.row(end)))
