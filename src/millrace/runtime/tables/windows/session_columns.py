@@ -88,7 +88,7 @@ class ColumnSessions(Sessions):
         if (taken_in >= 0).any():
             older = [column.filter(pa.array(taken_in >= 0)) for column in stored[width:-2]]
             slots = self._merged(older, taken_in[taken_in >= 0], slots)
-            table.close(numbers[taken_in >= 0])
+            table.remove(numbers[taken_in >= 0])
         where = pa.array(found.keys)
         own_keys = [column.take(where) for column in keys]
         columns = [*own_keys, *slots, pa.array(found.starts), pa.array(found.ends)]
@@ -108,14 +108,14 @@ class ColumnSessions(Sessions):
         return self._table.next_due()
 
     def forget(self) -> None:
-        self._table.close(self._table.all())
+        self._table.remove(self._table.all())
 
     def fire_until(self, time: int) -> None:
         numbers = self._table.due(time)
         if not len(numbers):
             return
         columns = self._table.take(numbers)
-        self._table.close(numbers)
+        self._table.remove(numbers)
         width = self._table.partials.width
         alive = columns[width].to_numpy() > 0
         if not alive.all():
