@@ -16,8 +16,6 @@ from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
 from millrace.runtime.tables.indexed_rows import equal_rows
 
-SINCE = 0
-"""The address of changes in a delta: not a key, since these are tuples."""
 FEW = 4_096
 """Rows that are gone stay in the columns until there are more of them than others."""
 
@@ -50,6 +48,9 @@ class ChangingRows(Table):
     def marks(self, batch: pa.RecordBatch) -> Ids:
         """The marks of new rows."""
 
+    def removing(self, numbers: Ids) -> None:
+        """These rows are about to go."""
+
     # -- rows come and go -----------------------------------------------------------------------------------------
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -61,6 +62,7 @@ class ChangingRows(Table):
     def remove(self, numbers: Ids) -> None:
         """Rows that go. The numbers of all others may be other ones afterwards."""
         if len(numbers):
+            self.removing(numbers)
             self._touch(record_batch(self._store.take(numbers, range(self.width)), len(numbers)))
             self._kill(numbers)
 

@@ -1,7 +1,7 @@
 """State with the open sessions of keys in columns: found by the key, looked through for what is over.
 
-To other copies of its task it tells all open sessions of the keys that were touched. Its full content is a tuple of
-``Session`` for each key, as ``ObjectSessions`` has it.
+What it tells of itself, whole and as changes, is a tuple of ``Session`` for each key, as ``ObjectSessions`` has it:
+state may go to a task that has it on disk, or be divided by keys.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import ABSENT, ValueTable
 from millrace.runtime.tables.aggregates.partials import PartialColumns
-from millrace.runtime.tables.changing_rows import SINCE, ChangingRows
-from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
-from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.changing_rows import ChangingRows
+from millrace.runtime.tables.columns.keys import Ids, key_columns, key_tuples
 from millrace.runtime.tables.columns.window_times import WallClock
 from millrace.runtime.tables.windows.sessions import Session
 
@@ -51,27 +50,24 @@ class OpenSessions(ChangingRows):
         keys, length = self.touched_keys()
         if not length:
             return {}
-        _, numbers = self.find(keys, length)
-        return {SINCE: (to_bytes(record_batch(keys, length)), length, to_bytes(self.rows_of(numbers)))}
+        gone = dict.fromkeys(key_tuples(keys, length), ABSENT)
+        return {**gone, **self._sessions(self.find(keys, length)[1])}
 
     def apply(self, changes: dict[Any, Any]) -> None:
-        whole = dict(changes)
-        if SINCE in whole:
-            keys, length, content = whole.pop(SINCE)
-            self._kill(self.find(from_bytes(keys).columns, length)[1])
-            self._keep_all(from_bytes(content))
-        entries = [(key, each) for key, sessions in whole.items() if sessions is not ABSENT for each in sessions]
+        keys = key_columns(list(changes), self.partials.keys)
+        self._kill(self.find(keys, len(changes))[1])
+        entries = [(key, each) for key, sessions in changes.items() if sessions is not ABSENT for each in sessions]
         if entries:
             # Several sessions may have one key, so each is a key by itself here.
             columns = self.partials.of_entries([(key, each.content) for key, each in entries]).columns
             times = [pa.array([getattr(each, name) for _, each in entries], pa.int64()) for name in ("start", "end")]
-            self._keep_all(record_batch([*columns, *times], len(entries)))
-
-    def _keep_all(self, batch: pa.RecordBatch) -> None:
-        self._keep(batch, np.zeros(batch.num_rows, bool))
+            self._keep(record_batch([*columns, *times], len(entries)), np.zeros(len(entries), bool))
 
     def entries(self) -> dict[Any, Any]:
-        batch = self.rows_of(self.all())
+        return self._sessions(self.all())
+
+    def _sessions(self, numbers: Ids) -> dict[Any, Any]:
+        batch = self.rows_of(numbers)
         found: dict[Any, list[Session]] = {}
         starts, ends = (batch.column(batch.num_columns - place).to_pylist() for place in (2, 1))
         for (key, content), start, end in zip(self.partials.entries(batch), starts, ends):

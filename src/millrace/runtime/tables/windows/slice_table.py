@@ -1,21 +1,23 @@
 """State of windows that all keys share, in columns: batches of partial accumulators for each window or slice.
 
-What comes in is put beside what is there, and becomes one batch now and then, so no row is looked for. To other copies
-of its task it tells the batches that came. Its full content is that of a ``WindowTable``, so a savepoint can be
-restored with the state on disk, where that is used.
+What comes in is put beside what is there, and becomes one batch now and then, so no row is looked for. What it tells
+of itself, whole and as changes, is what a ``WindowTable`` tells: state may go to a task that has it on disk, or be
+divided by keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import ABSENT, Table
 from millrace.runtime.state.window_tables import WindowTable
-from millrace.runtime.tables.aggregates.partials import PartialColumns
-from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
+from millrace.runtime.tables.aggregates.partials import PartialColumns, joined
+from millrace.runtime.tables.columns.keys import group_ids
 
 MERGE_AT = 65_536
 """Rows that are held apart before those of equal keys become one."""
@@ -112,23 +114,39 @@ class SliceTable(Table):
     def delta(self) -> dict[Any, Any]:
         changes: dict[Any, Any] = {end: ABSENT for end in self._fresh if end not in self.rows}
         for end, batches in self._added.items():
-            one = batches[0] if len(batches) == 1 else self.partials.merged(batches)
-            changes[end] = (end in self._fresh, to_bytes(one))
+            now = self.batch(end)
+            assert now is not None
+            if end not in self._fresh:
+                now = now.filter(pa.array(self._has_keys(now, batches)))
+            changes[end] = (end in self._fresh, dict(self.partials.entries(now)))
         self._added, self._fresh = {}, {}
         return changes
+
+    def _has_keys(self, batch: pa.RecordBatch, of: Sequence[pa.RecordBatch]) -> Any:
+        """Which rows of a batch have a key that is in others, too, as numpy Booleans."""
+        width = self.partials.width
+        columns, length = joined([record_batch(each.columns[:width], each.num_rows) for each in (batch, *of)])
+        ids, _ = group_ids(columns, length)
+        return np.isin(ids[: batch.num_rows], ids[batch.num_rows :])
 
     def apply(self, changes: dict[Any, Any]) -> None:
         for end, change in changes.items():
             if change is ABSENT:
                 self.rows.pop(end, None)
                 continue
-            fresh, content = change
+            fresh, entries = change
             if fresh:
                 self.rows.pop(end, None)
-            if isinstance(content, bytes):
-                self._keep(end, from_bytes(content))
-            elif content:
-                self._keep(end, self.partials.of_entries(list(content.items())))
+            if entries:
+                self._replace(end, self.partials.of_entries(list(entries.items())))
+
+    def _replace(self, end: int, batch: pa.RecordBatch) -> None:
+        """Accumulators that take the place of those of the same keys."""
+        old = self.batch(end)
+        self.rows[end] = found = _Slice()
+        if old is not None:
+            found.add(old.filter(pa.array(~self._has_keys(old, [batch]))))
+        found.add(batch)
 
     def entries(self) -> dict[Any, Any]:
         return {end: (True, self.row(end)) for end in self.rows}
