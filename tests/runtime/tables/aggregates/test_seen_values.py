@@ -63,6 +63,7 @@ def test_rows_that_are_taken_back_are_refused() -> None:
     config = GroupAggregate(keys=(0,), key_types=(TYPES[0],), calls=CALLS)
     with harness(config) as run, pytest.raises(Exception, match="planned to have insertions only"):
         run.process_element(element(("x", 1, "a", None, None), TYPES, DELETE).value)
+        run.end_epoch()
 
 
 def test_a_savepoint_has_counts_by_filter() -> None:
