@@ -39,7 +39,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     folder = tmp_path_factory.mktemp("fresh")
     wheels, target = folder / "wheels", folder / "env"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-    subprocess.run([*pip, "wheel", "--no-build-isolation", "--no-deps", "-w", str(wheels), str(ROOT)], check=True, timeout=300)
+    build = [*pip, "wheel", "--no-build-isolation", "--no-deps", "-w", str(wheels), str(ROOT)]
+    subprocess.run(build, check=True, timeout=300)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True, timeout=120)
     (wheel,) = wheels.iterdir()
     python = str(target / "bin" / "python")
