@@ -26,6 +26,12 @@ RULES = (
     works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
     works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
     works("millrace.log.max-file-size", "configuration.log_limits", "from which size on a log begins again"),
+    works("millrace.output.level", "spark.shipping.output", "from which level on what functions log is kept and shown"),
+    works(
+        "millrace.output.lines-per-second",
+        "spark.shipping.output",
+        "how much of what functions print and log is shown where the program runs, of each subtask; 0: nothing",
+    ),
     works("security.rest.yarn-cancel", _REST, "whether a GET of /jobs/ID/yarn-cancel cancels a job, as old scripts do"),
     works("millrace.state.trust-directory", "util.private_folder", "whether all who can write there may be trusted"),
 )
@@ -42,6 +48,8 @@ FACTS = (
     Fact("millrace.epoch.max-duration-ms", "int", "1000"),
     Fact("millrace.epoch.timeout", "duration"),
     Fact("millrace.log.max-file-size", "memory", "64 mb"),
+    Fact("millrace.output.level", "enum:DEBUG|INFO|WARNING|ERROR|CRITICAL", "INFO"),
+    Fact("millrace.output.lines-per-second", "int", "100"),
     Fact("millrace.match-recognize.semantics", "enum:flink|standard", "flink"),
     Fact("millrace.state.directory", "string"),
     Fact("millrace.state.trust-directory", "boolean", "false"),
