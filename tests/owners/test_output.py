@@ -12,7 +12,7 @@ from tests.owners.driving import Executor, OwnedJob
 
 from millrace.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from millrace.spark.jobs.hearing import Hearing
-from millrace.spark.owners.output import LONGEST, SEPARATOR, Teller, shortened
+from millrace.spark.owners.output import LONGEST, SEPARATOR, Teller, Wire, shortened
 from millrace.spark.shipping.output import Output, output_wanted
 
 
@@ -88,9 +88,22 @@ def test_a_second_has_so_many_lines() -> None:
     assert sent == ["a: 0", "a: 1", "b: other"]
     now[0] = 1.0
     teller.tell("a", "next")
-    assert sent[3:] == ["a: ... and 1,498 more lines, in the log", "a: next"]
+    assert sent[3:] == ["a: : 1498", "a: next"]
     teller.finish()
     assert len(sent) == 5
+
+
+def test_how_many_lines_are_missing_is_told_with_the_log() -> None:
+    said: list[tuple[str, str]] = []
+    hearing = Hearing(lambda who, line: said.append((who, line)))
+    hearing.begin("/var/log/x.log")
+    assert hearing.address is not None
+    teller = Teller(1, Wire(hearing.address), lambda: 0.0)
+    for _ in range(3):
+        teller.tell("a", "b")
+    teller.finish()
+    hearing.end()
+    assert said == [("a", "b"), ("a", "... and 2 more lines in /var/log/x.log")]
 
 
 def test_a_driver_that_is_not_there_is_no_problem(executor: Executor, tmp_path: Path) -> None:

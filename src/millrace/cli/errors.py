@@ -13,6 +13,7 @@ from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.failure import describe, full_traceback, user_location
 from millrace.spark.errors import DriverLostError
 from millrace.spark.java import JavaNotFoundError
+from millrace.spark.sessions.log_files import keep
 
 FAILED = 1
 """Exit code: the program or its job failed."""
@@ -54,6 +55,8 @@ def report(error: BaseException, log_file: str | None = None, verbose: bool = Fa
 
 
 def _with_log(text: str, log_file: str | None) -> str:
+    if log_file is not None:
+        keep(log_file)
     return text if log_file is None or log_file in text else f"{text}\ndetails: {log_file}"
 
 

@@ -8,25 +8,19 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 from millrace.spark.owners import place
 from millrace.spark.owners.output import SEPARATOR
+from millrace.spark.sessions.log_files import keep
 from millrace.util.private_folder import make_private
 
-__all__ = ["Hearing", "Said"]
+__all__ = ["Hearing"]
 
 LARGEST = 1 << 16
 """Bytes of a message."""
 SECONDS = 5.0
 """How long the end of a job waits for what was said before it."""
 _numbers = itertools.count()
-
-
-class Said(Protocol):
-    """Is told lines."""
-
-    def __call__(self, who: str, line: str) -> None: ...
 
 
 class Hearing:
@@ -39,11 +33,13 @@ class Hearing:
         self._said = said
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
+        self._log_file: str | None = None
         self.address: str | None = None
         """None: it hears nothing"""
 
-    def begin(self) -> None:
+    def begin(self, log_file: str | None = None) -> None:
         """Listen; where that is not possible functions are heard in the log only."""
+        self._log_file = log_file
         try:
             folder = place.folder_of(os.getpid())
             make_private(folder)
@@ -65,8 +61,17 @@ class Hearing:
             if not message:
                 return  # the end
             who, _, line = message.partition(SEPARATOR)
+            if line.startswith(SEPARATOR):
+                line = self._left_out(int(line[1:]))
             with contextlib.suppress(Exception):  # nobody may be there to be told
                 self._said(who, line)
+
+    def _left_out(self, lines: int) -> str:
+        text = f"... and {lines:,} more {'line' if lines == 1 else 'lines'}"
+        if self._log_file is None:
+            return f"{text} in the log of Spark's executors"
+        keep(self._log_file)
+        return f"{text} in {self._log_file}"
 
     def end(self) -> None:
         """Hear what was said so far, and no more."""

@@ -43,6 +43,7 @@ from millrace.spark.jobs.queries import Queries
 from millrace.spark.jobs.savepoints import SavepointRequest, Savepoints, answer, failed
 from millrace.spark.jobs.tasks import Tasks
 from millrace.spark.owners.frames import Sampling, Stacks, Told
+from millrace.spark.sessions.log_files import keep
 from millrace.spark.sessions.session import Workplace, one_machine
 from millrace.spark.shipping.main_classes import main_classes
 from millrace.spark.shipping.output import output_wanted
@@ -134,7 +135,7 @@ class JobRunner:
                 f"{options.STATE_DIRECTORY.key} or execution.checkpointing.dir to such a directory"
             )
         if self._output.lines and one_machine(context.master):
-            self._hearing.begin()
+            self._hearing.begin(self._log_file)
         # What somebody collects may be too much for acknowledgements; where there is a directory it goes through that.
         meets = keeps is not None or (shared and self._collects)
         shipped = ShippedJob(
@@ -412,6 +413,7 @@ class JobRunner:
     def _log(self, text: str) -> str | None:
         path = self._place.log_file
         if path is not None:
+            keep(path)
             with open(path, "a") as file:
                 file.write(text + "\n")
         return path

@@ -25,7 +25,7 @@ SECONDS = 5.0
 PAUSE = 30.0
 """How long (s) such a driver is told nothing."""
 SEPARATOR = "\0"
-"""between the one who speaks and the text, in a message"""
+"""between the one who speaks and the text, in a message; twice: instead of a text, a number of lines is left out"""
 _RUNTIME = "millrace.runtime."
 
 
@@ -85,7 +85,7 @@ class Teller:
 
     def _confess(self, who: str, left_out: int) -> None:
         if left_out:
-            self._send(f"{who}{SEPARATOR}... and {left_out:,} more {'line' if left_out == 1 else 'lines'}, in the log")
+            self._send(f"{who}{SEPARATOR}{SEPARATOR}{left_out}")
 
 
 def shortened(text: str) -> str:
