@@ -161,7 +161,7 @@ class _Log(logging.StreamHandler[Any]):
 
     @stream.setter
     def stream(self, value: Any) -> None:
-        """It is looked for anew each time."""
+        """It is looked for each time."""
 
 
 _teller: Teller | None = None
