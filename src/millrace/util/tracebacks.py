@@ -43,7 +43,7 @@ def user_traceback(error: BaseException, keep_ours: bool) -> str:
 
 def shorten_uncaught() -> None:
     """From now on an error that Millrace raises on purpose, and that the program does not catch, is shown with the
-    program's own lines only. Whoever has a hook for errors keeps it."""
+    program's own lines only. A hook for errors that is there stays."""
     if sys.excepthook is sys.__excepthook__ and os.environ.get(VARIABLE) != "full":
         sys.excepthook = _show
 

@@ -79,12 +79,21 @@ def local_session(parallelism: int = 2) -> SparkSession:
 def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
     parent = given or SparkSession.getActiveSession() or _shared or make_session(wishes)
+    _settle_python(parent.sparkContext)
     session = new_session(parent)
     for key, value in QUERY_SETTINGS.items():
         session.conf.set(key, value)
     context = session.sparkContext
     local = one_process(context.master)
     return Workplace(session, local, _log_files.get(context.applicationId))
+
+
+def _settle_python(context: SparkContext) -> None:
+    """Workers on this machine run what this process runs, unless the user has said what: Spark would take any
+    ``python3``, which may lack the packages."""
+    said = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if said is None and one_machine(context.master):
+        context.pythonExec = sys.executable
 
 
 def use_shared(session: SparkSession | None, log_file: str | None) -> None:
