@@ -46,4 +46,5 @@ def test_dev_has_what_extras_need() -> None:
         return {re.split(r"[\[<>=;]", each)[0] for each in requirements}
 
     all_of_them = {name for extra, needs in extras().items() if extra not in ("all", "dev") for name in names(needs)}
-    assert all_of_them - names(extras()["dev"]) <= {"ossfs"}  # tested with what is sent only
+    # OSS is tested with what is sent only; ipython comes with ipykernel.
+    assert all_of_them - names(extras()["dev"]) <= {"ossfs", "ipython"}
