@@ -201,6 +201,15 @@ class TableChanger(ABC):
         return None
 
 
+@dataclass(frozen=True)
+class Inferred:
+    """What a table's data tell about a table that was declared without columns."""
+
+    columns: Schema
+    options: Mapping[str, str]
+    """those that go with the columns, beside the given ones"""
+
+
 class TableFactory(ABC):
     """A connector by its name in WITH ('connector' = ...)."""
 
@@ -210,6 +219,13 @@ class TableFactory(ABC):
     """names of options; one that ends with a dot stands for all that begin with it. Others are refused by name."""
     hands_on = False
     """whether other options are allowed: they are somebody else's"""
+
+    def inferred(self, options: Mapping[str, str], table: str) -> Inferred | None:
+        """The columns of a table that names none; None: the connector can't know them.
+
+        :raises TableException: they can't be known from these data.
+        """
+        return None
 
     def source(self, table: TableContext) -> TableSource:
         raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be read from")

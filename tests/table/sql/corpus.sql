@@ -336,6 +336,22 @@ STOP JOB '228d70913eab60dda85c5e7f78b5782c' WITH SAVEPOINT WITH DRAIN
 
 STOP JOB 'x'
 
+-- @ DescribeQuery
+
+DESCRIBE SELECT a, b FROM Orders
+
+DESC WITH x AS (SELECT 1 AS one) SELECT * FROM x
+
+-- @ Summarize
+
+SUMMARIZE Orders
+
+SUMMARIZE cat.db.Orders AS o
+
+SUMMARIZE SELECT a FROM Orders WHERE b > 1
+
+SUMMARIZE '/data/orders.csv'
+
 -- @ DescribeJob
 
 DESCRIBE JOB 'x'

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
 from millrace.relational.sources import TableFactory
 from millrace.table.values.problems import did_you_mean, problem
+from millrace.util.similar import close_to
 
 ENTRY_POINTS = "millrace.connectors"
 _BUILT_IN = {
@@ -88,7 +89,8 @@ class Connectors:
         known = self.names()
         name = options.get("connector")
         if name is None:
-            raise problem(f"table {table} has no connector: WITH ('connector' = '...'), e.g. {', '.join(known)}")
+            hint = _misspelt(("connector",), options)
+            raise problem(f"table {table} has no connector{hint}: WITH ('connector' = '...'), e.g. {', '.join(known)}")
         factory = self._factory(name)
         if factory is None:
             raise problem(
@@ -136,13 +138,22 @@ def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
+def _misspelt(missing: Sequence[str], given: Iterable[str]) -> str:
+    """Which of the given names may be meant for one that is missing."""
+    meant = next(((name, close) for name in given if (close := close_to(name, missing)) is not None), None)
+    return "" if meant is None else f" (did you mean '{meant[1]}' where it says '{meant[0]}'?)"
+
+
 def _check(factory: TableFactory, options: Mapping[str, str], table: str) -> None:
     missing = [name for name in factory.required if name not in options]
+    known = (*factory.required, *factory.optional)
     if missing:
-        raise problem(f"table {table}: connector '{factory.identifier}' needs {', '.join(missing)}")
+        unknown = [] if factory.hands_on else [name for name in options if name not in (*known, *_NOT_TABLES)]
+        raise problem(
+            f"table {table}: connector '{factory.identifier}' needs {', '.join(missing)}{_misspelt(missing, unknown)}"
+        )
     if factory.hands_on:
         return
-    known = (*factory.required, *factory.optional)
     for name in options:
         if name in _NOT_TABLES or name in known or any(each.endswith(".") and name.startswith(each) for each in known):
             continue

@@ -13,6 +13,7 @@ from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.match_recognize import match_recognize
 from millrace.table.sql.nodes import Joined, TableFunction
 from millrace.table.sql.text.errors import SqlParseError
+from millrace.table.sql.text.tokens import Kind
 
 _ELSEWHERE = {
     "TABLESAMPLE": "filter with RAND() < 0.1",
@@ -106,6 +107,8 @@ def _relation(cursor: Cursor, begin: int) -> nodes.Node:
         return _unnest(cursor)
     if cursor.at("("):
         return _in_brackets(cursor)
+    if cursor.token.kind is Kind.STRING:
+        return _file(cursor)
     cursor.take("TABLE")
     parts = [cursor.identifier("a table")]
     while cursor.take("."):
@@ -118,6 +121,13 @@ def _relation(cursor: Cursor, begin: int) -> nodes.Node:
     if hint is not None:
         found = cursor.put(replace(found, hints=(hint,)), begin)
     return found
+
+
+def _file(cursor: Cursor) -> nodes.Node:
+    """The path of a file in quotes, which is a table, too."""
+    begin = cursor.index
+    path = cursor.put(nodes.Literal.string(cursor.string("a path")), begin)
+    return cursor.put(TableFunction(this=cursor.put(nodes.Call("READ_FILE", (path,)), begin)), begin)
 
 
 def _lateral(cursor: Cursor, begin: int) -> nodes.Node:
