@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.services import missing
 from tests.spark.tables.test_passthrough import made, rows
 
+from millrace.spark.sessions.session import SessionWishes, workplace
+from millrace.spark.tables import engine
 from millrace.table import TableEnvironment
+from millrace.testing.services.jars import jars
+from millrace.testing.services.problems import ServiceUnavailable
 from millrace.util.exceptions import TableException
 
 if TYPE_CHECKING:
@@ -93,11 +101,99 @@ def test_parts_have_the_rows_within_the_bounds(derby: Derby, batch: TableEnviron
 
 def test_rows_are_appended(derby: Derby, batch: TableEnvironment) -> None:
     create(batch, derby.url)
-    more = "(CAST(9 AS BIGINT), 'ä', CAST(1 AS DECIMAL(10, 2)), TIMESTAMP '1999-12-31 23:59:59.5', DATE '1999-12-31', 1E0)"
+    moment = "TIMESTAMP '1999-12-31 23:59:59.5', DATE '1999-12-31'"
+    more = f"(CAST(9 AS BIGINT), 'ä', CAST(1 AS DECIMAL(10, 2)), {moment}, 1E0)"
     batch.execute_sql(f"INSERT INTO t VALUES {more}").wait()
     assert derby.count("t WHERE id = 9 AND name = 'ä' AND moment = TIMESTAMP('1999-12-31 23:59:59.5')") == 1
     batch.execute_sql("INSERT INTO t (name, id) SELECT UPPER(name), id + 10 FROM t WHERE id < 3").wait()
     assert derby.count("t") == 6 and derby.count("t WHERE id = 11 AND name = 'A' AND price IS NULL") == 1
+
+
+def test_the_database_gets_columns_and_conditions(derby: Derby, batch: TableEnvironment) -> None:
+    create(batch, derby.url)
+
+    def plan(query: str) -> str:
+        return batch.explain_sql(query)
+
+    text = plan("SELECT v FROM t WHERE id BETWEEN 1 AND 2 AND name = 'B''s' AND name <> 'x' AND v > 1")
+    assert """FROM t WHERE "ID" >= 1 AND "ID" <= 2 AND "NAME" = 'B''s') millrace""" in text
+    # A star is at what Spark does not check again.
+    assert "PRICE" not in text and ", *" not in text and "[*" not in text
+    assert "*LessThan(D,2000-01-01)" in plan("SELECT id FROM t WHERE d < DATE '2000-01-01' AND id > 1")
+    create(batch, derby.url, name="u", **{"filter.handling.policy": "never"})
+    text = plan("SELECT id FROM u WHERE id > 1").partition("JDBCRelation")[2]
+    assert text and "WHERE" not in text and "*" not in text
+
+
+def test_texts_that_the_database_cannot_compare(derby: Derby, batch: TableEnvironment) -> None:
+    derby.run("CREATE TABLE c (id INT, name CLOB)", "INSERT INTO c VALUES (1, 'a'), (2, 'b')")
+    create(batch, derby.url, "id INT, name STRING", **{"table-name": "c"})
+    assert rows(batch, "SELECT id FROM t WHERE name = 'a' AND id < 5") == [(1,)]
+
+
+def test_jars_of_the_configuration_and_of_the_program_come_with_a_new_session(
+    batch: TableEnvironment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark: SparkSession
+) -> None:
+    wished: list[SessionWishes] = []
+
+    def found(given: Any, wishes: SessionWishes) -> Any:
+        wished.append(wishes)
+        return workplace(given, wishes)
+
+    monkeypatch.setattr(engine, "workplace", found)
+    jar = tmp_path / "b.jar"
+    jar.touch()
+    batch.get_config().set("pipeline.jars", "file:///a.jar")
+    batch._session.streams.add_jars(f"file://{jar}")
+    assert rows(batch, "SELECT 1") == [(1,)]
+    assert [wishes.configuration["pipeline.jars"] for wishes in wished] == ["file:///a.jar"]
+    assert [len(wishes.jars) for wishes in wished] == [1]
+
+
+PROGRAM = """
+import sys
+from millrace.table import EnvironmentSettings, TableEnvironment
+
+jar, url = sys.argv[1:]
+environment = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+environment.get_config().set("pipeline.jars", f"file://{jar}")
+columns = "id INT, name STRING, n DECIMAL(20, 3), big BIGINT, moment TIMESTAMP_LTZ(6), data BYTES"
+login = "'username' = 'sa', 'password' = ''"
+environment.execute_sql(
+    f"CREATE TABLE t ({columns}) WITH ('connector' = 'jdbc', 'url' = '{url}', 'table-name' = 't', {login})"
+)
+environment.execute_sql(
+    "INSERT INTO t SELECT id, 'n' || CAST(id AS STRING), CAST(id AS DECIMAL(20, 3)), CAST(id AS BIGINT), "
+    "TO_TIMESTAMP_LTZ(1700000000123, 3), x'0102' FROM (VALUES (1), (2), (3)) AS v(id)"
+).wait()
+environment.get_config().set("table.local-time-zone", "UTC")
+at = "UNIX_TIMESTAMP(DATE_FORMAT(moment, 'yyyy-MM-dd HH:mm:ss'))"
+query = f"SELECT id, name, n, big, {at}, data FROM t WHERE name = 'n2' OR id > 2"
+with environment.execute_sql(query).collect() as found:
+    print(sorted(tuple(row) for row in found))
+"""
+H2_TABLE = (
+    "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY, name VARCHAR(20), n NUMERIC(20, 3), big DECIMAL(18), "
+    "moment TIMESTAMP WITH TIME ZONE, data BLOB)"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.connectors
+def test_h2_whose_driver_comes_as_a_jar(tmp_path: Path) -> None:
+    try:
+        jar = next(jars("h2", "com.h2database:h2:2.3.232").glob("h2*.jar"))
+    except ServiceUnavailable as error:
+        missing(error)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    url = f"jdbc:h2:{tmp_path}/d;INIT={H2_TABLE}"
+    command = [sys.executable, str(tmp_path / "program.py"), str(jar), url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == (
+        "[(2, 'n2', Decimal('2.000'), 2, 1700000000, b'\\x01\\x02'), (3, 'n3', Decimal('3.000'), 3, 1700000000, "
+        "b'\\x01\\x02')]"
+    )
 
 
 def test_what_cannot_be_is_said(derby: Derby, batch: TableEnvironment, spark: SparkSession) -> None:
@@ -117,12 +213,12 @@ def test_what_cannot_be_is_said(derby: Derby, batch: TableEnvironment, spark: Sp
     refuses("Spark only appends", "INSERT INTO keyed VALUES (1)")
     login = {"username": "u", "password": "Pass-Word-1234"}
     create(batch, "jdbc:oracle:thin:@//127.0.0.1:1/x", "id BIGINT", "oracle", **login)
-    refuses(r"no class 'oracle.jdbc.OracleDriver': name the jar .*'pipeline.jars' or spark.jars", "SELECT * FROM oracle")
+    refuses(r"no class 'oracle.jdbc.OracleDriver': name the jar .*'pipeline.jars'", "SELECT * FROM oracle")
     create(batch, "jdbc:postgres://h/d", "id BIGINT", "typo")
     refuses(r"'jdbc:postgres:' is a database that Millrace has no driver for", "SELECT * FROM typo")
     streaming = made(spark, True)
     create(streaming, derby.url, "id BIGINT")
     refuses(r"'jdbc:derby:' .* in batch mode only: .*Debezium", "SELECT * FROM t", streaming)
     refuses(r"in batch mode only: write to Kafka", "INSERT INTO t VALUES (1)", streaming)
-    values = "(SELECT 1 AS k, PROCTIME() AS p) AS l"
-    refuses("it is not looked up", f"SELECT * FROM {values} JOIN t FOR SYSTEM_TIME AS OF l.p AS r ON r.id = l.k", streaming)
+    joined = "(SELECT 1 AS k, PROCTIME() AS p) AS l JOIN t FOR SYSTEM_TIME AS OF l.p AS r ON r.id = l.k"
+    refuses("it is not looked up", f"SELECT * FROM {joined}", streaming)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -21,6 +22,8 @@ from millrace.spark.tables.databases.place import FETCH, Place, refused
 from millrace.spark.tables.databases.scan import given_to_spark, relation
 from millrace.spark.tables.texts.types import quoted, spark_type
 from millrace.util.exceptions import TableException
+
+logger = logging.getLogger(__name__)
 
 _NEAREST = (
     "read its changes as a stream from Kafka, in Debezium's format, or what it has at the moment by connector 'spark' "
@@ -64,16 +67,16 @@ class OtherDatabaseSource(TableSource):
         schema = place.schema(own)
         names = place.names(schema)
         wanted = [context.columns[index].name for index in columns]
-        pushed = filters if self._pushes else ()
         given = self._cut(names) | {
-            "dbtable": relation(place.name, wanted, pushed, context.columns, names, self._partitions),
             "fetchsize": str(self._fetch),
             "pushDownPredicate": str(self._pushes and given_to_spark(context.columns, wanted)).lower(),
         }
-        try:
-            loaded = place.reader(own, **given).load()
-        except Exception as error:
-            raise place.problem(error) from None
+
+        def loaded_with(pushed: Sequence[Rex]) -> DataFrame:
+            there = relation(place.name, wanted, pushed, context.columns, names, self._partitions)
+            return place.reader(own, **given, dbtable=there).load()
+
+        loaded = self._loaded(loaded_with, filters if self._pushes else ())
         kinds = {field.name: field.dataType for field in schema.fields}
         read = [column for column in context.columns if column.name in wanted]
         named = loaded.select(
@@ -81,6 +84,19 @@ class OtherDatabaseSource(TableSource):
         )
         frame = checked(adopted(named, session), tuple(read), context.summary)
         return frame.select(*(F.col(quoted(name)).alias(f"c{number}") for number, name in enumerate(wanted)))
+
+    def _loaded(self, loaded_with: Callable[[Sequence[Rex]], DataFrame], filters: Sequence[Rex]) -> DataFrame:
+        """Spark asks the database for the columns of what it will read: then it refuses what it does not understand,
+        such as texts without end that are compared."""
+        if filters:
+            try:
+                return loaded_with(filters)
+            except Exception as error:
+                logger.debug("%s: read without conditions: %s", self._context.summary, self._place.problem(error))
+        try:
+            return loaded_with(())
+        except Exception as error:
+            raise self._place.problem(error) from None
 
     def _cut(self, names: Mapping[str, str]) -> dict[str, str]:
         parts = self._partitions
