@@ -227,6 +227,10 @@ class TableFactory(ABC):
         """
         return None
 
+    def stands_in(self, options: Mapping[str, str]) -> str | None:
+        """The connector that takes a table with these options in the place of this one; None: none, as usual."""
+        return None
+
     def source(self, table: TableContext) -> TableSource:
         raise NotImplementedError(f"table {table.summary}: connector '{self.identifier}' cannot be read from")
 

@@ -106,7 +106,8 @@ def _context(session: Session, job_name: str = "collect") -> Context:
 def _spark(session: Session) -> SparkSession:
     """Spark's session: the user's, the active one, or a new one."""
     streams = session.streams
-    wishes = SessionWishes(streams.get_parallelism(), streams._configuration.to_dict(), computes=True)
+    configuration = {**streams._configuration.to_dict(), **session.config.to_map()}
+    wishes = SessionWishes(streams.get_parallelism(), configuration, tuple(streams._jars), computes=True)
     return workplace(streams._spark, wishes).session
 
 

@@ -64,6 +64,10 @@ _REFUSED = {
     "tidb-cdc": "millrace.connectors.tables.cdc.refused:TiDbCdcFactory",
     "vitess-cdc": "millrace.connectors.tables.cdc.refused:VitessCdcFactory",
 }
+# Tables do not name these: they stand in for others.
+_BEHIND = {
+    "jdbc-by-spark": "millrace.spark.tables.databases.factory:OtherDatabaseFactory",
+}
 _NOT_TABLES = frozenset({"connector", "property-version", "comment"})
 
 
@@ -97,6 +101,8 @@ class Connectors:
                 f"table {table}: there is no connector '{name}'{did_you_mean(name, known)}; there are "
                 f"{', '.join(known)}"
             )
+        if (other := factory.stands_in(options)) is not None:
+            factory = _made(_BEHIND[other])
         _check(factory, options, table)
         return factory
 
@@ -108,10 +114,14 @@ class Connectors:
         place = _BUILT_IN.get(name) or _installed().get(name) or _REFUSED.get(name)
         if place is None:
             return None
-        module, _, attribute = place.partition(":")
-        made = getattr(import_module(module), attribute)()
-        assert isinstance(made, TableFactory)
-        return made
+        return _made(place)
+
+
+def _made(place: str) -> TableFactory:
+    module, _, attribute = place.partition(":")
+    made = getattr(import_module(module), attribute)()
+    assert isinstance(made, TableFactory)
+    return made
 
 
 EVERYWHERE = Connectors()
