@@ -14,10 +14,11 @@ from millrace.spark.tables.nodes.parquet_files import parquet_frame
 from millrace.spark.tables.nodes.reading import read_source
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.frames import typed, types_of
+from millrace.spark.tables.steps.parts import Part
 
 
 @batch_form(n.Values)
-def values(node: n.Values, inputs: list[DataFrame], context: Context) -> DataFrame:
+def values(node: n.Values, inputs: list[Part], context: Context) -> DataFrame:
     """Rows written in the query."""
     if not node.columns:
         return context.session.range(len(node.rows)).select()
@@ -32,7 +33,7 @@ def arrow_frame(table: pa.Table, columns: n.Schema, context: Context) -> DataFra
 
 
 @batch_form(n.Scan)
-def scan(node: n.Scan, inputs: list[DataFrame], context: Context) -> DataFrame:
+def scan(node: n.Scan, inputs: list[Part], context: Context) -> DataFrame:
     """A table of a connector.
 
     :raises NotImplementedError: its rows are changes, or it never ends.
@@ -57,7 +58,7 @@ def scan(node: n.Scan, inputs: list[DataFrame], context: Context) -> DataFrame:
 
 
 @batch_form(n.StreamScan)
-def stream_scan(node: n.StreamScan, inputs: list[DataFrame], context: Context) -> DataFrame:
+def stream_scan(node: n.StreamScan, inputs: list[Part], context: Context) -> DataFrame:
     """A DataStream: its program runs first.
 
     :raises NotImplementedError: there is no program, or the stream has changes.
