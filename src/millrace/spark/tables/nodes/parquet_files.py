@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql import types as s
 
 from millrace.connectors.tables.filesystem.formats.parquet import ParquetTableFormat
@@ -23,7 +22,9 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Rex
 from millrace.spark.tables.steps.context import Context
-from millrace.spark.tables.texts.types import quoted, spark_type
+from millrace.spark.tables.steps.parts import Part, numbered
+from millrace.spark.tables.texts.literals import string_text
+from millrace.spark.tables.texts.types import ddl, quoted, spark_type
 
 MOST_FILES = 256
 """whose heads the driver reads before the query begins"""
@@ -54,12 +55,12 @@ _KINDS = (
 """types whose values mean the same to both; of times there are several forms"""
 
 
-def parquet_frame(source: Any, columns: Sequence[int], filters: Sequence[Rex], context: Context) -> DataFrame | None:
+def parquet_rows(source: Any, columns: Sequence[int], filters: Sequence[Rex], context: Context) -> Part | None:
     """These columns of a table as c0, c1, ...; None: our own reader is to read it."""
     if not isinstance(source, FileSystemSource) or not isinstance(source.format, ParquetTableFormat):
         return None
     wanted = source.layout.wanted(columns)
-    if not columns or any(place != "file" for place, _, _ in wanted.parts):
+    if any(place != "file" for place, _, _ in wanted.parts):
         return None
     if any(not any(is_kind(arrow_type(field.type)) for is_kind in _KINDS) for field in wanted.in_files):
         return None
@@ -69,8 +70,17 @@ def parquet_frame(source: Any, columns: Sequence[int], filters: Sequence[Rex], c
     if not all(_is_alike(file.path, wanted.in_files) for file in found):
         return None
     schema = s.StructType([s.StructField(field.name, spark_type(field.type)) for field in wanted.in_files])
-    read = context.session.read.schema(schema).parquet(*(f"file://{file.path}" for file in found))
-    return read.select(*(F.col(quoted(name)).alias(f"c{at}") for at, (_, name, _) in enumerate(wanted.parts)))
+    read = _read([f"file://{file.path}" for file in found], schema, context.session)
+    return read.select(numbered(quoted(name) for _, name, _ in wanted.parts))
+
+
+def _read(files: Sequence[str], schema: s.StructType, session: SparkSession) -> Part:
+    """Columns of files by their names."""
+    if len(files) > 1 or not schema.fields:
+        return Part.of_frame(session.read.schema(schema).parquet(*files))
+    columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema.fields)
+    source = f"USING parquet OPTIONS (path {string_text(files[0])})"
+    return Part.of_view(session, lambda name: f"CREATE TEMPORARY VIEW {name} ({columns}) {source}")
 
 
 def _is_alike(path: str, columns: Schema) -> bool:

@@ -6,12 +6,12 @@ Spark is asked where something has no text: a source, a function in Python, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
 
-from millrace.spark.tables.steps.session_calls import frame_of_sql, register_view
+from millrace.spark.tables.steps.session_calls import frame_of_sql, register_view, run_sql
 
 NOTHING = "1 AS none"
 """What stands in a SELECT for rows without columns: SQL has no such rows."""
@@ -38,6 +38,18 @@ class Part:
     @classmethod
     def of_frame(cls, frame: DataFrame) -> Part:
         return cls(frame.sparkSession, frame=frame)
+
+    @classmethod
+    def of_view(cls, session: SparkSession, statement: Callable[[str], str]) -> Part:
+        """The rows of a view.
+
+        :param statement: the name of the view -> the text that makes it.
+        """
+        name = f"millrace_{next(_numbers)}"
+        run_sql(session, statement(name))
+        part = cls(session, f"SELECT * FROM {name}")
+        part._view = name
+        return part
 
     @property
     def frame(self) -> DataFrame:

@@ -16,6 +16,12 @@ def frame_of_sql(session: SparkSession, text: str) -> DataFrame:
     return DataFrame(java.sql(text), session)
 
 
+def run_sql(session: SparkSession, text: str) -> None:
+    """A statement that is run at once."""
+    java: Any = session._jsparkSession
+    java.sql(text)
+
+
 def register_view(frame: DataFrame, name: str) -> None:
     """The frame as a view of its session, which is there as long as the session."""
     frame._jdf.createOrReplaceTempView(name)
