@@ -68,6 +68,8 @@ EXAMPLES = [
     Example("/", [of(FLOAT, 1.0), of(FLOAT, 0.0)], of(FLOAT, math.inf), JAVA),
     Example("/", [dec(10, 2, "1.00"), dec(10, 2, "3.00")], dec(23, 13, "0.3333333333333"), SOURCE),
     Example("/", [dec(10, 2, "2.00"), 3], dec(21, 13, "0.6666666666667"), SOURCE),
+    Example("/", [dec(15, 4, "9.9999"), dec(15, 4, "0.0007")], dec(35, 20, "14285.57142857142857142857"), SOURCE),
+    Example("-", [dec(38, 6, "-" + "9" * 32 + ".999999")], dec(38, 6, "9" * 32 + ".999999"), SOURCE),
     Example("/", [dec(38, 10, "1"), dec(38, 10, "3")], dec(38, 6, "0.333333"), SOURCE),
     Example("/", [dec(3, 1, "1.0"), dec(3, 1, "0.0")], source=JAVA, raises="division by zero: "),
     Example("%", [7, 3], 1, DOCS),
