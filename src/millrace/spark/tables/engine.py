@@ -57,7 +57,8 @@ class BatchEngine:
 
     def explain(self, plans: Sequence[Rel], session: Session, details: Sequence[ExplainDetail]) -> dict[str, str]:
         """Asks Spark for its plan, and starts it for that."""
-        around = Surroundings(0, session.zone, 0, session.catalogs.current_database)
+        settings = session.config.to_map()
+        around = Surroundings(0, session.zone, 0, session.catalogs.current_database, None, settings)
         mode = "cost" if ExplainDetail.ESTIMATED_COST in details else "simple"
         sections = {
             "Optimized Physical Plan": "\n\n".join(plan_text(optimise(plan, around)) for plan in plans),
