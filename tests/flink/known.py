@@ -230,12 +230,6 @@ QUERIES = _by_text(
             SELECT JSON_ARRAYAGG(product) WITHIN GROUP (ORDER BY id DESC) FROM orders
             SELECT JSON_ARRAYAGG(product ORDER BY id DESC) FROM orders
         """,
-        "Flink has TABLESAMPLE, GROUP BY DISTINCT and names of the SELECT list in QUALIFY": """
-            SELECT user_id FROM users TABLESAMPLE BERNOULLI(100)
-            SELECT user_id FROM users TABLESAMPLE SYSTEM(100)
-            SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ts, id) AS n FROM orders QUALIFY n = 1
-            SELECT user_id, COUNT(*) FROM orders GROUP BY DISTINCT ROLLUP (user_id)
-        """,
         "Flink refuses what can be computed": """
             SELECT * FROM (users)
         """,
