@@ -292,10 +292,6 @@ STATEMENTS = _by_text(
         "EXPLAIN PLAN_ADVICE says that there is none in batch mode; Flink refuses": """
             EXPLAIN PLAN_ADVICE SELECT user_id, COUNT(*) FROM users GROUP BY user_id
         """,
-        "plans are compiled in streaming mode only": """
-            COMPILE PLAN '{tmp}/p.json' FOR INSERT INTO users SELECT * FROM users
-            COMPILE PLAN '{tmp}/p.json' IF NOT EXISTS FOR STATEMENT SET BEGIN INSERT INTO users SELECT * FROM users; END
-        """,
         "DESCRIBE DATABASE and DESCRIBE FUNCTION are statements of Flink's documentation that it does not read": """
             CREATE DATABASE d ;; ALTER DATABASE d SET ('k' = 'w') ;; DESCRIBE DATABASE d
             CREATE DATABASE d WITH ('k' = 'v') ;; DESCRIBE DATABASE EXTENDED d
