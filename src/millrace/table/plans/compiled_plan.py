@@ -1,7 +1,7 @@
 """``CompiledPlan``: INSERTs that run as they were read, in other processes, too.
 
-Streaming plans are optimised once. Those of batch mode are made ready for Spark each time: only then files and clock are
-known.
+Streaming plans are optimised once. Those of batch mode are made ready for Spark each time: only then are files and the
+clock known.
 """
 
 from __future__ import annotations
