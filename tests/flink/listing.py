@@ -1,4 +1,4 @@
-"""The tables of known differences in docs/differences.md, written by ``python -m tests.flink.listing``, and what is compared."""
+"""Tables of docs/differences.md, written by ``python -m tests.flink.listing``: what is compared, and known differences."""
 
 from __future__ import annotations
 
