@@ -1,4 +1,4 @@
-"""Tables of docs/differences.md, written by ``python -m tests.flink.listing``: what is compared, and known differences."""
+"""Tables of docs/differences.md, written by ``python -m tests.flink.listing``: what is compared, and what differs."""
 
 from __future__ import annotations
 
