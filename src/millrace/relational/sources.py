@@ -100,6 +100,10 @@ class TableSource(ABC):
         """A source of the aggregates in place of the rows. None: it cannot compute them, or not the same ones."""
         return None
 
+    def counted_rows(self) -> int | None:
+        """About how many rows it has, where that costs little to find out: the heads of files. None: it does not."""
+        return None
+
     @property
     def pushed(self) -> tuple[str, ...]:
         """What it does beyond reading columns and filters, for EXPLAIN."""

@@ -11,12 +11,12 @@ from millrace.table.sql.grammar import calls, expressions, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.hints import hints
 from millrace.table.sql.grammar.match_recognize import match_recognize
+from millrace.table.sql.grammar.samples import sampled
 from millrace.table.sql.nodes import Joined, TableFunction
 from millrace.table.sql.text.errors import SqlParseError
 from millrace.table.sql.text.tokens import Kind
 
 _ELSEWHERE = {
-    "TABLESAMPLE": "filter with RAND() < 0.1",
     "PIVOT": "aggregate with FILTER (WHERE ..)",
     "UNPIVOT": "use CROSS JOIN UNNEST(ARRAY[ROW(..), ..])",
 }
@@ -88,7 +88,7 @@ def relation(cursor: Cursor) -> nodes.Node:
         found = match_recognize(cursor, found, begin)
     if cursor.token.word in _ELSEWHERE:
         cursor.fail(f"{cursor.token.word} is not supported: {_ELSEWHERE[cursor.token.word]}")
-    return _aliased(cursor, found, begin)
+    return sampled(cursor, _aliased(cursor, found, begin), begin)
 
 
 def table(cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Table:
