@@ -119,7 +119,8 @@ class FunctionEvaluator(Evaluator):
         if call.vectorized:
             columns = [self._whole(each) for each in given]
             return Values(self.functions, call, call_with_columns(self.functions, call, columns, self.length), None)
-        return Values(self.functions, call, None, call_with_rows(self.functions, call, self._arguments(call.args, given)))
+        values = call_with_rows(self.functions, call, self._arguments(call.args, given))
+        return Values(self.functions, call, None, values)
 
     def _given(self, arg: Rex) -> Given:
         return self._called(arg) if isinstance(arg, UdfCall) else self.value(arg)
