@@ -86,7 +86,8 @@ class TimerQueue(Lineup):
             if number < self._told:
                 break
             new.append((timer, number))
-        changes: list[tuple[TimerId, int | None]] = [(timer, None) for timer in self._removed if timer not in self._order]
+        changes: list[tuple[TimerId, int | None]]
+        changes = [(timer, None) for timer in self._removed if timer not in self._order]
         changes += reversed(new)
         self._removed, self._told = {}, self._next
         return changes

@@ -26,6 +26,8 @@ from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.state_kinds import state_kind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
+_NOTHING: dict[Any, Any] = {}
+
 
 class _OneRow:
     """Mixed into states that hold one value for an address."""
@@ -144,14 +146,16 @@ class HeapMapState(MapState[Any, Any]):
         self._backend = backend
         self._table = table
 
+        self._get, self._put, self._remove, self._row_at = table.get, table.put, table.remove_key, table.row
+
     def _row(self) -> dict[Any, Any]:
-        return self._table.row(self._backend.at) or {}
+        return self._row_at(self._backend.at) or _NOTHING
 
     def get(self, key: Any) -> Any:
-        return self._table.get(self._backend.at, key)
+        return self._get(self._backend.at, key)
 
     def put(self, key: Any, value: Any) -> None:
-        self._table.put(self._backend.at, key, value)
+        self._put(self._backend.at, key, value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         put, at = self._table.put, self._backend.at
@@ -159,20 +163,20 @@ class HeapMapState(MapState[Any, Any]):
             put(at, key, value)
 
     def remove(self, key: Any) -> None:
-        self._table.remove_key(self._backend.at, key)
+        self._remove(self._backend.at, key)
 
     def contains(self, key: Any) -> bool:
         return self._table.contains(self._backend.at, key)
 
     # Views are copies: the user may change the state while he walks over it.
     def items(self) -> Iterable[tuple[Any, Any]]:
-        return iter(list(self._row().items()))
+        return iter([*self._row().items()])
 
     def keys(self) -> Iterable[Any]:
-        return iter(list(self._row()))
+        return iter([*self._row()])
 
     def values(self) -> Iterable[Any]:
-        return iter(list(self._row().values()))
+        return iter([*self._row().values()])
 
     def is_empty(self) -> bool:
         return self._table.is_empty(self._backend.at)
