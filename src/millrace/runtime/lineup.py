@@ -12,7 +12,7 @@ from typing import Any
 TimerId = tuple[int, Any]
 """(timestamp in ms, address of the key and namespace)"""
 
-_NOBODY = object()
+NOBODY = object()
 _SMALL = 64
 """deleted timers that are not worth a look"""
 
@@ -40,11 +40,11 @@ class Lineup:
             time = self._times[0]
             if self._firing.get(time):
                 return time
-            waiting = self._waiting.get(time, _NOBODY)
-            if waiting is not _NOBODY and time in self._mixed:
+            waiting = self._waiting.get(time, NOBODY)
+            if waiting is not NOBODY and time in self._mixed:
                 self._tidy(time)
-                waiting = self._waiting.get(time, _NOBODY)
-            if waiting is not _NOBODY:
+                waiting = self._waiting.get(time, NOBODY)
+            if waiting is not NOBODY:
                 return time
             self._firing.pop(time, None)
             heapq.heappop(self._times)
@@ -52,8 +52,8 @@ class Lineup:
 
     def _line_up(self, time: int, at: Any) -> None:
         """Let an address wait, behind those that do so already."""
-        waiting = self._waiting.get(time, _NOBODY)
-        if waiting is _NOBODY:
+        waiting = self._waiting.get(time, NOBODY)
+        if waiting is NOBODY:
             self._waiting[time] = at
             if time not in self._firing:
                 heapq.heappush(self._times, time)
@@ -94,10 +94,10 @@ class Lineup:
             if firing is None:
                 if time in self._mixed:
                     self._tidy(time)
-                waiting = self._waiting.pop(time, _NOBODY)
+                waiting = self._waiting.pop(time, NOBODY)
                 if waiting.__class__ is not list:
                     heapq.heappop(times)
-                    if waiting is _NOBODY:
+                    if waiting is NOBODY:
                         continue
                     timer = (time, waiting)
                     return timer, self._order.pop(timer)

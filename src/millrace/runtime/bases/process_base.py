@@ -75,12 +75,13 @@ class KeyedTimerService(ReadOnlyTimerService):
     def __init__(self, operator: Operator, backend: KeyedStateBackend) -> None:
         super().__init__(operator)
         self._backend = backend
+        self._register = backend.event_timers.register
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         self._backend.processing_timers.register(int(timestamp), self._backend.at)
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        self._backend.event_timers.register(int(timestamp), self._backend.at)
+        self._register(timestamp if timestamp.__class__ is int else int(timestamp), self._backend.at)
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         self._backend.processing_timers.delete(int(timestamp), self._backend.at)

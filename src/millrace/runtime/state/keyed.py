@@ -142,10 +142,12 @@ class HeapListState(ListState[Any]):
 
 @state_kind(MapStateDescriptor, "map")
 class HeapMapState(MapState[Any, Any]):
+    def __new__(cls, backend: Addressed, table: MapTable) -> HeapMapState:
+        return super().__new__(_DictsOfMemory if cls is HeapMapState and table.in_memory else cls)
+
     def __init__(self, backend: Addressed, table: MapTable) -> None:
         self._backend = backend
         self._table = table
-
         self._get, self._put, self._remove, self._row_at = table.get, table.put, table.remove_key, table.row
 
     def _row(self) -> dict[Any, Any]:
@@ -183,6 +185,36 @@ class HeapMapState(MapState[Any, Any]):
 
     def clear(self) -> None:
         self._table.remove(self._backend.at)
+
+
+class _DictsOfMemory(HeapMapState):
+    """Reads the dicts of a table in memory without asking the table."""
+
+    def __init__(self, backend: Addressed, table: MapTable) -> None:
+        super().__init__(backend, table)
+        self._rows = table.rows
+
+    def _row(self) -> dict[Any, Any]:
+        return self._rows.get(self._backend.at) or _NOTHING
+
+    def get(self, key: Any) -> Any:
+        row = self._rows.get(self._backend.at)
+        return None if row is None else row.get(key)
+
+    def contains(self, key: Any) -> bool:
+        return key in self._rows.get(self._backend.at, _NOTHING)
+
+    def remove(self, key: Any) -> None:
+        at = self._backend.at
+        if key in self._rows.get(at, _NOTHING):
+            self._remove(at, key)
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        row = self._rows.get(self._backend.at)
+        return iter(()) if row is None else iter([*row.items()])
+
+    def is_empty(self) -> bool:
+        return self._backend.at not in self._rows
 
 
 def merge_rows(

@@ -163,6 +163,8 @@ class MapTable(Table):
     """
 
     kind = "map"
+    in_memory = True
+    """whether ``rows`` has all of it"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -200,11 +202,13 @@ class MapTable(Table):
 
     def remove_key(self, at: Any, key: Any) -> None:
         row = self.rows.get(at)
-        if row is None or row.pop(key, ABSENT) is ABSENT:
+        if row is None or key not in row:
             return
-        if not row:
+        if len(row) == 1:
             self.remove(at)
-        elif at not in self.cleared:
+            return
+        del row[key]
+        if at not in self.cleared:
             touched = self.touched.get(at)
             if touched is None:
                 touched = self.touched[at] = {}

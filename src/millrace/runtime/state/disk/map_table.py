@@ -53,6 +53,8 @@ class _Changes:
 
 
 class DiskMapTable(DiskTable, MapTable):
+    in_memory = False
+
     def __init__(self, reader: Reader) -> None:
         super().__init__(reader)
         del self.rows  # nothing here may use them

@@ -79,7 +79,11 @@ class DiskTimerQueue(TimerQueue):
 
     def pop_due(self, time: int) -> TimerId | None:
         self._read_due(time)
-        return super().pop_due(time)
+        found = self._pop(time)
+        if found is None:
+            return None
+        self._gone(*found)
+        return found[0]
 
     def times(self, at: Any) -> list[int]:
         return sorted(time for (time, address), _ in self._everything() if address == at)
