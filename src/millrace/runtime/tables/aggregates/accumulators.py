@@ -17,12 +17,14 @@ from millrace.relational.arrow import arrow_type
 from millrace.relational.functions.aggregates.parts import Accumulation, Folding, Slot, counting
 from millrace.relational.functions.aggregates.registry import accumulation
 from millrace.relational.rex import AggCall, Rex
+from millrace.relational.values import to_internal
 from millrace.runtime.functions.accumulators import UserAccumulators, of_entries
 from millrace.runtime.functions.groups import GroupFunction
 from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts
 from millrace.runtime.tables.aggregates.kept import KeptExtremum, KeptPlaces, KeptValues, kept_values
+from millrace.runtime.tables.aggregates.kept_rows import KeptRows
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
 from millrace.runtime.tables.aggregates.partials import filled
 from millrace.runtime.tables.columns.keys import Ids
@@ -99,6 +101,8 @@ class Accumulators:
             return found if isinstance(found, Folding) else kept_values(entries(), types, found)  # type: ignore[arg-type]
         assert self._functions is not None
         function = GroupFunction(self._functions, call)
+        if call.udf.vectorized and not retracts:
+            return KeptRows(entries(), types, lambda args, length: to_internal(function.value(args, length), call.type))
         if call.udf.vectorized:
             return KeptPlaces(entries(), types, False, of_entries(function, call, types), None)
         return UserAccumulators(function)

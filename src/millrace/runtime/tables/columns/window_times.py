@@ -34,20 +34,20 @@ class WallClock:
 
     def times(self, column: pa.Array) -> Ids:
         """A time attribute without NULL as times on the wall."""
-        if self._shifts:
+        if self.shifts:
             column = pc.local_timestamp(column.cast(pa.timestamp("us", standard_name(self.zone or "UTC"))))
         return clock_times(column)
 
     def time(self, instant: int) -> int:
         """An instant (ms since the epoch) as a time on the wall."""
-        if not self._shifts:
+        if not self.shifts:
             return instant
         there = datetime.fromtimestamp(instant / 1000, timezone.utc).astimezone(zone_of(self.zone or "UTC"))
         return instant + _millis(there.utcoffset())
 
     def instant(self, time: int) -> int:
         """When the clock shows a time: the last time if it does so twice."""
-        if not self._shifts or abs(time) >= _LAST_YEAR:
+        if not self.shifts or abs(time) >= _LAST_YEAR:
             return time
         shown = (_EPOCH + timedelta(milliseconds=time)).replace(tzinfo=zone_of(self.zone or "UTC"), fold=1)
         if shown.astimezone(timezone.utc).astimezone(shown.tzinfo).replace(tzinfo=None) != shown.replace(tzinfo=None):
@@ -68,7 +68,8 @@ class WallClock:
         return pa.array(times * 1000).view(pa.timestamp("us"))
 
     @property
-    def _shifts(self) -> bool:
+    def shifts(self) -> bool:
+        """Whether the clock differs from UTC."""
         return self.zone is not None and self.zone != "UTC"
 
 

@@ -99,6 +99,8 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         if not self._event_time:
             return rows.take(which), ends
         wanted = ~passed(ends, clock, self.watermark)
+        if wanted.all():
+            return rows.take(which), ends
         self._late.inc(len(np.unique(which)) - len(np.unique(which[wanted])))
         return rows.take(which[wanted]), ends[wanted]
 
