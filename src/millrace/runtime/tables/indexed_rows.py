@@ -10,9 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
@@ -56,10 +54,13 @@ class AddedRows(Table):
 
         :param wanted: gives the columns to find by, for positions in ``hashes``; NULL equals NULL.
         """
-        owners, numbers = self._index.find(hashes)
+        return self._equal(*self._index.find(hashes), wanted)
+
+    def _equal(self, owners: Ids, numbers: Ids, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        """Those of the rows that are not only of the same hash."""
         if not len(owners):
             return owners, numbers
-        same = _equal(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
+        same = ~differing(wanted(owners), self._store.take(numbers, self._found_by))
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
@@ -76,11 +77,11 @@ class AddedRows(Table):
         if not self._added:
             return {}
         added, self._added = self._added, []
-        return {SINCE: list(map(_to_bytes, added))}
+        return {SINCE: list(map(to_bytes, added))}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = dict(changes)
-        batches = list(map(_from_bytes, whole.pop(SINCE, ())))
+        batches = list(map(from_bytes, whole.pop(SINCE, ())))
         stored = self.batch_of(whole)
         for batch in batches if stored is None else [*batches, stored]:
             columns = [batch.column(place) for place in self._found_by]
@@ -118,20 +119,8 @@ class IndexedRows(AddedRows):
         return found
 
 
-def _equal(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
-    """Where the values of all columns are the same, as numpy Booleans."""
-    found = np.ones(length, bool)
-    for a, b in zip(one, other):
-        plain = pa.types.is_integer(a.type) or pa.types.is_string(a.type) or pa.types.is_temporal(a.type)
-        if plain and not a.null_count and not b.null_count:
-            found &= pc.equal(a, b).to_numpy(zero_copy_only=False)
-        else:
-            found &= ~differing([a], [b])
-    return found
-
-
-def _to_bytes(batch: pa.RecordBatch) -> bytes:
-    """A pickle would have the whole buffers of which the batch may be a small part."""
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """A batch to be written. A pickle would have the whole buffers of which the batch may be a small part."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -139,6 +128,7 @@ def _to_bytes(batch: pa.RecordBatch) -> bytes:
     return data
 
 
-def _from_bytes(data: bytes) -> pa.RecordBatch:
+def from_bytes(data: bytes) -> pa.RecordBatch:
+    """What ``to_bytes`` gave the bytes of."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()

@@ -7,7 +7,7 @@ there are few of them, and each row is moved a few times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,15 @@ class RowStore:
             columns = [pa.concat_arrays([a, b]) for a, b in zip(one.columns, other.columns)]
             self._batches[-2:] = [record_batch(columns, one.num_rows + other.num_rows)]
             del self._starts[-1]
+
+    def keep(self, wanted: Any) -> None:
+        """Forget all rows but these; they are numbered anew."""
+        batches, starts = self._batches, [*self._starts, self.length]
+        self._batches, self._starts, self.length = [], [], 0
+        for batch, first, end in zip(batches, starts, starts[1:]):
+            kept = batch.filter(pa.array(wanted[first:end]))
+            if kept.num_rows:
+                self.add(kept)
 
     def batches(self) -> list[pa.RecordBatch]:
         """All rows."""
@@ -82,21 +91,39 @@ class HashIndex:
     def __init__(self) -> None:
         self._runs: list[Run] = []
 
-    def add(self, hashes: Hashes, first: int) -> None:
-        """Rows from this number on have these hashes."""
+    def add(self, hashes: Hashes, first: int, wanted: Any = None) -> None:
+        """Rows from this number on have these hashes.
+
+        :param wanted: which rows will still be looked for, numpy Booleans; None: all.
+        """
         run = _sorted(hashes, np.arange(first, first + len(hashes)))
         while self._runs and len(self._runs[-1].hashes) <= 2 * len(run.hashes):
             last = self._runs.pop()
+            if wanted is not None:
+                last = _where(last, wanted[last.numbers])
             run = _sorted(np.concatenate([last.hashes, run.hashes]), np.concatenate([last.numbers, run.numbers]))
         self._runs.append(run)
 
-    def find(self, hashes: Hashes) -> tuple[Ids, Ids]:
-        """(position in ``hashes``, number of a row that has it), by position and then by number."""
+    def keep(self, wanted: Any) -> None:
+        """Forget all rows but these; they are numbered anew."""
+        renumbered = np.cumsum(wanted) - 1
+        kept = [_where(run, wanted[run.numbers]) for run in self._runs]
+        self._runs = [Run(run.hashes, renumbered[run.numbers]) for run in kept if len(run.hashes)]
+
+    def find(self, hashes: Hashes, wanted: Any = None) -> tuple[Ids, Ids]:
+        """(position in ``hashes``, number of a row that has it), by position and then by number.
+
+        :param wanted: which rows are looked for, numpy Booleans; None: all.
+        """
         found = []
         for run in self._runs:
             first = np.searchsorted(run.hashes, hashes, "left")
             owners, places = ranges(first, np.searchsorted(run.hashes, hashes, "right") - first)
-            found.append((owners, run.numbers[places]))
+            numbers = run.numbers[places]
+            if wanted is not None:
+                chosen = wanted[numbers]
+                owners, numbers = owners[chosen], numbers[chosen]
+            found.append((owners, numbers))
         if not found:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if len(found) == 1:
@@ -105,6 +132,10 @@ class HashIndex:
         # Older runs have smaller numbers, and come first.
         order = np.argsort(owners, kind="stable")
         return owners[order], numbers[order]
+
+
+def _where(run: Run, chosen: Any) -> Run:
+    return run if chosen.all() else Run(run.hashes[chosen], run.numbers[chosen])
 
 
 def _sorted(hashes: Hashes, numbers: Ids) -> Run:
