@@ -140,4 +140,4 @@ def _without_times(state: Any) -> Any:
     """Rows by arrival have no time: what is written in its place says nothing."""
     ((kind, entries),) = state.values()
     assert kind == ValueTable.kind
-    return {at: entry[1] if entry.__class__ is tuple and entry[0] in range(99) else entry for at, entry in entries.items()}
+    return {at: each[1] if each.__class__ is tuple and each[0] in range(99) else each for at, each in entries.items()}
