@@ -82,12 +82,10 @@ class LatestRows:
     def _note(self, known: Ids) -> None:
         """Rows will be added in place of these."""
         table = self.table
-        since = known - table.settled
-        again = since >= 0
-        old, places = known, np.arange(len(known)) + (table.length - table.settled)
-        if again.any():
-            old = np.where(again, self._old[since] if len(self._old) else -1, known)
-            places = np.where(again, self._places[since] if len(self._places) else 0, places)
+        again = known >= table.settled
+        since = known[again] - table.settled
+        old, places = known.copy(), np.arange(len(known)) + (table.length - table.settled)
+        old[again], places[again] = self._old[since], self._places[since]
         self._old = np.concatenate([self._old, old])
         self._places = np.concatenate([self._places, places])
 
