@@ -33,6 +33,7 @@ class AddedRows(Table):
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         """:param found_by: the columns that rows are found by."""
         super().__init__()
+        self.types = types
         self._found_by = tuple(found_by)
         self._index = HashIndex()
         self._store = RowStore(types)

@@ -34,7 +34,6 @@ class ReplacedRows(AddedRows):
 
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         super().__init__(types, found_by)
-        self.width = len(types)
         self._alive = np.zeros(0, bool)
         self._readable = np.zeros(0, bool)
         """alive, or so when ``settle`` was last called"""

@@ -155,7 +155,7 @@ class FirstRows:
 
     def _wide(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """The columns that the order reads at their places, None at the others."""
-        found: list[pa.Array] = [None] * self.table.width
+        found: list[pa.Array] = [None] * len(self.table.types)
         for place, column in zip(self._needed, columns):
             found[place] = column
         return found
