@@ -15,6 +15,7 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import MapTable, Table
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_tuples
@@ -61,7 +62,7 @@ class AddedRows(Table):
         """Those of the rows that are not only of the same hash."""
         if not len(owners):
             return owners, numbers
-        same = ~differing(wanted(owners), self._store.take(numbers, self._found_by))
+        same = equal_rows(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
@@ -120,16 +121,6 @@ class IndexedRows(AddedRows):
         return found
 
 
-def to_bytes(batch: pa.RecordBatch) -> bytes:
-    """A batch to be written. A pickle would have the whole buffers of which the batch may be a small part."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def from_bytes(data: bytes) -> pa.RecordBatch:
-    """What ``to_bytes`` gave the bytes of."""
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
+def equal_rows(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
+    """Where the values of all columns are the same, as numpy Booleans."""
+    return ~differing(one, other) if one else np.ones(length, bool)

@@ -1,0 +1,19 @@
+"""Batches of columns as bytes, as deltas of state have them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """A pickle would have the whole buffers of which the batch may be a small part."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_bytes(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()
