@@ -8,21 +8,25 @@ only, which the operator calls when it has emitted what the epoch changed: until
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.rows import record_batch
+from millrace.relational.rows import Kinds, Rows, record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import ABSENT, ValueTable
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
+from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.indexed_rows import SINCE, AddedRows, from_bytes, to_bytes
+from millrace.runtime.tables.indexed_rows import SINCE, AddedRows
 
 FEW_DEAD = 1_000
 """Removed rows that are not worth writing the store again."""
+PIECE = 200_000
+"""Rows that are taken at a time."""
 MANY_DEAD = 2_000_000
 """Rows that came and went since ``settle`` that are worth calling it."""
 
@@ -97,13 +101,31 @@ class ReplacedRows(AddedRows):
             self._alive, self._readable = np.ones(left, bool), np.ones(left, bool)
         self.settled = self.length
 
-    def all_rows(self) -> pa.RecordBatch:
-        """The rows that are there, by arrival."""
-        return self.batch(np.flatnonzero(self._alive[: self.length]))
+    def differing(self, one: Ids, other: Ids) -> Any:
+        """Where rows differ from others, as numpy Booleans."""
+        parts = [differing(self.take(a), self.take(b)) for a, b in zip(pieces(one), pieces(other))]
+        return np.concatenate(parts) if parts else np.zeros(0, bool)
 
-    def batch(self, numbers: Ids) -> pa.RecordBatch:
-        """These rows."""
-        return record_batch(self.take(numbers), len(numbers))
+    def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
+        """These rows, some at a time: texts of a column may not be longer than 2 GB together."""
+        for part in pieces(numbers):
+            yield record_batch(self.take(part), len(part))
+
+    def rows_of(self, numbers: Ids, kinds: Kinds | None) -> Iterator[Rows]:
+        """The same as rows of these kinds."""
+        start = 0
+        for batch in self.batches(numbers):
+            part = None if kinds is None else kinds[start : start + batch.num_rows]
+            yield Rows(batch, part if part is not None and part.any() else None)
+            start += batch.num_rows
+
+    def all_rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are there, by arrival."""
+        return self.batches(self.numbers())
+
+    def numbers(self) -> Ids:
+        """Of all rows that are there."""
+        return np.flatnonzero(self._alive[: self.length])
 
     # -- as a table -----------------------------------------------------------------------------------------------
 
@@ -115,27 +137,42 @@ class ReplacedRows(AddedRows):
         new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
         whole = new if self._told == 0 else self.beside(new)
         self._told = self.length
-        return {SINCE: [to_bytes(self.batch(whole))]} if len(new) else {}
+        return {SINCE: list(map(to_bytes, self.batches(whole)))} if len(new) else {}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = {at: entry for at, entry in changes.items() if entry is not ABSENT}
-        batches = list(map(from_bytes, whole.pop(SINCE, ())))
+        told = list(map(from_bytes, whole.pop(SINCE, ())))
+        if told:
+            self._replace(told)
         stored = self.batch_of(whole)
-        for batch in batches if stored is None else [*batches, stored]:
-            self._replace(batch)
+        if stored is not None:
+            self._replace([stored])
         self.settle()
         self._told = self.length
 
-    def _replace(self, batch: pa.RecordBatch) -> None:
+    def _replace(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Let these be the rows of their keys."""
-        keys = [batch.column(place) for place in self._found_by]
-        hashes = key_hashes(keys, batch.num_rows)
+        keyed = []
+        for batch in batches:
+            keys = [batch.column(place) for place in self._found_by]
+            keyed.append((batch, keys, key_hashes(keys, batch.num_rows)))
         if self.length:
-            first = pa.array(group_ids(keys, batch.num_rows)[1])
-            distinct = [key.take(first) for key in keys]
-            wanted = hashes[first.to_numpy()]
-            self.remove(self.find(wanted, lambda positions: [key.take(pa.array(positions)) for key in distinct])[1])
-        self._keep(batch, hashes)
+            for _, keys, hashes in keyed:
+                self._remove_all(keys, hashes)
+        for batch, _, hashes in keyed:
+            self._keep(batch, hashes)
+
+    def _remove_all(self, keys: Sequence[pa.Array], hashes: Hashes) -> None:
+        first = group_ids(keys, len(hashes))[1]
+        where = pa.array(first)
+        distinct = [key.take(where) for key in keys]
+        _, numbers = self.find(hashes[first], lambda positions: [key.take(pa.array(positions)) for key in distinct])
+        self.remove(numbers)
+
+
+def pieces(numbers: Ids) -> Iterator[Ids]:
+    """The numbers, some at a time."""
+    return (numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE))
 
 
 def _with_room(marks: Any, length: int) -> Any:

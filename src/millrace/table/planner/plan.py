@@ -19,6 +19,7 @@ from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
 from millrace.table.planner.changes import ChangelogError, Changes, Key
 from millrace.table.planner.forms import changes_of, form_of
 from millrace.table.planner.ordered_keys import ordered_keys
+from millrace.table.planner.timing import is_timed
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,10 @@ class Plan:
         for plan in self._plans:
             visit(plan)
         return found
+
+    def is_timed(self, node: n.Rel) -> bool:
+        """Whether anything above a node may go by its watermarks."""
+        return is_timed(node, lambda each: self.readers.get(id(each), ()))
 
     def source(self, name: str, source: Any, node: n.Rel) -> Planned:
         """A source that gives the rows of a leaf."""

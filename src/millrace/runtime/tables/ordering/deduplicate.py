@@ -19,6 +19,7 @@ from millrace.runtime.tables.event_time import millis
 from millrace.runtime.tables.ordering.latest_rows import LatestRows, RowOfKey, best_rows
 from millrace.runtime.tables.ordering.seen_keys import SeenKeys
 from millrace.runtime.tables.row_per_key import RowPerKeyOperator
+from millrace.runtime.tables.waiting_rows import WaitingRows
 
 ROW, SEEN = "row", "seen"
 
@@ -81,6 +82,7 @@ class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
         types = [arrow_type(each) for each in config.types]
         self.before = config.before
         self._columns: LatestRows | None = None
+        self._waiting = WaitingRows()
         if self.backend.in_memory and not config.state_ttl:
             table = self.backend.use(ROW, RowOfKey(types, config.keys, config.time))
             self._columns = LatestRows(table, config.keys, config.time, config.last)
@@ -98,9 +100,13 @@ class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
             return
         if not rows.adds().all():
             raise ValueError("the input of a deduplication was planned to have insertions only, but takes rows back")
-        self._columns.update(rows)
+        self._update(self._waiting.add(rows))
         if self._columns.table.crowded:
             self.flush()
+
+    def _update(self, rows: Rows | None) -> None:
+        if rows is not None and self._columns is not None:
+            self._columns.update(rows)
 
     def _receive(self, rows: Rows) -> None:
         config, columns = self.config, rows.columns
@@ -120,8 +126,8 @@ class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
         if self._columns is None:
             super().flush()
             return
-        changed = self._columns.changes(self.before)
-        if changed is not None:
+        self._update(self._waiting.take())
+        for changed in self._columns.changes(self.before):
             self.emit_rows(changed)
 
     def emit_rows(self, rows: Rows) -> None:

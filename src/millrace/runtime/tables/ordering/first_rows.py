@@ -6,14 +6,14 @@ partitions, and what an epoch changes is found by ranking the partitions that ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import DELETE, INSERT, Kinds, Rows, record_batch
-from millrace.runtime.tables.columns.changes import differing, placed_changes
+from millrace.runtime.tables.columns.changes import placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
@@ -26,11 +26,14 @@ Ranking = Callable[[Ids, Sequence[pa.Array]], tuple[Ids, Ids]]
 class FirstOfKey(ReplacedRows):
     """The first rows of each key. In a savepoint ((row, rank), ...) at the key, in their order.
 
-    :param rank: how they are ordered.
+    :param rank: how they are ordered, :param needed: the columns that the order reads.
     """
 
-    def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int], rank: Ranking) -> None:
+    def __init__(
+        self, types: Sequence[pa.DataType], found_by: Sequence[int], rank: Ranking, needed: Sequence[int]
+    ) -> None:
         super().__init__(types, found_by)
+        self.needed = needed
         self._codec = RowCodec(types)
         self._rank = rank
 
@@ -55,16 +58,26 @@ class FirstOfKey(ReplacedRows):
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
     def entries(self) -> dict[Any, Any]:
-        batch = self.all_rows()
-        owners, first = group_ids([batch.column(place) for place in self._found_by], batch.num_rows)
-        order, ranks = self._rank(owners, batch.columns)
-        where = pa.array(first)
-        keys = key_tuples([batch.column(place).take(where) for place in self._found_by], len(first))
-        rows = self._codec.rows(batch.columns, batch.num_rows)
+        numbers = self.numbers()
+        owners, first = group_ids(self.take(numbers, self._found_by), len(numbers))
+        order, ranks = self.ranked(numbers, owners)
+        keys = key_tuples(self.take(numbers[first], self._found_by), len(first))
+        rows = [row for batch in self.all_rows() for row in self._codec.rows(batch.columns, batch.num_rows)]
         found: dict[Any, list[Any]] = {key: [] for key in keys}
         for owner, row, rank in zip(owners[order].tolist(), order.tolist(), ranks.tolist()):
             found[keys[owner]].append((rows[row], rank))
         return {key: tuple(top) for key, top in found.items()}
+
+    def ranked(self, numbers: Ids, owners: Ids) -> tuple[Ids, Ids]:
+        """(rows by group and order, the rank of each of them); the rows are told by their place in ``numbers``."""
+        return self._rank(owners, self.wide(self.take(numbers, self.needed)))
+
+    def wide(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """The columns that the order reads at their places, None at the others."""
+        found: list[pa.Array] = [None] * len(self.types)
+        for place, column in zip(self.needed, columns):
+            found[place] = column
+        return found
 
 
 class _Places(NamedTuple):
@@ -79,7 +92,6 @@ class _Places(NamedTuple):
 class FirstRows:
     """What ``Rank`` does with insertions only, where all state is in memory and never expires.
 
-    :param needed: the columns that the order reads.
     :param wanted: the first and the last rank of the result.
     :param number: whether the rank is a column of it, :param by_place: whether each rank is of one row.
     """
@@ -89,7 +101,6 @@ class FirstRows:
         table: FirstOfKey,
         partition: Sequence[int],
         rank: Ranking,
-        needed: Sequence[int],
         wanted: tuple[int, int],
         number: bool,
         by_place: bool,
@@ -97,7 +108,6 @@ class FirstRows:
         self.table = table
         self._partition = partition
         self._rank = rank
-        self._needed = needed
         self._first, self._last = wanted
         self._number = number
         self._by_place = by_place
@@ -110,12 +120,12 @@ class FirstRows:
         keys = [columns[place].take(where) for place in self._partition]
         hashes = key_hashes(keys, len(first))
         owners, numbers = table.find(hashes, lambda positions: [key.take(pa.array(positions)) for key in keys])
-        batch, ids = rows.batch, ids
+        batch = rows.batch
         if len(numbers):
             # What is known comes first: of equal rows the earlier one does.
-            known = table.take(numbers, self._needed)
-            both = [pa.concat_arrays([one, columns[place]]) for one, place in zip(known, self._needed)]
-            order, ranks = self._rank(np.concatenate([owners, ids]), self._wide(both))
+            known = table.take(numbers, table.needed)
+            both = [pa.concat_arrays([one, columns[place]]) for one, place in zip(known, table.needed)]
+            order, ranks = self._rank(np.concatenate([owners, ids]), table.wide(both))
             wins = np.zeros(len(order), bool)
             wins[order[ranks <= self._last]] = True
             table.remove(numbers[~wins[: len(numbers)]])
@@ -123,7 +133,7 @@ class FirstRows:
             batch, ids = batch.filter(pa.array(chosen)), ids[chosen]
         table.add(batch, hashes[ids])
 
-    def changes(self, before: bool) -> Rows | None:
+    def changes(self, before: bool) -> Iterator[Rows]:
         """What has changed since the last call.
 
         :param before: whether an update has the old row (-U), too.
@@ -131,36 +141,25 @@ class FirstRows:
         table = self.table
         new = table.new()
         if not len(new):
-            return None
+            return
         owners, numbers = table.of_same_keys(new, table.find_readable)
-        columns = table.take(numbers, self._needed)
-        was = self._result(numbers < table.settled, owners, numbers, columns)
-        now = self._result(table.alive(numbers), owners, numbers, columns)
-        changed = self._of_places(was, now, before) if self._by_place and self._number else self._of_rows(was, now)
+        was = self._result(numbers < table.settled, owners, numbers)
+        now = self._result(table.alive(numbers), owners, numbers)
+        if self._by_place and self._number:
+            yield from self._rows(*self._of_places(was, now, before))
+        else:
+            yield from self._rows(*self._of_rows(was, now))
         table.settle()
-        return changed
 
-    def _result(self, chosen: Any, owners: Ids, numbers: Ids, columns: Sequence[pa.Array]) -> _Places:
+    def _result(self, chosen: Any, owners: Ids, numbers: Ids) -> _Places:
         """What the result has if these rows are there."""
-        if not chosen.any():
-            nothing = np.zeros(0, np.int64)
-            return _Places(nothing, nothing, nothing)
-        if not chosen.all():
-            owners, numbers, mask = owners[chosen], numbers[chosen], pa.array(chosen)
-            columns = [column.filter(mask) for column in columns]
-        order, ranks = self._rank(owners, self._wide(columns))
+        owners, numbers = owners[chosen], numbers[chosen]
+        order, ranks = self.table.ranked(numbers, owners)
         wanted = (ranks >= self._first) & (ranks <= self._last)
         order = order[wanted]
         return _Places(owners[order], ranks[wanted], numbers[order])
 
-    def _wide(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """The columns that the order reads at their places, None at the others."""
-        found: list[pa.Array] = [None] * len(self.table.types)
-        for place, column in zip(self._needed, columns):
-            found[place] = column
-        return found
-
-    def _of_places(self, was: _Places, now: _Places, before: bool) -> Rows:
+    def _of_places(self, was: _Places, now: _Places, before: bool) -> tuple[Ids, Ids, Kinds]:
         """Each place of a ranking has one row, which may be another one now."""
         stride = self._last + 1
         mine, theirs = (each.owners * stride + each.ranks for each in (was, now))
@@ -170,12 +169,12 @@ class FirstRows:
         new[np.searchsorted(places, theirs)] = now.rows
         had, has = old >= 0, new >= 0
         updated = had & has & (old != new)
-        updated[updated] = differing(self.table.take(old[updated]), self.table.take(new[updated]))
+        updated[updated] = self.table.differing(old[updated], new[updated])
         count = np.arange(len(places))
         chosen, kinds = placed_changes(count, count + len(places), had, has, updated, before)
-        return self._rows(np.concatenate([old, new])[chosen], np.tile(places % stride, 2)[chosen], kinds)
+        return np.concatenate([old, new])[chosen], np.tile(places % stride, 2)[chosen], kinds
 
-    def _of_rows(self, was: _Places, now: _Places) -> Rows:
+    def _of_rows(self, was: _Places, now: _Places) -> tuple[Ids, Ids, Kinds]:
         """Rows come and go, if the rank is a column with it."""
         stride = self._last + 1
         mine, theirs = ((each.rows * stride + each.ranks if self._number else each.rows) for each in (was, now))
@@ -183,10 +182,13 @@ class FirstRows:
         rows = np.concatenate([was.rows[gone], now.rows[come]])
         ranks = np.concatenate([was.ranks[gone], now.ranks[come]])
         kinds = np.repeat(np.array([DELETE, INSERT], np.uint8), [np.count_nonzero(gone), np.count_nonzero(come)])
-        return self._rows(rows, ranks, kinds)
+        return rows, ranks, kinds
 
-    def _rows(self, numbers: Ids, ranks: Ids, kinds: Kinds) -> Rows:
-        columns = self.table.take(numbers)
-        if self._number:
-            columns.append(pa.array(ranks))
-        return Rows(record_batch(columns, len(numbers)), kinds if kinds.any() else None)
+    def _rows(self, numbers: Ids, ranks: Ids, kinds: Kinds) -> Iterator[Rows]:
+        start = 0
+        for rows in self.table.rows_of(numbers, kinds):
+            if self._number:
+                rank = pa.array(ranks[start : start + len(rows)])
+                start += len(rows)
+                rows = rows.with_columns([*rows.columns, rank])
+            yield rows

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Rows, record_batch
-from millrace.runtime.tables.columns.changes import differing, placed_changes
+from millrace.runtime.tables.columns.changes import placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
@@ -36,10 +36,12 @@ class RowOfKey(ReplacedRows):
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
     def entries(self) -> dict[Any, Any]:
-        batch = self.all_rows()
-        keys = key_tuples([batch.column(place) for place in self._found_by], batch.num_rows)
-        times = [0] * batch.num_rows if self._time is None else millis(batch.column(self._time)).tolist()
-        return dict(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
+        found: dict[Any, Any] = {}
+        for batch in self.all_rows():
+            keys = key_tuples([batch.column(place) for place in self._found_by], batch.num_rows)
+            times = [0] * batch.num_rows if self._time is None else millis(batch.column(self._time)).tolist()
+            found.update(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
+        return found
 
 
 class LatestRows:
@@ -89,15 +91,13 @@ class LatestRows:
         self._old = np.concatenate([self._old, old])
         self._places = np.concatenate([self._places, places])
 
-    def changes(self, before: bool) -> Rows | None:
+    def changes(self, before: bool) -> Iterator[Rows]:
         """What has changed since the last call.
 
         :param before: whether an update has the old row (-U), too.
         """
         table = self.table
         new = table.new()
-        if not len(new):
-            return None
         old, places = self._old[new - table.settled], self._places[new - table.settled]
         if (np.diff(places) < 0).any():
             order = np.argsort(places, kind="stable")
@@ -106,12 +106,11 @@ class LatestRows:
         kinds = None
         if had.any():
             updated = had.copy()
-            updated[had] = differing(table.take(old[had]), table.take(new[had]))
+            updated[had] = table.differing(old[had], new[had])
             new, kinds = placed_changes(old, new, had, np.ones(len(new), bool), updated, before)
-        changed = Rows(table.batch(new), kinds if kinds is not None and kinds.any() else None)
+        yield from table.rows_of(new, kinds)
         table.settle()
         self._clear()
-        return changed
 
 
 def best_rows(ids: Ids, count: int, times: Ids | None, last: bool) -> Ids:

@@ -25,6 +25,7 @@ from millrace.runtime.tables.columns.ranking import ROW_NUMBER, ranked
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.ordering.first_rows import FirstOfKey, FirstRows
 from millrace.runtime.tables.placed_rows import PlacedRows
+from millrace.runtime.tables.waiting_rows import WaitingRows
 
 TOP = "top"
 """name of the state"""
@@ -190,6 +191,7 @@ class AppendOnlyRankOperator(RankBase):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._columns: FirstRows | None = None
+        self._waiting = WaitingRows()
         if self.backend.in_memory and not self.config.state_ttl:
             self._columns = self._in_columns()
         else:
@@ -197,22 +199,25 @@ class AppendOnlyRankOperator(RankBase):
 
     def _in_columns(self) -> FirstRows:
         config = self.config
-        table = self.backend.use(TOP, FirstOfKey(self.codec.types, config.partition, self._rank))
+        table = self.backend.use(TOP, FirstOfKey(self.codec.types, config.partition, self._rank, self.order_places))
         by_place = config.function == ROW_NUMBER
         wanted = (config.first, config.last)
-        return FirstRows(table, config.partition, self._rank, self.order_places, wanted, config.number, by_place)
+        return FirstRows(table, config.partition, self._rank, wanted, config.number, by_place)
 
     def _rank(self, owners: Ids, columns: Sequence[pa.Array]) -> tuple[Ids, Ids]:
         return ranked(owners, self.config.order, self.evaluator(columns, len(owners)), self.config.function)
 
     def receive(self, rows: Rows, input: int) -> None:
-        rows = self.promising(rows)
         if self._columns is None:
-            self._receive(rows)
+            self._receive(self.promising(rows))
             return
-        self._columns.update(rows)
+        self._update(self._waiting.add(rows))
         if self._columns.table.crowded:
             self.flush()
+
+    def _update(self, rows: Rows | None) -> None:
+        if rows is not None and self._columns is not None:
+            self._columns.update(self.promising(rows))
 
     def _receive(self, rows: Rows) -> None:
         new = self.by_key(rows)
@@ -232,8 +237,8 @@ class AppendOnlyRankOperator(RankBase):
         if self._columns is None:
             super().flush()
             return
-        changed = self._columns.changes(self.config.before)
-        if changed is not None:
+        self._update(self._waiting.take())
+        for changed in self._columns.changes(self.config.before):
             self.emit_rows(changed)
 
 

@@ -54,6 +54,7 @@ def rank(plan: Plan, node: n.Rank, before: bool) -> Planned:
         retracts=below.retracts,
         unique=unique,
         before=before,
+        timely=plan.is_timed(node),
         **plan.options.common,
     )
     thinning = None
@@ -95,6 +96,7 @@ def deduplicate(plan: Plan, node: n.Deduplicate, before: bool) -> Planned:
         time=None if arrival else node.time,
         number=node.number is not None,
         before=before,
+        timely=plan.is_timed(node),
         **plan.options.common,
     )
     exchange = by(node.keys, BestOfBatch(node.keys, node.last, config.time))
