@@ -45,6 +45,7 @@ def content(target: RowOfKey) -> dict[Any, Any]:
 
 def test_copies_follow_and_rows_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replaced_rows, "FEW_DEAD", 3)
+    monkeypatch.setattr(replaced_rows, "PIECE", 4)
     draw = random.Random(1)
     leader, copy, model = table(), table(), dict[Any, str]()
     for _ in range(120):
@@ -109,6 +110,7 @@ def some_rows(seed: int) -> list[Row]:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_state_moves_between_columns_and_entries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A savepoint says the same of both, and a job goes on with either: the disk backend has entries."""
+    monkeypatch.setattr(replaced_rows, "PIECE", 5)
     config = CONFIGS[name]
     first, second = some_rows(1), some_rows(2)
 
