@@ -17,8 +17,10 @@ from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import ranges
 
-MOST_BYTES = 2**28
+MOST_BYTES = 2**27
 """Batches are put together up to this size: texts of a column may not be longer than 2 GB together."""
+TOGETHER = 4
+"""So many batches of one order of size become one."""
 
 
 class RowStore:
@@ -35,13 +37,18 @@ class RowStore:
         self._batches.append(batch)
         self._starts.append(self.length)
         self.length += batch.num_rows
-        while len(self._batches) > 1 and self._batches[-2].num_rows <= 2 * self._batches[-1].num_rows:
-            one, other = self._batches[-2:]
-            if one.nbytes + other.nbytes > MOST_BYTES:
+        while (alike := self._alike()) >= TOGETHER:
+            batches = self._batches[-alike:]
+            if sum(each.nbytes for each in batches) > MOST_BYTES:
                 return
-            columns = [pa.concat_arrays([a, b]) for a, b in zip(one.columns, other.columns)]
-            self._batches[-2:] = [record_batch(columns, one.num_rows + other.num_rows)]
-            del self._starts[-1]
+            columns = [pa.concat_arrays(parts) for parts in zip(*(each.columns for each in batches))]
+            self._batches[-alike:] = [record_batch(columns, sum(each.num_rows for each in batches))]
+            del self._starts[1 - alike :]
+
+    def _alike(self) -> int:
+        """How many of the last batches are of one order of size, or smaller than the last one."""
+        most = TOGETHER ** (_order(self._batches[-1].num_rows) + 1)
+        return next((n for n, each in enumerate(reversed(self._batches)) if each.num_rows >= most), len(self._batches))
 
     def keep(self, wanted: Any) -> None:
         """Forget all rows but these; they are numbered anew."""
@@ -132,6 +139,11 @@ class HashIndex:
         # Older runs have smaller numbers, and come first.
         order = np.argsort(owners, kind="stable")
         return owners[order], numbers[order]
+
+
+def _order(count: int) -> int:
+    """The order of size: from one to the next a number is ``TOGETHER`` times as large."""
+    return (max(count, 1).bit_length() - 1) // (TOGETHER.bit_length() - 1)
 
 
 def _where(run: Run, chosen: Any) -> Run:
