@@ -51,7 +51,7 @@ class RowStore:
         return next((n for n, each in enumerate(reversed(self._batches)) if each.num_rows >= most), len(self._batches))
 
     def keep(self, wanted: Any) -> None:
-        """Forget all rows but these; they are numbered anew."""
+        """Forget all rows but these, which get new numbers."""
         batches, starts = self._batches, [*self._starts, self.length]
         self._batches, self._starts, self.length = [], [], 0
         for batch, first, end in zip(batches, starts, starts[1:]):
@@ -112,7 +112,7 @@ class HashIndex:
         self._runs.append(run)
 
     def keep(self, wanted: Any) -> None:
-        """Forget all rows but these; they are numbered anew."""
+        """Forget all rows but these, which get new numbers."""
         renumbered = np.cumsum(wanted) - 1
         kept = [_where(run, wanted[run.numbers]) for run in self._runs]
         self._runs = [Run(run.hashes, renumbered[run.numbers]) for run in kept if len(run.hashes)]
