@@ -138,6 +138,27 @@ def test_state_moves_between_columns_and_entries(name: str, monkeypatch: pytest.
     assert ended(True, entries, same) == ended(False, columns, changes) == ended(True, columns, changes) == wanted
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_changes_say_of_which_table_they_are(name: str) -> None:
+    """Keys that go to tasks of another parallelism are told by what a checkpoint has written of their earlier task."""
+    with harness(CONFIGS[name]) as task:
+        kept = KeyedStateBackend()
+        for row in some_rows(3):
+            task.process_element(element(row, TYPES).value)
+            task.end_epoch()
+            kept.apply(task.operator.keyed_state().delta())
+        ((_, expected),) = task.operator.keyed_state().full().values()
+        ((_, found),) = kept.full().values()
+    assert {at: _rows_of(entry) for at, entry in found.items()} == {at: _rows_of(each) for at, each in expected.items()}
+
+
+def _rows_of(entry: Any) -> Any:
+    """The rows of an entry, by content: ranks are worked out where they go."""
+    if entry is True or entry[0] in range(99):
+        return entry
+    return sorted((row for row, _ in entry), key=repr) if isinstance(entry[0], tuple) else entry[1]
+
+
 def _without_times(state: Any) -> Any:
     """Rows by arrival have no time: what is written in its place says nothing."""
     ((kind, entries),) = state.values()

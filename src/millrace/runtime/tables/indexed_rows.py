@@ -16,15 +16,13 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import MapTable, Table
-from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
+from millrace.runtime.state.told import SINCE
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, types_as_bytes, types_of
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
-
-SINCE = 0
-"""The address of the batches in a delta: not a key, since these are tuples."""
 
 
 class AddedRows(Table):
@@ -73,6 +71,10 @@ class AddedRows(Table):
     # -- as a table -----------------------------------------------------------------------------------------------
 
     @abstractmethod
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        """(the name of the form, what ``told`` makes an empty table of): see ``runtime.state.told``."""
+
+    @abstractmethod
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         """The rows of a full content, None without any."""
 
@@ -80,11 +82,12 @@ class AddedRows(Table):
         if not self._added:
             return {}
         added, self._added = self._added, []
-        return {SINCE: list(map(to_bytes, added))}
+        return {SINCE: (*self.form(), list(map(to_bytes, added)))}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = dict(changes)
-        batches = list(map(from_bytes, whole.pop(SINCE, ())))
+        told = whole.pop(SINCE, ())
+        batches = list(map(from_bytes, told[-1] if isinstance(told, tuple) and told else told))
         stored = self.batch_of(whole)
         for batch in batches if stored is None else [*batches, stored]:
             columns = [batch.column(place) for place in self._found_by]
@@ -107,6 +110,14 @@ class IndexedRows(AddedRows):
     def __init__(self, types: Sequence[pa.DataType], key: Sequence[int]) -> None:
         super().__init__(types, key)
         self._codec = RowCodec(types)
+        self._made_of = (types_as_bytes(types), tuple(key))
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "added rows", self._made_of
+
+    @classmethod
+    def told(cls, types: bytes, key: Sequence[int]) -> IndexedRows:
+        return cls(types_of(types), key)
 
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         rows = [row for _, counts, _ in entries.values() for row, count in counts.items() for _ in range(count)]

@@ -17,11 +17,12 @@ import pyarrow as pa
 from millrace.relational.rows import Kinds, Rows, record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
 from millrace.runtime.state.tables import ABSENT, ValueTable
+from millrace.runtime.state.told import SINCE
 from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
 from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.indexed_rows import SINCE, AddedRows
+from millrace.runtime.tables.indexed_rows import AddedRows
 
 FEW_DEAD = 1_000
 """Removed rows that are not worth writing the store again."""
@@ -137,11 +138,11 @@ class ReplacedRows(AddedRows):
         new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
         whole = new if self._told == 0 else self.beside(new)
         self._told = self.length
-        return {SINCE: list(map(to_bytes, self.batches(whole)))} if len(new) else {}
+        return {SINCE: (*self.form(), list(map(to_bytes, self.batches(whole))))} if len(new) else {}
 
     def apply(self, changes: dict[Any, Any]) -> None:
         whole = {at: entry for at, entry in changes.items() if entry is not ABSENT}
-        told = list(map(from_bytes, whole.pop(SINCE, ())))
+        told = list(map(from_bytes, whole.pop(SINCE, ((),))[-1]))
         if told:
             self._replace(told)
         stored = self.batch_of(whole)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 
@@ -17,3 +19,13 @@ def to_bytes(batch: pa.RecordBatch) -> bytes:
 def from_bytes(data: bytes) -> pa.RecordBatch:
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()
+
+
+def types_as_bytes(types: Sequence[pa.DataType]) -> bytes:
+    """The types of columns."""
+    data: bytes = pa.schema([(str(place), kind) for place, kind in enumerate(types)]).serialize().to_pybytes()
+    return data
+
+
+def types_of(data: bytes) -> list[pa.DataType]:
+    return list(pa.ipc.read_schema(pa.py_buffer(data)).types)

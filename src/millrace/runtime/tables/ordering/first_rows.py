@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import DELETE, INSERT, Kinds, Rows, record_batch
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.changes import placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
@@ -53,6 +54,14 @@ class FirstOfKey(ReplacedRows):
         )
         return owners, numbers
 
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "first rows", (types_as_bytes(self.types), self._found_by)
+
+    @classmethod
+    def told(cls, types: bytes, found_by: Sequence[int]) -> FirstOfKey:
+        """One that does not know the order: its ranks are those of arrival, and are worked out again where rows go."""
+        return cls(types_of(types), found_by, _by_arrival, ())
+
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         rows = [row for top in entries.values() for row, _ in top]
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
@@ -78,6 +87,12 @@ class FirstOfKey(ReplacedRows):
         for place, column in zip(self.needed, columns):
             found[place] = column
         return found
+
+
+def _by_arrival(owners: Ids, columns: Sequence[pa.Array]) -> tuple[Ids, Ids]:
+    order = np.argsort(owners, kind="stable")
+    ordered = owners[order]
+    return order, np.arange(len(order)) - np.searchsorted(ordered, ordered, "left") + 1
 
 
 class _Places(NamedTuple):

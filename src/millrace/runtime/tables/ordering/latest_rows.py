@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Rows, record_batch
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.changes import placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
@@ -30,6 +31,13 @@ class RowOfKey(ReplacedRows):
 
     def beside(self, new: Ids) -> Ids:
         return new
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "latest rows", (types_as_bytes(self.types), self._found_by, self._time)
+
+    @classmethod
+    def told(cls, types: bytes, found_by: Sequence[int], time: int | None) -> RowOfKey:
+        return cls(types_of(types), found_by, time)
 
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         rows = [row for _, row in entries.values()]

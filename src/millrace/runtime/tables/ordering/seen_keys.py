@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import ValueTable
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, key_tuples
 from millrace.runtime.tables.indexed_rows import AddedRows
@@ -41,6 +42,13 @@ class SeenKeys(AddedRows):
             batch, hashes = batch.filter(pa.array(fresh)), hashes[fresh]
         self.add(batch, hashes)
         return first[fresh]
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        return "seen keys", (types_as_bytes(self._types),)
+
+    @classmethod
+    def told(cls, types: bytes) -> SeenKeys:
+        return cls(types_of(types))
 
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
         keys = [at for at, seen in entries.items() if seen is True]
