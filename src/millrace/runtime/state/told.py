@@ -1,4 +1,4 @@
-"""Changes of tables in columns that say of which table they are, so that what knows only names can hold them.
+"""Changes of tables in columns, which say of which table they are: a reader that knows only names can hold them.
 
 Such changes are one entry of a delta: ``{SINCE: (form, what makes the table, the changes)}``. When keys go to tasks of
 another parallelism, what an earlier task had is put together in its own form, and divided by keys as a whole.

@@ -26,8 +26,9 @@ from millrace.spark.archives import zip_package
 from millrace.spark.java import require_java
 from millrace.spark.sessions.class_archive import archive_options
 from millrace.spark.sessions.families import new_session
-from millrace.spark.sessions.log_files import new_log_file
+from millrace.spark.sessions.log_files import keep, new_log_file
 from millrace.spark.sessions.logs import log4j_configuration, quiet_about_lost_jvm, stderr_to
+from millrace.util.passing_folder import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,21 @@ def local_session(parallelism: int = 2) -> SparkSession:
 def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
     parent = given or SparkSession.getActiveSession() or _shared or make_session(wishes)
+    _settle_python(parent.sparkContext)
     session = new_session(parent)
     for key, value in QUERY_SETTINGS.items():
         session.conf.set(key, value)
     context = session.sparkContext
     local = one_process(context.master)
     return Workplace(session, local, _log_files.get(context.applicationId))
+
+
+def _settle_python(context: SparkContext) -> None:
+    """Workers on this machine run what this process runs, unless the user has said what: Spark would take any
+    ``python3``, which may lack the packages."""
+    said = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if said is None and one_machine(context.master):
+        context.pythonExec = sys.executable
 
 
 def use_shared(session: SparkSession | None, log_file: str | None) -> None:
@@ -112,7 +122,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     log_file = new_log_file(configuration)
     package = None if one_process(master) else _package_archive(log_file)
     settings = {
-        **session_settings(master, log_file, wishes, java_options),
+        **session_settings(master, log_file, wishes, java_options, recovery_file.scratch() or scratch_folder()),
         **meant.spark_settings(configuration, meant.Target(master, wishes.parallelism)),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
         **_executor_settings(package, configuration),
@@ -124,8 +134,12 @@ def make_session(wishes: SessionWishes) -> SparkSession:
         # The one way to tell Spark's dashboard where to listen.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
-    with stderr_to(log_file), own_interrupt_handler():
-        session: SparkSession = builder.getOrCreate()
+    try:
+        with stderr_to(log_file), own_interrupt_handler():
+            session: SparkSession = builder.getOrCreate()
+    except BaseException:
+        keep(log_file)
+        raise
     quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
     _log_files[session.sparkContext.applicationId] = log_file
     if package is not None:
@@ -148,10 +162,15 @@ def own_interrupt_handler() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def session_settings(master: str, log_file: str, wishes: SessionWishes, java_options: str) -> dict[str, str]:
-    """What Millrace asks of a session that it makes; the user's own settings come on top."""
+def session_settings(
+    master: str, log_file: str, wishes: SessionWishes, java_options: str, scratch: str
+) -> dict[str, str]:
+    """What Millrace asks of a session that it makes; the user's own settings come on top.
+
+    :param scratch: a folder for what is not needed without the driver: a JVM that is killed leaves its files behind.
+    """
     logging_option = f"-Dlog4j2.configurationFile=file:{log4j_configuration(log_file)}"
-    java = f"{logging_option} {java_options}".strip()
+    java = f"-Djava.io.tmpdir={scratch} {logging_option} {java_options}".strip()
     on_driver, on_executors = meant.java_options(wishes.configuration, meant.Target(master))
     settings = {
         "spark.ui.showConsoleProgress": "false",
@@ -192,8 +211,7 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
-        if (scratch := recovery_file.scratch()) is not None:
-            settings["spark.local.dir"] = scratch  # a JVM that is killed leaves its shuffle files behind
+        settings["spark.local.dir"] = scratch
     configured = [jar for jar in meant.jars(wishes.configuration) if not is_flinks_and_missing(jar)]
     if jars := [*wishes.jars, *(jar if _is_remote(jar) else existing(jar, "pipeline.jars") for jar in configured)]:
         settings["spark.jars"] = ",".join(dict.fromkeys(jars))
