@@ -14,6 +14,9 @@ from millrace.runtime.state.tables import Table
 SINCE = 0
 """The address: not a key of a table, since these are tuples."""
 _FORMS = {
+    "first rows": ("millrace.runtime.tables.ordering.first_rows", "FirstOfKey"),
+    "latest rows": ("millrace.runtime.tables.ordering.latest_rows", "RowOfKey"),
+    "seen keys": ("millrace.runtime.tables.ordering.seen_keys", "SeenKeys"),
     "added rows": ("millrace.runtime.tables.indexed_rows", "IndexedRows"),
     "seen values": ("millrace.runtime.tables.aggregates.seen_values", "SeenRows"),
 }

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.hash_columns import Hashes
@@ -34,6 +33,7 @@ class AddedRows(Table):
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         """:param found_by: the columns that rows are found by."""
         super().__init__()
+        self.types = types
         self._found_by = tuple(found_by)
         self._index = HashIndex()
         self._store = RowStore(types)
@@ -55,7 +55,10 @@ class AddedRows(Table):
 
         :param wanted: gives the columns to find by, for positions in ``hashes``; NULL equals NULL.
         """
-        owners, numbers = self._index.find(hashes)
+        return self._equal(*self._index.find(hashes), wanted)
+
+    def _equal(self, owners: Ids, numbers: Ids, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        """Those of the rows that are not only of the same hash."""
         if not len(owners):
             return owners, numbers
         same = equal_rows(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
@@ -132,11 +135,4 @@ class IndexedRows(AddedRows):
 
 def equal_rows(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:
     """Where the values of all columns are the same, as numpy Booleans."""
-    found = np.ones(length, bool)
-    for a, b in zip(one, other):
-        plain = pa.types.is_integer(a.type) or pa.types.is_string(a.type) or pa.types.is_temporal(a.type)
-        if plain and not a.null_count and not b.null_count:
-            found &= pc.equal(a, b).to_numpy(zero_copy_only=False)
-        else:
-            found &= ~differing([a], [b])
-    return found
+    return ~differing(one, other) if one else np.ones(length, bool)
