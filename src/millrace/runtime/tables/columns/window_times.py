@@ -56,7 +56,7 @@ class WallClock:
 
     def instants(self, times: Ids) -> Ids:
         """As ``instant``, for many times."""
-        if not self._shifts:
+        if not self.shifts:
             return times
         distinct, places = np.unique(times, return_inverse=True)
         return np.array([self.instant(each) for each in distinct.tolist()], np.int64)[places]
