@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -95,10 +95,25 @@ def start(
     try:
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
             manner = Manner(program.pyflink, quiet, verbose, is_found=True)
-            run_program(found, run_settings(program, found, directory), stopper, manner)
+            settings = run_settings(program, found, directory)
+            with spark_ahead(settings.configuration):
+                run_program(found, settings, stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
         sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
+
+
+@contextlib.contextmanager
+def spark_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
+    """Let Spark's JVM and the daemon of its workers start while Python imports the program and its packages."""
+    from millrace.spark.sessions import jvm_ahead
+    from millrace.spark.workers import ahead
+
+    jvm_ahead.begin(configuration, ahead.begin)
+    try:
+        yield
+    finally:
+        jvm_ahead.drop()
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from millrace.spark.sessions import log_files
-from millrace.spark.sessions.log_files import new_log_file, remove_old
+from millrace.spark.sessions.log_files import log_file_path, remove_old
 
-START = "from millrace.spark.sessions.log_files import new_log_file; path = new_log_file({}); print(path); "
+START = (
+    "from millrace.spark.sessions.log_files import log_file_path, look_after; "
+    "path = log_file_path({}); look_after(path, {}); print(path); "
+)
 
 
 def started(code: str, tmp_path: Path) -> Path:
@@ -25,11 +28,11 @@ def started(code: str, tmp_path: Path) -> Path:
 
 def test_they_lie_where_the_configuration_says(tmp_path: Path) -> None:
     there = tmp_path / "var" / "log"
-    path = Path(new_log_file({"env.log.dir": str(there)}))
+    path = Path(log_file_path({"env.log.dir": str(there)}))
     assert path.parent == there
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(ValueError, match=r"env\.log\.max"):
-        new_log_file({"env.log.max": "-1"})
+        log_file_path({"env.log.max": "-1"})
 
 
 def test_what_nobody_wrote_goes_with_the_process(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from millrace.configuration.log_limits import DIRECTORY, OLDER_FILES, log_limits
 from millrace.util.log_rotation import LogLimits, cut
 from millrace.util.processes import is_alive
 
-__all__ = ["new_log_file", "remove_old"]
+__all__ = ["log_file_path", "look_after", "remove_old"]
 
 KEPT_SECONDS = 14 * 24 * 3_600.0
 """How long the log of a process that is gone stays."""
@@ -28,25 +28,30 @@ _LOOK_SECONDS = 30.0
 _OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+\.log(?:\.\d+|4j2\.properties)?$")
 
 
-def new_log_file(configuration: Mapping[str, str]) -> str:
-    """The path of a fresh log file in ``env.log.dir``, or in the temporary directory. It is kept short while this
-    process lives, and goes with it if nothing is in it; what others have left goes after a while.
+def log_file_path(configuration: Mapping[str, str]) -> str:
+    """A fresh log file in ``env.log.dir``, or in the temporary directory. What others have left goes after a while.
 
     :raises ValueError: the configuration says nonsense about logs.
     """
-    directory, limits = configuration.get(DIRECTORY), log_limits(configuration)
+    log_limits(configuration)
+    directory = configuration.get(DIRECTORY)
     if directory is None:
-        if OLDER_FILES not in configuration:
-            limits = LogLimits(limits.file_bytes, 1)  # nobody looks after the temporary directory
         directory = tempfile.gettempdir()
     else:
         os.makedirs(directory, exist_ok=True)
     remove_old(directory)
     handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log", dir=os.path.abspath(directory))
     os.close(handle)
+    return path
+
+
+def look_after(path: str, configuration: Mapping[str, str]) -> None:
+    """Keep a log file short while this process lives; it goes with the process if nothing is in it."""
+    limits = log_limits(configuration)
+    if DIRECTORY not in configuration and OLDER_FILES not in configuration:
+        limits = LogLimits(limits.file_bytes, 1)  # nobody looks after the temporary directory
     threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
     atexit.register(_remove_empty, path, os.getpid())
-    return path
 
 
 def _keep_short(path: str, limits: LogLimits) -> None:
