@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -72,6 +73,8 @@ class JvmAhead:
     memory: str
     options: str
     log_folder: str | None
+    environment: Mapping[str, str]
+    """that of this process when the JVM was begun"""
     daemon: Companion
 
     def fits(self, settings: Mapping[str, str], configuration: Mapping[str, str]) -> bool:
@@ -83,6 +86,8 @@ class JvmAhead:
             and settings.get(_JAVA) == self.options
             and not any(key.startswith(_OF_LAUNCHER) for key in settings)
             and configuration.get(DIRECTORY) == self.log_folder
+            # What a program puts there is meant for the JVM and the workers, too.
+            and _told(os.environ) == self.environment
         )
 
     def connect(self, settings: Mapping[str, str], configuration: Mapping[str, str]) -> JavaGateway | None:
@@ -141,7 +146,7 @@ def begin(
     :param daemon: begins that of the workers, with the folder of PySpark, the environment and the log file.
     """
     global _ahead
-    environment = {**os.environ, **meant.environment(configuration, os.environ)}
+    environment = before = {**os.environ, **meant.environment(configuration, os.environ)}
     master = configuration.get(options.MASTER.key) or "local"
     command = remembered(environment) if one_process(master) and _ahead is None else None
     if command is None:
@@ -154,11 +159,13 @@ def begin(
     except (OSError, ValueError):
         return  # the session tells it
     folder = tempfile.mkdtemp(prefix="millrace-jvm-")
-    environment |= {
+    environment = {
+        **before,
         _CONNECTION: os.path.join(folder, "connection"),
         "SPARK_HOME": spark_home(),
         "SPARK_CONNECT_MODE": "0",
-        "SPARK_LOCAL_IP": environment.get("SPARK_LOCAL_IP", "127.0.0.1"),
+        "SPARK_LOCAL_IP": before.get("SPARK_LOCAL_IP", "127.0.0.1"),
+        "PYSPARK_PYTHON": before.get("PYSPARK_PYTHON", sys.executable),
         "PYTHONHASHSEED": "0",  # as Spark's scripts do, for the workers
     }
     beside = daemon(spark_home(), environment, log_file)
@@ -168,8 +175,13 @@ def begin(
         process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stderr=log, env=environment, preexec_fn=_deaf_to_interrupts
         )
-    asked = (settings[_MEMORY], settings[_JAVA], configuration.get(DIRECTORY))
+    asked = (settings[_MEMORY], settings[_JAVA], configuration.get(DIRECTORY), _told(before))
     _ahead = JvmAhead(process, command.java, log_file, folder, *asked, beside)
+
+
+def _told(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an environment says beside what Millrace puts there when it makes a session."""
+    return {name: value for name, value in environment.items() if name not in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
 
 
 def _deaf_to_interrupts() -> None:
