@@ -47,6 +47,7 @@ exits with.
 @target_options
 @savepoint_options
 @click.option("--no-restart", is_flag=True, help="Don't start the driver again when it has died.")
+@click.option("--no-session", is_flag=True, help="With a Spark of its own, also where `millrace session` keeps one.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary on a terminal; log errors only.")
 @click.option("--verbose", is_flag=True, help="Log more, and show errors with all their tracebacks.")
 @refuse_the_rest
@@ -55,14 +56,15 @@ def run(
     target: Target,
     savepoint: tuple[tuple[str, str], ...],
     no_restart: bool,
+    no_session: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Run a Flink program written in Python on Spark: on the cluster that runs, or else in this process.
+    """Run a Flink program written in Python on Spark: on the cluster that runs, on the session, or in this process.
 
     In a pipe only the program's own output appears. On a terminal a live line shows how its job fares.
     """
-    start(program, target, savepoint, no_restart, quiet, verbose)
+    start(program, target, savepoint, no_restart, quiet, verbose, no_session)
 
 
 def start(
@@ -72,9 +74,11 @@ def start(
     no_restart: bool = False,
     quiet: bool = False,
     verbose: bool = False,
+    no_session: bool = False,
 ) -> None:
-    """Run a program where its command line says: hand it to a cluster, or run it here to its end."""
+    """Run a program where its command line says: hand it to a cluster or session, or run it here to its end."""
     from millrace.cli.cluster.submitting import cluster_for, submit_to
+    from millrace.cli.session.choosing import session_for
 
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose contradict each other: give one of them")
@@ -85,6 +89,9 @@ def start(
     cluster = cluster_for(program, target)
     if cluster is not None:
         submit_to(cluster, program, found, savepoint, target)
+    session = None if no_session else session_for(program, target)
+    if session is not None:
+        submit_to(session, program, found, savepoint, target, Manner(quiet=quiet, verbose=verbose))
     program = replace(program, properties=(*program.properties, *savepoint))  # an option beats its -D twin
     supervisor = None if no_restart or not can_supervise() else Supervisor()
     if supervisor is not None and (code := supervisor.supervise()) is not None:

@@ -74,7 +74,7 @@ def _found() -> list[Found]:
     from millrace.cli.cluster.lifecycle import clusters
     from millrace.cluster.places import run_folder
 
-    return [*clusters(), *run_folder.find(run_folder.FOREGROUND)]
+    return [*clusters(), *run_folder.find(run_folder.SESSION), *run_folder.find(run_folder.FOREGROUND)]
 
 
 def _short(found: Found) -> str:
