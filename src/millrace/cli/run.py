@@ -103,7 +103,7 @@ def start(
         with stopper.listening(), tempfile.TemporaryDirectory(prefix="millrace-ship-", dir=folder) as directory:
             manner = Manner(program.pyflink, quiet, verbose, is_found=True)
             settings = run_settings(program, found, directory)
-            with spark_ahead(settings.configuration):
+            with spark_ahead(settings.configuration, directory):
                 run_program(found, settings, stopper, manner)
     except KeyboardInterrupt as stopped:
         click.echo("cancelled", err=True)
@@ -111,12 +111,12 @@ def start(
 
 
 @contextlib.contextmanager
-def spark_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
+def spark_ahead(configuration: Mapping[str, str], directory: str) -> Iterator[None]:
     """Let Spark's JVM and the daemon of its workers start while Python imports the program and its packages."""
     from millrace.spark.sessions import jvm_ahead
     from millrace.spark.workers import ahead
 
-    jvm_ahead.begin(configuration, ahead.begin)
+    jvm_ahead.begin(configuration, directory, ahead.begin)
     try:
         yield
     finally:

@@ -26,13 +26,14 @@ class Daemon:
 
 @pytest.fixture
 def jvm(tmp_path: Path) -> Iterator[JvmAhead]:
-    log, folder = tmp_path / "x.log", tmp_path / "connection"
-    log.touch()
+    folder = tmp_path / "jvm"
     folder.mkdir()
+    log = folder / "jvm.log"
+    log.touch()
     asked = all_settings("local", str(log), SessionWishes(1), "-Xshare:auto")
     waiting = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     memory, options = asked["spark.driver.memory"], asked["spark.driver.extraJavaOptions"]
-    found = JvmAhead(waiting, JavaInfo("java", 17), str(log), str(folder), memory, options, None, {}, Daemon())
+    found = JvmAhead(waiting, JavaInfo("java", 17), str(log), str(folder), memory, options, {}, Daemon())
     yield found
     if found.process.poll() is None:
         found.end()
@@ -45,7 +46,7 @@ def fits(jvm: JvmAhead, configuration: dict[str, str] | None = None, **wishes: o
     configuration = configuration or {}
     asked = SessionWishes(3, configuration, **wishes)  # type: ignore[arg-type]
     master = configuration.get("millrace.master", "local[3]")
-    return jvm.fits(all_settings(master, jvm.log_file, asked, "-Xshare:auto"), configuration)
+    return jvm.fits(all_settings(master, jvm.log_file, asked, "-Xshare:auto"))
 
 
 def test_most_sessions_get_it(jvm: JvmAhead) -> None:
@@ -66,7 +67,6 @@ def test_most_sessions_get_it(jvm: JvmAhead) -> None:
         {"spark.jars.packages": "org:name:1"},
         {"spark.driver.extraClassPath": "/jars"},
         {"spark.files": "data.csv"},
-        {"env.log.dir": "/var/log"},
     ],
     ids=lambda configuration: next(iter(configuration)),
 )
@@ -84,15 +84,15 @@ def test_the_environment_of_the_program_reaches_jvm_and_workers(
     monkeypatch.setenv("PYSPARK_PYTHON", "python")  # which Millrace sets itself
     assert fits(jvm)
     monkeypatch.setenv("AWS_REGION", "nowhere")
-    assert not jvm.fits(all_settings("local[3]", jvm.log_file, SessionWishes(3), "-Xshare:auto"), {})
+    assert not jvm.fits(all_settings("local[3]", jvm.log_file, SessionWishes(3), "-Xshare:auto"))
 
 
 def test_what_no_session_wants_leaves_nothing_behind(jvm: JvmAhead) -> None:
     settings = all_settings("local[2]", jvm.log_file, SessionWishes(2), "-Xmx3g")
-    assert jvm.connect(settings, {}) is None
+    assert jvm.connect(settings, f"{jvm.folder}/../mine.log") is None
     assert jvm.process.poll() is not None
     assert isinstance(jvm.daemon, Daemon) and jvm.daemon.ended
-    assert not os.path.exists(jvm.folder) and not os.path.exists(jvm.log_file)
+    assert not os.path.exists(jvm.folder)
 
 
 def test_one_that_has_died_is_not_waited_for(jvm: JvmAhead) -> None:
@@ -101,4 +101,4 @@ def test_one_that_has_died_is_not_waited_for(jvm: JvmAhead) -> None:
     assert jvm.process.stdin is not None
     jvm.process.stdin.close()
     jvm.process.wait()
-    assert jvm.connect(settings, {}) is None
+    assert jvm.connect(settings, f"{jvm.folder}/../mine.log") is None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from millrace.spark.owners import place
 from millrace.spark.workers.ahead import VARIABLE
 
 TIMEOUT = 120
@@ -17,7 +18,7 @@ TIMEOUT = 120
 WAITING = """
 import os, sys
 from millrace.spark.workers import ahead
-if ahead.wait_for_place(sys.argv[1], lambda: print("prepared", flush=True)):
+if ahead.wait_for_place(lambda: print("prepared", flush=True)):
     # what a daemon does: it reads what Spark sends, and writes where Spark listens
     heard = sys.stdin.readline().strip()
     print("daemon", heard, os.environ["MINE"], os.getcwd(), sys.argv[1:], os.getpid(), flush=True)
@@ -28,24 +29,22 @@ else:
 COMMAND = f"""
 import os, sys
 from millrace.spark.workers import ahead
-print("took over" if ahead.hand_over(os.environ.pop({VARIABLE!r})) else "by itself", flush=True)
+print("took over" if ahead.hand_over(int(os.environ.pop({VARIABLE!r}))) else "by itself", flush=True)
 """
 
 
 class Waiting:
     """The process that waits."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
-        self.place = folder / "place"
-        self.place.mkdir(mode=0o700)
-        self.path = str(self.place / "daemon")
+    def __init__(self, **environment: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", WAITING, self.path],
+            [sys.executable, "-c", WAITING],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **environment},
         )
+        self.place = Path(place.folder_of(self.process.pid))
         assert self.line() == "prepared"
 
     def line(self) -> str:
@@ -57,9 +56,9 @@ class Waiting:
         self.process.communicate()
 
 
-def command(path: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
+def command(waiting: int, folder: Path, **environment: str) -> subprocess.Popen[str]:
     """What Spark starts."""
-    given = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "MINE": "given", VARIABLE: path}
+    given = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "MINE": "given", VARIABLE: str(waiting)}
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, "pyspark.worker"],
         stdin=subprocess.PIPE,
@@ -71,8 +70,8 @@ def command(path: str, folder: Path, **environment: str) -> subprocess.Popen[str
 
 
 def test_it_gets_the_streams_and_the_surroundings_of_the_command(tmp_path: Path) -> None:
-    waiting = Waiting(tmp_path)
-    run = command(waiting.path, tmp_path)
+    waiting = Waiting()
+    run = command(waiting.process.pid, tmp_path)
     assert run.stdin is not None and run.stdout is not None
     print("hello", file=run.stdin, flush=True)
     *said, number = run.stdout.readline().split()
@@ -82,13 +81,13 @@ def test_it_gets_the_streams_and_the_surroundings_of_the_command(tmp_path: Path)
     print("end", file=run.stdin, flush=True)
     assert waiting.process.wait(TIMEOUT) == 0
     assert run.communicate(timeout=TIMEOUT)[0] == "took over\n"
-    assert not waiting.place.exists()
+    assert not (waiting.place / "d").exists()
     waiting.end()
 
 
 def test_a_signal_to_the_command_is_one_to_the_daemon(tmp_path: Path) -> None:
-    waiting = Waiting(tmp_path)
-    run = command(waiting.path, tmp_path)
+    waiting = Waiting()
+    run = command(waiting.process.pid, tmp_path)
     assert run.stdin is not None and run.stdout is not None
     print("hello", file=run.stdin, flush=True)
     assert run.stdout.readline().startswith("daemon hello")
@@ -100,15 +99,15 @@ def test_a_signal_to_the_command_is_one_to_the_daemon(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "OMP_NUM_THREADS"])
 def test_what_a_process_cannot_change_must_be_the_same(tmp_path: Path, variable: str) -> None:
-    waiting = Waiting(tmp_path)
-    run = command(waiting.path, tmp_path, **{variable: "7"})
+    waiting = Waiting()
+    run = command(waiting.process.pid, tmp_path, **{variable: "7"})
     assert run.communicate(timeout=TIMEOUT)[0] == "by itself\n"
     assert waiting.line() == "not wanted"
     waiting.end()
 
 
 def test_it_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
-    waiting = Waiting(tmp_path)
+    waiting = Waiting()
     assert waiting.process.stdin is not None
     waiting.process.stdin.close()
     assert waiting.line() == "not wanted"
@@ -119,5 +118,7 @@ def test_it_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
 
 
 def test_where_nobody_waits_the_command_goes_on_by_itself(tmp_path: Path) -> None:
-    run = command(str(tmp_path / "none"), tmp_path)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    run = command(ended.pid, tmp_path)
     assert run.communicate(timeout=TIMEOUT)[0] == "by itself\n"

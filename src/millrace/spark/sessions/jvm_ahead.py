@@ -6,27 +6,23 @@ one ends it and has Spark start its own.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.configuration import spark_settings as meant
-from millrace.configuration.log_limits import DIRECTORY
 from millrace.datastream.settings import options
 from millrace.spark.java import JavaInfo
 from millrace.spark.sessions.class_options import class_options
 from millrace.spark.sessions.java_command import remembered, spark_home
-from millrace.spark.sessions.log_files import log_file_path
-from millrace.spark.sessions.logs import log4j_configuration, log4j_path
+from millrace.spark.sessions.logs import log4j_configuration
 from millrace.spark.sessions.settings import SessionWishes, all_settings, one_process
 
 if TYPE_CHECKING:
@@ -69,15 +65,15 @@ class JvmAhead:
     process: subprocess.Popen[bytes]
     java: JavaInfo
     log_file: str
+    """in the folder, until a session has it"""
     folder: str
     memory: str
     options: str
-    log_folder: str | None
     environment: Mapping[str, str]
     """that of this process when the JVM was begun"""
     daemon: Companion
 
-    def fits(self, settings: Mapping[str, str], configuration: Mapping[str, str]) -> bool:
+    def fits(self, settings: Mapping[str, str]) -> bool:
         """Whether a session with these settings would get a JVM like this one."""
         return (
             self.process.poll() is None
@@ -85,15 +81,17 @@ class JvmAhead:
             and settings.get(_MEMORY) == self.memory
             and settings.get(_JAVA) == self.options
             and not any(key.startswith(_OF_LAUNCHER) for key in settings)
-            and configuration.get(DIRECTORY) == self.log_folder
             # What a program puts there is meant for the JVM and the workers, too.
             and _told(os.environ) == self.environment
         )
 
-    def connect(self, settings: Mapping[str, str], configuration: Mapping[str, str]) -> JavaGateway | None:
-        """The way to it for a session with these settings, when it answers; None: it is of no use, and gone."""
+    def connect(self, settings: Mapping[str, str], log_file: str) -> JavaGateway | None:
+        """The way to it for a session with these settings, when it answers; None: it is of no use, and gone.
+
+        :param log_file: where its log is to be from now on.
+        """
         path = os.path.join(self.folder, "connection")
-        if not self.fits(settings, configuration) or not self._answers(path):
+        if not self.fits(settings) or not self._answers(path) or not self._move_log(log_file):
             self.end()
             return None
         from pyspark.java_gateway import launch_gateway
@@ -101,7 +99,6 @@ class JvmAhead:
 
         with open(path, "rb") as file:
             os.environ[_PORT], os.environ[_SECRET] = str(read_int(file)), UTF8Deserializer().loads(file)
-        shutil.rmtree(self.folder, ignore_errors=True)
         try:
             gateway: Any = launch_gateway()
         finally:
@@ -113,6 +110,14 @@ class JvmAhead:
         for key, value in properties.items():
             system.setProperty(key, value)
         return gateway
+
+    def _move_log(self, log_file: str) -> bool:
+        """What writes to it has it open, and goes on."""
+        try:
+            os.replace(self.log_file, log_file)
+        except OSError:
+            return False  # another file system
+        return True
 
     def _answers(self, path: str) -> bool:
         until = time.monotonic() + BOOT_SECONDS
@@ -130,19 +135,17 @@ class JvmAhead:
         assert self.process.stdin is not None
         self.process.stdin.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-        for path in (self.log_file, log4j_path(self.log_file)):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
 
 
 _ahead: JvmAhead | None = None
 
 
 def begin(
-    configuration: Mapping[str, str], daemon: Callable[[str, Mapping[str, str], str], Companion]
+    configuration: Mapping[str, str], folder: str, daemon: Callable[[str, Mapping[str, str], str], Companion]
 ) -> None:
     """Start the JVM of the session that this configuration will want, if it can be told.
 
+    :param folder: for what it needs, as long as it lives; this process alone can enter it.
     :param daemon: begins that of the workers, with the folder of PySpark, the environment and the log file.
     """
     global _ahead
@@ -152,13 +155,13 @@ def begin(
     if command is None:
         return
     try:
-        log_file = log_file_path(configuration)
+        os.mkdir(folder := os.path.join(folder, "jvm"), 0o700)
+        log_file = os.path.join(folder, "jvm.log")
         wishes = SessionWishes(1, configuration)
         settings = all_settings(master, log_file, wishes, class_options(command.archive))
         log4j_configuration(log_file)
     except (OSError, ValueError):
         return  # the session tells it
-    folder = tempfile.mkdtemp(prefix="millrace-jvm-")
     environment = {
         **before,
         _CONNECTION: os.path.join(folder, "connection"),
@@ -175,7 +178,7 @@ def begin(
         process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stderr=log, env=environment, preexec_fn=_deaf_to_interrupts
         )
-    asked = (settings[_MEMORY], settings[_JAVA], configuration.get(DIRECTORY), _told(before))
+    asked = (settings[_MEMORY], settings[_JAVA], _told(before))
     _ahead = JvmAhead(process, command.java, log_file, folder, *asked, beside)
 
 

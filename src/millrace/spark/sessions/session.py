@@ -89,18 +89,17 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     begun = jvm_ahead.ahead()
     java = require_java() if begun is None else begun.java
     java_options = archive_options(java) if wishes.java_options is None else wishes.java_options
-    log_file = log_file_path(configuration) if begun is None else begun.log_file
-    settings = all_settings(master, log_file, wishes, java_options)
-    gateway = begun.connect(settings, configuration) if begun is not None else None
-    if begun is not None and gateway is None:
-        return make_session(wishes)
+    log_file = log_file_path(configuration)
+    settings = all_settings(master, log_file if begun is None else begun.log_file, wishes, java_options)
+    gateway = None if begun is None else begun.connect(settings, log_file)
+    if gateway is None:
+        settings = all_settings(master, log_file, wishes, java_options)
+        log4j_configuration(log_file)
     package = None if one_process(master) else _package_archive(log_file)
     settings |= _executor_settings(package, configuration)
     builder: Any = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    if gateway is None:
-        log4j_configuration(log_file)
     look_after(log_file, configuration)
     if one_process(master):
         # The one way to tell Spark's dashboard where to listen.

@@ -1,9 +1,9 @@
 """A worker daemon that imports while the JVM boots: the one that Spark starts later hands its place over to it.
 
 Spark starts the daemon with its first Python task, which then waits until pandas, pyarrow and Millrace are imported. So
-a process is started together with the JVM, imports them, and waits at a socket in a private folder. The command that
-Spark runs (``spark/workers/daemon.py``) sends it its streams and its environment, stays as its place holder, and hands
-signals on. Where nobody waits, or what was begun doesn't fit, that command becomes the daemon itself.
+a process is started together with the JVM, imports them, and waits at a socket in the folder of its keeper to be. The
+command that Spark runs (``spark/workers/daemon.py``) sends it its streams and its environment, stays as its place
+holder, and hands signals on. Where nobody waits, or what was begun doesn't fit, that command becomes the daemon itself.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from millrace.spark.owners import place
+from millrace.util.private_folder import make_private
+from millrace.util.processes import is_alive, started_at
+
 VARIABLE = "MILLRACE_DAEMON_AHEAD"
-"""Names the socket, in the environment of the JVM and so of what it starts."""
-_SOCKET = "daemon"
+"""The process that waits, in the environment of the JVM and so of what it starts."""
+_SOCKET = "d"
 _DAEMON = "millrace.spark.workers.daemon"
 _FIXED = ("PYTHONHASHSEED", "OMP_NUM_THREADS")
 """What a process cannot change of itself after its imports."""
 _ANSWER_SECONDS = 60.0
 """How long Spark's command waits for a daemon that still imports."""
+_LOOK_SECONDS = 0.01
 _MAX_BYTES = 16 * 1024 * 1024
 
 
@@ -52,8 +55,6 @@ def begin(home: str, environment: Mapping[str, str], log_file: str) -> Waiting:
 
     :param home: the folder of the installed PySpark.
     """
-    folder = tempfile.mkdtemp(prefix="millrace-daemon-")
-    path = os.path.join(folder, _SOCKET)
     libraries = os.path.join(home, "python", "lib")
     zips = sorted(name for name in os.listdir(libraries) if name.endswith(".zip"))
     own = [os.path.join(libraries, name) for name in zips]
@@ -65,36 +66,44 @@ def begin(home: str, environment: Mapping[str, str], log_file: str) -> Waiting:
     }
     with open(log_file, "ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", _DAEMON, VARIABLE, path],
+            [sys.executable, "-m", _DAEMON, VARIABLE],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             env=variables,
         )
-    return Waiting(process, {VARIABLE: path})
+    return Waiting(process, {VARIABLE: str(process.pid)})
 
 
 # -- the daemon that waits ----------------------------------------------------------------------------------------
 
 
-def wait_for_place(path: str, prepare: Callable[[], None]) -> bool:
+def wait_for_place(prepare: Callable[[], None]) -> bool:
     """Prepare, and wait for Spark's command: whether this process has its place now. It has not if the process that
     began it has ended."""
     os.setpgid(0, 0)  # a terminal's Ctrl-C is not for it
+    prepare()
+    if select.select([0], [], [], 0)[0]:
+        return False
+    folder = place.folder_of(os.getpid())
+    make_private(folder)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(path)
-    listener.listen(1)
+    taken = False
     try:
-        prepare()
+        listener.bind(os.path.join(folder, _SOCKET))
+        listener.listen(1)
         if listener.fileno() not in select.select([listener.fileno(), 0], [], [])[0]:
             return False
         connection, _ = listener.accept()
         with contextlib.suppress(OSError, ValueError, EOFError):
-            return _take_place(connection)
-        return False
+            taken = _take_place(connection)
+        return taken
     finally:
         listener.close()
-        shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+        if taken:
+            os.unlink(os.path.join(folder, _SOCKET))  # the folder is its keeper's
+        else:
+            place.remove(folder)
 
 
 def _take_place(connection: socket.socket) -> bool:
@@ -134,11 +143,10 @@ _begun_with: list[socket.socket] = []
 # -- the command that Spark runs ----------------------------------------------------------------------------------
 
 
-def hand_over(path: str) -> bool:
-    """Give a daemon that waits this process's place: whether one took it, and has ended by now."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def hand_over(waiting: int) -> bool:
+    """Give a daemon that waits, or still imports, this process's place: whether it took it, and has ended by now."""
     try:
-        connection.connect(path)
+        connection = _connected(waiting)
         connection.settimeout(_ANSWER_SECONDS)
         told = {
             "python": sys.executable,
@@ -162,6 +170,25 @@ def hand_over(path: str) -> bool:
         while connection.recv(1):
             pass
     return True
+
+
+def _connected(waiting: int) -> socket.socket:
+    """The way to it, when it listens.
+
+    :raises ProcessLookupError: it has ended.
+    :raises TimeoutError: it has not listened for a minute.
+    """
+    path = os.path.join(place.folder_of(waiting), _SOCKET)
+    since, until = started_at(waiting), time.monotonic() + _ANSWER_SECONDS
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            connection.connect(path)
+            return connection
+        if not is_alive(waiting, since):
+            raise ProcessLookupError(f"process {waiting} has ended")
+        time.sleep(_LOOK_SECONDS)
+    raise TimeoutError(f"process {waiting} has not listened for {_ANSWER_SECONDS:g} s")
 
 
 def _tell(process: int, number: int) -> None:

@@ -54,11 +54,11 @@ def prepare() -> None:
 def main() -> None:
     """Run the daemon, as ``python -m`` does for PySpark; or let one that was begun before have its place."""
     if sys.argv[1:2] == [ahead.VARIABLE]:
-        if not ahead.wait_for_place(sys.argv[2], prepare):
+        if not ahead.wait_for_place(prepare):
             return
     else:
-        path = os.environ.pop(ahead.VARIABLE, None)
-        if path is not None and ahead.hand_over(path):
+        waiting = os.environ.pop(ahead.VARIABLE, None)
+        if waiting is not None and ahead.hand_over(int(waiting)):
             return
         prepare()
     from pyspark import daemon
