@@ -6,8 +6,8 @@ Nothing of Millrace's engine runs here. Two source processes and two counting on
 Unix sockets; each source sends a barrier after what it has read in an interval, and goes on. A counting process that
 has the barriers of both sources writes what has changed of its state to a file and acknowledges the epoch to the
 driver, with its results. When the driver has all acknowledgements of an epoch it writes the epoch's metadata (fsync,
-rename), and only then makes its results visible, in the order of epochs. So a crash at any step goes back to the last metadata:
-what is measured has the cost of exactly once, but recovery is not part of it.
+rename), and only then makes its results visible, in the order of epochs. So a crash at any step goes back to the last
+metadata: what is measured has the cost of exactly once, but recovery is not part of it.
 
 The latency of an event is from its making to the moment that its result is visible. Every count is checked.
 """
