@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from tests.reruns import Reruns
 from tests.seeds import IN_CI
+from tests.without_java import check, left_out
 
 for _variable in ("MILLRACE_CONF_DIR", "FLINK_CONF_DIR"):
     os.environ.pop(_variable, None)  # what a user of this machine configures is not what tests expect
@@ -33,6 +35,12 @@ settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if IN_CI:
+        config.option.reruns = 1
+        config.pluginmanager.register(Reruns(), "reruns of this project")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one local session that all tests share: starting a JVM takes longer than most of them."""
@@ -43,9 +51,14 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if left_out(collection_path, config.option.markexpr) else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers for -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as ``spark`` what lies under tests/spark/ or takes the ``spark`` fixture."""
     for item in items:
         if item.path.is_relative_to(_SPARK_TESTS) or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    check(items)

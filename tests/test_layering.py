@@ -22,9 +22,9 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # "" are the modules right under millrace.
 EVERYTHING = {
     "", "cdc", "cep", "checkpoint", "cli", "cluster", "common", "configuration", "connectors", "datastream", "dbapi",
-    "formats", "graph", "metrics", "relational", "runtime", "spark", "state", "table", "testing", "util",
+    "formats", "graph", "metrics", "notebook", "relational", "runtime", "spark", "state", "table", "testing", "util",
 }  # fmt: skip
-BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi", "cdc"}
+BELOW_SPARK = EVERYTHING - {"spark", "cluster", "cli", "dbapi", "cdc", "notebook"}
 
 # Settings that the graph carries along.
 VALUES = {
@@ -68,17 +68,21 @@ ALLOWED: dict[str, set[str]] = {
     "testing": BELOW_SPARK,
     # Pipelines of YAML are programs of streams.
     "cdc": BELOW_SPARK | {"cdc"},
-    "spark": EVERYTHING - {"cluster", "cli", "dbapi", "cdc"},
-    "cluster": EVERYTHING - {"cli", "dbapi", "cdc"},
+    "spark": EVERYTHING - {"cluster", "cli", "dbapi", "cdc", "notebook"},
+    "cluster": EVERYTHING - {"cli", "dbapi", "cdc", "notebook"},
     # Speaks to a gateway over HTTP; of the rest it needs types, rows and the tokens of SQL.
     "dbapi": {"common", "util", "relational", "table.sql", "cluster.sql_client", "dbapi"},
-    "cli": EVERYTHING,
+    "cli": EVERYTHING - {"notebook"},
+    "notebook": EVERYTHING,
 }
 # Module -> what it may import beyond that inside a function: where a program is handed to the engine.
 ALLOWED_IN_FUNCTIONS: dict[str, set[str]] = {
     "datastream.stream_execution_environment": {"spark"},
     "datastream.settings.defaults": {"cluster"},
     "table.engines": {"spark"},
+    # What notebooks show of them.
+    "table.table": {"notebook"},
+    "datastream.data_stream": {"notebook"},
 }
 
 ENGINE = {"pyspark", "py4j"}

@@ -52,3 +52,10 @@ def test_an_error_of_the_program_is_shown(tmp_path: Path) -> None:
     result = info(tmp_path, "1 / 0")
     assert result.exit_code == 1
     assert "ZeroDivisionError" in result.stderr
+
+
+def test_the_plan_as_a_picture(tmp_path: Path) -> None:
+    drawn = info(tmp_path, PROGRAM, "--graph", "mermaid").stdout.splitlines()
+    assert drawn[0] == "flowchart LR"
+    assert any('["to text<br/>' in line for line in drawn)
+    assert info(tmp_path, PROGRAM, "--graph", "svg").stdout.startswith("<svg ")

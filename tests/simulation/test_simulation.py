@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.seeds import IN_CI
 from tests.simulation.faults import FAULTS
 from tests.simulation.programs import PROGRAMS
 from tests.simulation.simulation import simulate, simulate_calm, simulate_damage, simulate_fault
 
-SEEDS = int(os.environ.get("MILLRACE_SIMULATION_SEEDS", "1000"))
+SEEDS = int(os.environ.get("MILLRACE_SIMULATION_SEEDS", "500" if IN_CI else "1000"))
 BLOCK = 50
 DAMAGED = 300
 ENOUGH = 200

@@ -30,7 +30,7 @@ from millrace.table.expressions import (
 from millrace.table.planner.plan import Options
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.udf import AggregateFunction, TableAggregateFunction, udaf, udf, udtaf, udtf
-from millrace.table.values.pandas_frames import remaining
+from millrace.table.values.arrow_tables import remaining
 from millrace.table.window import Over, Session, Slide, Tumble
 from millrace.testing.local import run_locally
 

@@ -31,7 +31,12 @@ class _PlanFoundError(BaseException):
 @program_options
 @refusing(OF_INFO)
 @click.option("--document", is_flag=True, hidden=True, help="The job as the document that REST answers are made of.")
-def info(program: ProgramOptions, document: bool) -> None:
+@click.option(
+    "--graph",
+    type=click.Choice(["svg", "mermaid"]),
+    help="The plan as a picture instead: SVG, or text that GitHub and other tools of Markdown show as one.",
+)
+def info(program: ProgramOptions, document: bool, graph: str | None) -> None:
     """Print the plan (JSON, as Flink's) of the first job that a program would run.
 
     The program runs up to its execute(). What it prints goes to standard error.
@@ -42,7 +47,7 @@ def info(program: ProgramOptions, document: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="millrace-ship-") as directory:
         settings = run_settings(program, found, directory)
         try:
-            plan = _plan(found, settings, program.pyflink, _document if document else _of_flink)
+            plan = _plan(found, settings, program.pyflink, _document if document else _PLANS[graph])
         except Exception as error:
             explained = report(error)
             click.echo(explained.text, err=True)
@@ -54,6 +59,23 @@ def info(program: ProgramOptions, document: bool) -> None:
 
 def _of_flink(submission: Submission) -> str:
     return submission.plan()
+
+
+def _svg(submission: Submission) -> str:
+    from millrace.graph.picture import of_plan_json
+    from millrace.util.drawing.svg import svg
+
+    return svg(of_plan_json(submission.plan()), "plan of the program")
+
+
+def _mermaid(submission: Submission) -> str:
+    from millrace.graph.picture import of_plan_json
+    from millrace.util.drawing.mermaid import mermaid
+
+    return mermaid(of_plan_json(submission.plan()))
+
+
+_PLANS: dict[str | None, Callable[[Submission], str]] = {None: _of_flink, "svg": _svg, "mermaid": _mermaid}
 
 
 def _document(submission: Submission) -> str:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from millrace.cli.progress import Progress
 from millrace.common.jobs.job_status import JobStatus
 from millrace.spark.jobs.listeners import EpochDone, JobListener, JobStarted, PlainListener, Restarting, Restored
 
-if TYPE_CHECKING:
-    from millrace.cli.screen import Screen
-
 REFRESH_SECONDS = 0.25
+
+
+class Screen(Protocol):
+    """Where a line stays at its place and changes, and others scroll: a terminal, the output of a cell."""
+
+    def show(self, line: str | None) -> None:
+        """Replace the line that changes; None takes it away."""
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
 
 
 class JobWatch:

@@ -487,6 +487,23 @@ class DataStream(_NodeHandle):
         with iterator:
             return [value for _, value in zip(range(limit), iterator)]
 
+    def live(self, rows: int = 20, seconds: float | None = None) -> None:
+        """Run the stream in a notebook, without the sinks of its program, and show its newest elements, in place, until
+        it ends or the cell is interrupted. PyFlink has nothing like it.
+
+        :param rows: how many are shown.
+        :param seconds: after which the job is cancelled; None: as long as it runs.
+        """
+        from millrace.notebook.live import watch_stream
+
+        watch_stream(self, rows, seconds)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the operators, and the first elements if the stream has an end."""
+        from millrace.notebook.previews import stream_html
+
+        return stream_html(self)
+
     def cache(self) -> CachedDataStream:
         """Keep the elements when a job computes them first, so that later jobs of this environment read them.
 

@@ -35,6 +35,7 @@ from millrace.table.settings.table_config import TableConfig
 from millrace.table.statement_runners.statements import execute_statement, insert_plans, query_plan
 from millrace.table.statement_set import StatementSet
 from millrace.table.table import Table
+from millrace.table.values.arrow_tables import scan_of_arrow
 from millrace.table.values.elements import values_of
 from millrace.table.values.pandas_frames import scan_of_pandas
 from millrace.table.values.problems import problem
@@ -106,6 +107,20 @@ class TableEnvironment:
         :param splits_num: in how many parts it is read.
         """
         return Table(scan_of_pandas(pdf, schema, splits_num, self._session), self)
+
+    def from_arrow(self, data: Any, schema: Any = None, splits_num: int = 1) -> Table:
+        """A table of whatever gives an Arrow stream: a ``pyarrow.Table``, a frame of polars, a relation of DuckDB.
+        PyFlink has nothing like it.
+
+        :param schema: a ROW type, names of columns, or types; default: those of the data.
+        :param splits_num: in how many parts it is read.
+        :raises TypeError: it gives none.
+        """
+        return Table(scan_of_arrow(data, schema, splits_num, self._session), self)
+
+    def from_polars(self, frame: Any, schema: Any = None, splits_num: int = 1) -> Table:
+        """A table of a ``polars.DataFrame`` or, computed now, a ``LazyFrame``; as ``from_arrow``."""
+        return self.from_arrow(frame.collect() if hasattr(frame, "collect") else frame, schema, splits_num)
 
     def from_spark(self, frame: DataFrame) -> Table:
         """A table of a Spark DataFrame, in batch mode. PyFlink has nothing like it."""

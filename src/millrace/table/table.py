@@ -34,12 +34,15 @@ from millrace.table.sql.binding.dispatch import bind, bind_condition
 from millrace.table.sql.binding.queries.aggregates import sort_key
 from millrace.table.sql.binding.queries.grouped import has_aggregate
 from millrace.table.table_pipeline import TablePipeline
+from millrace.table.values.arrow_tables import arrow_of
 from millrace.table.values.pandas_frames import frame_of
 from millrace.table.values.problems import problem
 from millrace.util.fallback import installed, older_method, takes_older_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from millrace.table.catalogs.schemas import ResolvedSchema
@@ -357,10 +360,42 @@ class Table(_Query, _Rows):
         with result.collect():
             return frame_of(self._plan.schema, result._batches, self._t_env._session.zone)
 
+    def to_arrow(self) -> pa.Table:
+        """All rows as columns of Arrow; of a changing table what is left at the end. PyFlink has nothing like it.
+
+        TIMESTAMP_LTZ becomes a time with the session's zone.
+        """
+        result = self.execute()
+        with result.collect():
+            return arrow_of(self._plan.schema, result._batches, self._t_env._session.zone)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same as a frame of polars, which must be installed. PyFlink has nothing like it."""
+        import polars
+
+        return polars.DataFrame(self.to_arrow())
+
     def to_spark(self) -> DataFrame:
         """The table as a Spark DataFrame, in batch mode. PyFlink has nothing like it."""
         frame: DataFrame = self._t_env._session.engine.to_spark(self._plan, self._t_env._session)
         return frame
+
+    def live(self, rows: int = 20, seconds: float | None = None) -> None:
+        """Run the query in a notebook and show its newest rows, in place, until it ends or the cell is interrupted.
+        PyFlink has nothing like it.
+
+        :param rows: how many are shown.
+        :param seconds: after which the job is cancelled; None: as long as it runs.
+        """
+        from millrace.notebook.live import watch_table
+
+        watch_table(self, rows, seconds)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the columns, the plan, and the first rows if the query has an end."""
+        from millrace.notebook.previews import table_html
+
+        return table_html(self)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan as text."""

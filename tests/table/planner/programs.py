@@ -19,7 +19,7 @@ from millrace.table.planner.plan import Options
 from millrace.table.planner.run import options_of, surroundings_of
 from millrace.table.planner.streaming import add_to_program
 from millrace.table.statement_runners.statements import insert_plans
-from millrace.table.values.pandas_frames import remaining
+from millrace.table.values.arrow_tables import remaining
 from millrace.testing.local import run_locally
 
 INT, BIGINT, STRING = t.IntType(), t.BigIntType(), t.string()

@@ -13,7 +13,7 @@ import pytest
 from millrace.common.types import Row, RowKind
 from millrace.table import DataTypes as D
 from millrace.table import TableEnvironment
-from millrace.table.values.pandas_frames import remaining
+from millrace.table.values.arrow_tables import remaining
 
 Point = namedtuple("Point", "x y")
 

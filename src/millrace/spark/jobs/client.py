@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.util import InheritableThread
@@ -88,16 +89,22 @@ class LocalJobClient(JobClient):
 
     def wait(self) -> JobExecutionResult:
         """The result. Ctrl-C cancels the job, waits for its end and goes on as KeyboardInterrupt."""
-        try:
+        with self.ended_by_ctrl_c():
             while self._thread.is_alive():
                 self._thread.join(POLL_SECONDS)
+        result = self._result.result()
+        self.when_waited(result)
+        return result
+
+    @contextmanager
+    def ended_by_ctrl_c(self) -> Iterator[None]:
+        """While the user waits for the job, Ctrl-C, or an interrupted cell of a notebook, is the end of it."""
+        try:
+            yield
         except KeyboardInterrupt:
             self._stop()
             self._thread.join()
             raise
-        result = self._result.result()
-        self.when_waited(result)
-        return result
 
     def discard(self) -> None:
         """The rest is not wanted: cancel if the job still runs, and wait for its end."""

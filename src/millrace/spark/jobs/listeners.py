@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -121,3 +122,14 @@ def set_listener_factory(factory: Callable[[], JobListener]) -> None:
 def get_listener() -> JobListener:
     """The listener for one job."""
     return _make_listener()
+
+
+@contextmanager
+def listened_by(factory: Callable[[], JobListener]) -> Iterator[None]:
+    """Jobs that start inside have such listeners."""
+    before = _make_listener
+    set_listener_factory(factory)
+    try:
+        yield
+    finally:
+        set_listener_factory(before)

@@ -212,7 +212,8 @@ class SparkJobClient(LocalJobClient):
         parts = self.runner.collected
         while True:
             try:
-                part = parts.get(timeout=POLL_SECONDS)
+                with self.ended_by_ctrl_c():
+                    part = parts.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 if self._result.done() and parts.empty():
                     break

@@ -47,8 +47,9 @@ class BatchJobClient(LocalJobClient):
 
     def outcome(self) -> Any:
         """What ``work`` has returned. Waits for it, and raises what it has raised."""
-        while not self._result.done():
-            self._thread.join(POLL_SECONDS)
+        with self.ended_by_ctrl_c():
+            while not self._result.done():
+                self._thread.join(POLL_SECONDS)
         self._result.result()
         return self._outcome
 

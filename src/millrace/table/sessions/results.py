@@ -55,7 +55,11 @@ def sink_result(plans: Sequence[Rel], client: Any, counts: Callable[[], Sequence
 
 
 def _wait(client: JobClient, timeout: float | None) -> None:
-    client.get_job_execution_result().result(timeout)
+    try:
+        client.get_job_execution_result().result(timeout)
+    except KeyboardInterrupt:  # as execute() of a stream program
+        client.cancel().result()
+        raise
 
 
 def settled(result: TableResult, session: Session) -> TableResult:

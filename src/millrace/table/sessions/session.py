@@ -47,8 +47,8 @@ class Session:
         self.streams = streams
         self.config = TableConfig(Configuration(settings.get_configuration()), streams._configuration)
         name, database = settings.get_built_in_catalog_name(), settings.get_built_in_database_name()
-        self.catalogs = CatalogManager(name, GenericInMemoryCatalog(name, database))
-        self.functions = Functions(self.catalogs)
+        self.catalogs: CatalogManager = CatalogManager(name, GenericInMemoryCatalog(name, database))
+        self.functions: Functions = Functions(self.catalogs)
         self.connectors = Connectors(EVERYWHERE)
         self.unexecuted: list[Sink] = []
 

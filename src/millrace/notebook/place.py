@@ -1,0 +1,42 @@
+"""A place in the output of a cell whose content is replaced; without a notebook, nothing or a terminal's lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+REFRESH_SECONDS = 0.1
+"""at least between two changes of what is seen"""
+
+
+class Place:
+    """Shows one thing at a time.
+
+    :param clock: seconds that never go backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._handle: Any = None
+        self._last = float("-inf")
+
+    def show(self, html: Callable[[], str], text: Callable[[], str], last: bool = False) -> bool:
+        """Replace what is shown, unless that was done just now.
+
+        :param html: makes what notebooks show; ``text`` what other places show.
+        :param last: it must be seen.
+        :returns: whether it was done.
+        """
+        now = self._clock()
+        if not last and now - self._last < REFRESH_SECONDS:
+            return False
+        from IPython.display import display
+
+        self._last = now
+        content = {"text/html": html(), "text/plain": text()}
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(content, raw=True)
+        return True

@@ -1,0 +1,183 @@
+"""Tables and Arrow: what has columns in memory becomes a table, and a result becomes columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from millrace.common.types import Row, RowKind
+from millrace.graph.origin import user_origin
+from millrace.relational import types as t
+from millrace.relational.arrow import arrow_type
+from millrace.relational.nodes import Field, Scan, Schema
+from millrace.relational.python_rows import python_rows
+from millrace.relational.rows import Rows
+from millrace.relational.values import to_arrow
+from millrace.relational.zones import standard_name
+from millrace.table.values.arrow_types import from_arrow_type
+from millrace.table.values.problems import problem
+
+if TYPE_CHECKING:
+    from millrace.table.sessions.session import Session
+
+_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
+"""SQL has no numbers without a sign"""
+
+
+def scan_of_arrow(data: Any, schema: Any, parts: int, session: Session) -> Scan:
+    """The rows of whatever gives an Arrow stream as a source.
+
+    :raises TypeError: it gives none.
+    """
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if not isinstance(data, pa.Table):
+        if not hasattr(data, "__arrow_c_stream__"):
+            raise TypeError(
+                f"from_arrow takes a pyarrow.Table, a RecordBatch, or anything with __arrow_c_stream__ (a frame of "
+                f"polars, a relation of DuckDB), not {type(data).__name__}"
+            )
+        data = pa.RecordBatchReader.from_stream(data).read_all()
+    return scan_of_table(_known(data), schema, parts, session, "*anonymous_arrow*")
+
+
+def _known(found: pa.Table) -> pa.Table:
+    """With the types that tables have: those of the newer layouts of Arrow mean the same."""
+    columns = [_values(column) for column in found.columns]
+    wanted = [_known_type(column.type) for column in columns]
+    return pa.Table.from_arrays([column.cast(kind) for column, kind in zip(columns, wanted)], names=found.column_names)
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without a dictionary; Arrow does not look up those of texts of the newer layout."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = _known_type(column.type.value_type)
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
+
+
+def _known_type(kind: pa.DataType) -> pa.DataType:
+    if kind in _WIDER:
+        return _WIDER[kind]
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(_known_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_known_type(field.type)) for field in kind])
+    return kind
+
+
+def scan_of_table(found: pa.Table, schema: Any, parts: int, session: Session, name: str) -> Scan:
+    """Columns in memory as a source.
+
+    :param schema: a ROW type, names of columns, types of columns, or None.
+    :param parts: how many are read side by side.
+    """
+    from millrace.connectors.tables.values import ValuesSource
+
+    found = found.combine_chunks()
+    columns = _columns(found, schema)
+    zone = session.config.get_local_timezone()
+    arrays = [_as(column, field, zone) for column, field in zip(found.columns, columns)]
+    size = max(1, -(-found.num_rows // max(1, parts)))
+    batches = pa.Table.from_arrays(arrays, names=[f"c{index}" for index in range(len(arrays))]).to_batches(size)
+    return Scan(("default_catalog", "default_database", name), columns, ValuesSource(tuple(batches)))
+
+
+def _columns(found: pa.Table, schema: Any) -> Schema:
+    names = [str(name) for name in found.column_names]
+    kinds = [from_arrow_type(column.type) for column in found.columns]
+    if isinstance(schema, t.RowType):
+        names, kinds = schema.names, schema.field_types()
+    elif isinstance(schema, t.DataType):
+        names, kinds = names, [schema]
+    elif schema and all(isinstance(each, str) for each in schema):
+        names = list(schema)
+    elif schema:
+        kinds = list(schema)
+    given = len(names) if len(names) != found.num_columns else len(kinds)
+    if not len(names) == len(kinds) == found.num_columns:
+        raise problem(f"the frame has {found.num_columns} columns, and the schema {given}")
+    return tuple(Field(name, kind) for name, kind in zip(names, kinds))
+
+
+def _as(column: pa.ChunkedArray, field: Field, zone: str) -> pa.Array:
+    """A column in the form that plans have for its type; times without zone mean the session's where the type wants
+    one."""
+    wanted = arrow_type(field.type)
+    if pa.types.is_string(wanted) and _is_number(column.type):
+        raise RuntimeError(
+            f"{user_origin()}: cannot convert the Series of column '{field.name}' ({column.type}) to {field.type}: "
+            f"Expected a string or bytes dtype, got {column.type}"
+        )
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    if array.type == wanted:
+        return array
+    try:
+        if pa.types.is_timestamp(array.type) and pa.types.is_timestamp(wanted):
+            return _timestamps(array, wanted, zone)
+        return array.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return to_arrow(array.to_pylist(), field.type)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _timestamps(array: pa.Array, wanted: pa.DataType, zone: str) -> pa.Array:
+    import pyarrow.compute as pc
+
+    micros = array.cast(pa.timestamp("us", array.type.tz), safe=False)
+    if wanted.tz is not None and array.type.tz is None:
+        return pc.assume_timezone(micros, standard_name(zone)).cast(wanted)
+    if wanted.tz is None and array.type.tz is not None:
+        return pc.local_timestamp(micros)
+    return micros.cast(wanted)
+
+
+def columns_of(schema: Schema, batches: Iterable[Rows]) -> tuple[list[pa.Array | pa.ChunkedArray], int]:
+    """What is left of a table after all changes: its columns and how many rows they have."""
+    found = list(batches)
+    if all(batch.adds().all() for batch in found):
+        parts = [batch.columns for batch in found]
+        return [
+            pa.chunked_array([part[index] for part in parts], arrow_type(field.type))
+            for index, field in enumerate(schema)
+        ], sum(map(len, found))
+    left = remaining(row for batch in found for row in python_rows(batch, schema))
+    return [to_arrow([row[index] for row in left], field.type) for index, field in enumerate(schema)], len(left)
+
+
+def arrow_of(schema: Schema, batches: Iterable[Rows], zone: str) -> pa.Table:
+    """The same as one table; TIMESTAMP_LTZ as times with the zone."""
+    columns, _ = columns_of(schema, batches)
+    shown = [
+        column.cast(pa.timestamp(column.type.unit, standard_name(zone)))
+        if isinstance(field.type, t.LocalZonedTimestampType)
+        else column
+        for column, field in zip(columns, schema)
+    ]
+    return pa.Table.from_arrays(shown, names=[field.name for field in schema])
+
+
+def remaining(rows: Iterable[Row]) -> Sequence[Row]:
+    """The rows that a changelog leaves."""
+    kept: dict[int, Row] = {}
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        # By their text, since values may be lists and dicts.
+        same = places.setdefault(repr(list(row)), [])
+        if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER):
+            kept[place] = row
+            same.append(place)
+        else:
+            del kept[same.pop()]
+    return list(kept.values())

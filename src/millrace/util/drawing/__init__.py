@@ -1,0 +1,1 @@
+"""Pictures of graphs: boxes and arrows as SVG, and as text for Mermaid."""
