@@ -33,6 +33,7 @@ _FIXED = ("PYTHONHASHSEED", "OMP_NUM_THREADS")
 _ANSWER_SECONDS = 60.0
 """How long Spark's command waits for a daemon that still imports."""
 _LOOK_SECONDS = 0.01
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _MAX_BYTES = 16 * 1024 * 1024
 
 
@@ -145,31 +146,44 @@ _begun_with: list[socket.socket] = []
 
 def hand_over(waiting: int) -> bool:
     """Give a daemon that waits, or still imports, this process's place: whether it took it, and has ended by now."""
+    # A signal of this moment waits until this process knows whom to tell.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        connection = _connected(waiting)
-        connection.settimeout(_ANSWER_SECONDS)
-        told = {
-            "python": sys.executable,
-            "environment": dict(os.environ),
-            "folder": os.getcwd(),
-            "words": sys.argv,
-            "path": sys.path,
-        }
-        message = json.dumps(told).encode()
-        socket.send_fds(connection, [len(message).to_bytes(8, "big")], [0, 1, 2])
-        connection.sendall(message)
-        if _exactly(connection, 1) != b"+":
-            return False
-        daemon = int.from_bytes(_exactly(connection, 8), "big")
+        connection, daemon = _given(waiting)
+        for number in _SIGNALS:
+            signal.signal(number, lambda number, _: _tell(daemon, number))
     except (OSError, EOFError):
         return False  # nobody waits: this process becomes the daemon
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, lambda number, _: _tell(daemon, number))
-    connection.settimeout(None)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     with contextlib.suppress(OSError):
         while connection.recv(1):
             pass
     return True
+
+
+def _given(waiting: int) -> tuple[socket.socket, int]:
+    """The connection to the daemon that has this process's place, and its number.
+
+    :raises OSError, EOFError: it has not.
+    """
+    connection = _connected(waiting)
+    connection.settimeout(_ANSWER_SECONDS)
+    told = {
+        "python": sys.executable,
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "words": sys.argv,
+        "path": sys.path,
+    }
+    message = json.dumps(told).encode()
+    socket.send_fds(connection, [len(message).to_bytes(8, "big")], [0, 1, 2])
+    connection.sendall(message)
+    if _exactly(connection, 1) != b"+":
+        raise EOFError("it does not fit")
+    daemon = int.from_bytes(_exactly(connection, 8), "big")
+    connection.settimeout(None)
+    return connection, daemon
 
 
 def _connected(waiting: int) -> socket.socket:
