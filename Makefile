@@ -20,6 +20,7 @@ COUNT ?= 2000
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.millrace-installed
+DOCS := $(VENV)/.millrace-docs
 ARCHIVE := $(VENV)/.millrace-prepared
 
 # $(error) instead of a failing command: the user sees one line and not make's own on top of it. JAVA_HOME is handed
@@ -35,7 +36,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist tpc
+.PHONY: docs gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -61,6 +62,17 @@ test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and 
 	$(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 
 check: lint unit ## lint, types and the tests that need no Java: in less than a minute
+
+gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
+	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)
+
+docs: java venv $(DOCS) ## the documentation site, in site/: open site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site/index.html"
+
+$(DOCS): pyproject.toml | venv
+	@echo "Installing what the documentation site is built with"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
 
 lint: venv ## ruff and mypy --strict
 	$(BIN)/ruff check .

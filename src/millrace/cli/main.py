@@ -6,6 +6,7 @@ import click
 
 from millrace.cli.cdc import cdc
 from millrace.cli.cluster.command import cluster
+from millrace.cli.demo.command import demo
 from millrace.cli.doctor.command import doctor
 from millrace.cli.gateway.command import sql_gateway
 from millrace.cli.history.command import history_server
@@ -53,6 +54,7 @@ main.add_command(state)
 main.add_command(prepare)
 main.add_command(doctor)
 main.add_command(new)
+main.add_command(demo)
 main.add_command(cdc)
 main.add_command(cluster)
 main.add_command(session)

@@ -539,7 +539,7 @@ class KeyedStream(DataStream):
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
         """Run the program and give a row of key and element, ``Row(f0=key, f1=element)``, for each element."""
-        pairs = self.process(WithKey())
+        pairs = self.process(WithKey()).set_parallelism(1)  # as the end of what is collected: elements keep their order
         try:
             return pairs.execute_and_collect(job_execution_name, limit)
         finally:

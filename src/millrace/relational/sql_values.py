@@ -57,11 +57,11 @@ def timestamp_to_sql(value: dt.datetime) -> int:
 
 
 def instant_to_sql(value: dt.datetime) -> int:
-    return timestamp_to_sql(value) + _zone()
+    return timestamp_to_sql(value) + t.LocalZonedTimestampType.EPOCH_ORDINAL
 
 
 def instant_from_sql(micros: int) -> dt.datetime:
-    return _local(micros - _zone())
+    return _local(micros - t.LocalZonedTimestampType.EPOCH_ORDINAL)
 
 
 def zoned_to_sql(value: dt.datetime) -> tuple[int, int]:

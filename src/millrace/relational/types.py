@@ -5,8 +5,10 @@ Types are values: equal when class, parameters and nullability are equal, never 
 
 from __future__ import annotations
 
+import calendar
 import copy
 import enum
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -251,7 +253,12 @@ class TimestampType(_Precise):
 
 
 class LocalZonedTimestampType(_Precise):
-    """An instant, shown in the zone of the session. Kept to the microsecond."""
+    """An instant, shown in the zone of the session. Kept to the microsecond.
+
+    :cvar EPOCH_ORDINAL: the machine's zone at the epoch in microseconds, which ``to_sql_type`` adds, as in PyFlink.
+    """
+
+    EPOCH_ORDINAL = calendar.timegm(time.localtime(0)) * 1_000_000
 
     @classmethod
     def type_name(cls) -> str:
@@ -316,6 +323,9 @@ class YearMonthIntervalType(AtomicType):
     def parameters(self) -> tuple[Any, ...]:
         return self._resolution, self._precision
 
+    def __repr__(self) -> str:  # as PyFlink's, without the units
+        return f"{type(self).__name__}({str(self._nullable).lower()})"
+
     def sql(self) -> str:
         unit = self._resolution.name.replace("_", " ")
         return "INTERVAL MONTH" if unit == "MONTH" else "INTERVAL " + unit.replace("YEAR", f"YEAR({self._precision})")
@@ -363,6 +373,9 @@ class DayTimeIntervalType(AtomicType):
     def parameters(self) -> tuple[Any, ...]:
         return self._resolution, self._day_precision, self._fractional_precision
 
+    def __repr__(self) -> str:  # as PyFlink's, without the units
+        return f"{type(self).__name__}({str(self._nullable).lower()})"
+
     def sql(self) -> str:
         unit = self._resolution.name.replace("_", " ")
         if unit.startswith("DAY"):
@@ -399,6 +412,9 @@ class ListViewType(DataType):
 
     def parameters(self) -> tuple[Any, ...]:
         return (self._element_type,)
+
+    def __repr__(self) -> str:
+        return f"ListViewType({self._element_type!r})"
 
     def sql(self) -> str:
         return f"LIST_VIEW<{self._element_type}>"
@@ -437,6 +453,9 @@ class MapViewType(DataType):
 
     def parameters(self) -> tuple[Any, ...]:
         return self._key_type, self._value_type
+
+    def __repr__(self) -> str:
+        return f"MapViewType({', '.join(map(repr, self.parameters()))})"
 
     def sql(self) -> str:
         return f"MAP_VIEW<{self._key_type}, {self._value_type}>"

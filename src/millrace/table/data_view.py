@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 __all__ = ["DataView", "ListView", "MapView"]
@@ -48,6 +48,41 @@ class ListView(DataView, Generic[T]):
         return iter(self.get())
 
 
+class _Entries(Collection[T]):
+    """What a map has, in one of three forms."""
+
+    def __init__(self, entries: dict[Any, Any], form: Callable[[Any], T]) -> None:
+        self._entries = entries
+        self._form = form
+
+    def __iter__(self) -> _RemovingIterator[T]:
+        return _RemovingIterator(self._entries, self._form)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, value: object) -> bool:
+        return any(each == value for each in self)
+
+
+class _RemovingIterator(Iterator[T]):
+    """Goes through the keys that a map had at first, and can take the last one out."""
+
+    def __init__(self, entries: dict[Any, Any], form: Callable[[Any], T]) -> None:
+        self._entries = entries
+        self._form = form
+        self._keys = iter(list(entries))
+        self._last: list[Any] = []
+
+    def __next__(self) -> T:
+        self._last[:] = [next(self._keys)]
+        return self._form(self._last[0])
+
+    def remove(self) -> None:
+        """:raises IndexError: nothing has come, or it was taken out already."""
+        del self._entries[self._last.pop()]
+
+
 class MapView(DataView, Generic[K, V]):
     """A dict. In memory here; the runtime puts one in its place that reads and writes state."""
 
@@ -72,13 +107,14 @@ class MapView(DataView, Generic[K, V]):
         return key in self._dict
 
     def items(self) -> Iterable[tuple[K, V]]:
-        return self._dict.items()
+        """Iterators of items, keys and values have ``remove()``, which takes what came last out of the map."""
+        return _Entries(self._dict, lambda key: (key, self._dict[key]))
 
     def keys(self) -> Iterable[K]:
-        return self._dict.keys()
+        return _Entries(self._dict, lambda key: key)
 
     def values(self) -> Iterable[V]:
-        return self._dict.values()
+        return _Entries(self._dict, lambda key: self._dict[key])
 
     def is_empty(self) -> bool:
         return not any(True for _ in self.keys())

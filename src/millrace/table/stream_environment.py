@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from millrace.common.configuration import Configuration
 from millrace.common.typeinfo import TypeInformation
 from millrace.table.descriptions.schema import Schema
 from millrace.table.environment import TableEnvironment
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.sessions.stream_columns import stream_scan
 from millrace.table.settings.changelog_mode import ChangelogMode
-from millrace.table.settings.environment_settings import EnvironmentSettings
+from millrace.table.settings.environment_settings import MODE, EnvironmentSettings
 from millrace.table.table import Table
 from millrace.util.fallback import takes_older_arguments
 
@@ -31,7 +32,7 @@ class StreamTableEnvironment(TableEnvironment):
     ) -> StreamTableEnvironment:
         from millrace.datastream import StreamExecutionEnvironment
 
-        settings = environment_settings or EnvironmentSettings.in_streaming_mode()
+        settings = environment_settings or _mode_of(stream_execution_environment)
         environment = stream_execution_environment or StreamExecutionEnvironment(settings.get_configuration())
         return StreamTableEnvironment(settings, environment)
 
@@ -84,3 +85,10 @@ class StreamTableEnvironment(TableEnvironment):
         found = self._session.engine.to_data_stream(table._plan, self._session, **how)
         assert found is not None, "a Table does not end in a sink"
         return found
+
+
+def _mode_of(environment: StreamExecutionEnvironment | None) -> EnvironmentSettings:
+    """The mode that was set in the environment."""
+    configured = Configuration() if environment is None else environment._configuration
+    batch = configured.get_string(MODE, "STREAMING").upper() == "BATCH"
+    return EnvironmentSettings.in_batch_mode() if batch else EnvironmentSettings.in_streaming_mode()

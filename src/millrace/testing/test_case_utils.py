@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from typing import Any, ClassVar
 
-from millrace.common import JobExecutionResult
+from millrace.common import Configuration, JobExecutionResult
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
 from millrace.table.stream_environment import StreamTableEnvironment
@@ -27,6 +27,8 @@ __all__ = [
 
 _UUID = re.compile(r"[a-z0-9]{8}(-[a-z0-9]{4}){3}-[a-z0-9]{12}")
 _PARALLELISM = 2
+_EVERY_CHANGE = "millrace.table.aggregate.every-change"
+"""tests look at the changes of aggregates, of which Flink shows one for each row"""
 
 
 def exec_insert_table(table: Any, table_path: str) -> JobExecutionResult:
@@ -120,7 +122,7 @@ class PyFlinkBatchTestCase(PyFlinkITTestCase):
 
 
 def _environment(mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-    env = StreamExecutionEnvironment.get_execution_environment()
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration().set_string(_EVERY_CHANGE, "true"))
     env.set_parallelism(_PARALLELISM)
     env.set_runtime_mode(mode)
     return env

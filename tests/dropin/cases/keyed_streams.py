@@ -40,3 +40,12 @@ def collecting_a_keyed_stream_gives_keys_too() -> None:
     """A keyed stream that is collected itself gives a row of the key and the element."""
     stream = _environment().from_collection([1, 2], Types.INT()).key_by(lambda each: each % 2, Types.INT())
     assert sorted(elements(stream), key=str) == [Row(f0=0, f1=2), Row(f0=1, f1=1)]
+
+
+def a_keyed_stream_is_collected_in_the_order_of_its_elements() -> None:
+    """Also where its environment has more subtasks than one."""
+    env = _environment()
+    env.set_parallelism(4)
+    words = [f"w{number}" for number in range(12)]
+    stream = env.from_collection(words, Types.STRING()).key_by(lambda each: each, Types.STRING())
+    assert elements(stream) == [Row(f0=each, f1=each) for each in words]

@@ -164,3 +164,11 @@ def what_is_wrong_in_sql_is_an_error_of_java() -> None:
         t_env.from_path("nowhere")
     with raises(Py4JJavaError, "No module with name 'x' exists"):
         t_env.unload_module("x")
+
+
+def a_bundle_limits_what_a_pandas_function_is_given() -> None:
+    """python.fn-execution.bundle.size counts for frames, too."""
+    t_env = _environment(**{"python.fn-execution.bundle.size": "2"})
+    sizes = udf(lambda series: series * 0 + len(series), result_type="BIGINT", func_type="pandas")
+    found = _rows(t_env.from_elements([(number,) for number in range(4)], ["a"]).select(sizes(col("a"))))
+    assert max(row[0] for row in found) <= 2

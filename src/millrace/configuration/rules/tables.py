@@ -25,6 +25,11 @@ RULES = (
     works("table.exec.source.idle-timeout", _PLANNER),
     works("table.optimizer.agg-phase-strategy table.optimizer.distinct-agg.split.enabled", _PLANNER),
     works("table.optimizer.reuse-sub-plan-enabled table.optimizer.reuse-source-enabled", "relational.rules.sharing"),
+    works(
+        "table.optimizer.join-reorder-enabled",
+        "relational.rules.join_order",
+        "inner joins of tables whose rows are counted (ANALYZE TABLE, heads of Parquet files)",
+    ),
     works("table.exec.async-scalar.*", "runtime.functions.asynchronous", "how asynchronous functions are called"),
     works(
         "table.exec.async-lookup.timeout table.exec.async-lookup.buffer-capacity",
@@ -45,6 +50,7 @@ RULES = (
     works("python.files python.archives python.requirements python.executable", _DEPENDENCIES, "what workers need"),
     works("python.metric.enabled", "runtime.functions.runner", "whether functions may have metrics"),
     works("python.fn-execution.arrow.batch.size", "runtime.functions.vectors", "rows that a vectorized function gets"),
+    works("python.fn-execution.bundle.size", "runtime.functions.vectors", "more rows it never gets"),
     refused(
         "table.exec.legacy-cast-behaviour",
         "casts follow the rules of Flink 1.15 and later; nearest: TRY_CAST",
@@ -111,7 +117,7 @@ RULES = (
     ignored("python.execution-mode python.operator-chaining.enabled", _ONE_PROCESS),
     ignored("python.loopback-server.address", _ONE_PROCESS),
     ignored(
-        "python.fn-execution.bundle.* python.fn-execution.memory.managed python.state.* python.map-state.*",
+        "python.fn-execution.bundle.time python.fn-execution.memory.managed python.state.* python.map-state.*",
         _ONE_PROCESS,
     ),
 )

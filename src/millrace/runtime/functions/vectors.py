@@ -11,6 +11,7 @@ import pyarrow as pa
 
 BATCH_SIZE = "python.fn-execution.arrow.batch.size"
 DEFAULT_BATCH_SIZE = "1000"
+BUNDLE_SIZE = "python.fn-execution.bundle.size"
 
 
 def to_pandas(column: pa.Array) -> Any:
@@ -23,8 +24,9 @@ def to_pandas(column: pa.Array) -> Any:
 
 
 def batch_size(configuration: Mapping[str, str]) -> int:
-    """How many rows a vectorised function is given at a time."""
-    return int(configuration.get(BATCH_SIZE, DEFAULT_BATCH_SIZE))
+    """How many rows a vectorised function is given at a time: never more than a bundle has, if its size is set."""
+    size = int(configuration.get(BATCH_SIZE, DEFAULT_BATCH_SIZE))
+    return min(size, int(configuration.get(BUNDLE_SIZE, size)))
 
 
 def call_vectorized(

@@ -25,11 +25,20 @@ from millrace.spark.java import require_java
 from millrace.spark.sessions import jvm_ahead
 from millrace.spark.sessions.class_archive import archive_options
 from millrace.spark.sessions.families import new_session
-from millrace.spark.sessions.log_files import log_file_path, look_after
+from millrace.spark.sessions.log_files import keep, log_file_path, look_after
 from millrace.spark.sessions.logs import log4j_configuration, quiet_about_lost_jvm, stderr_to
-from millrace.spark.sessions.settings import QUERY_SETTINGS, SessionWishes, all_settings, one_process
+from millrace.spark.sessions.settings import QUERY_SETTINGS, SessionWishes, all_settings, one_machine, one_process
 
-__all__ = ["SessionWishes", "Workplace", "local_session", "log_file_of", "make_session", "one_process", "workplace"]
+__all__ = [
+    "SessionWishes",
+    "Workplace",
+    "local_session",
+    "log_file_of",
+    "make_session",
+    "one_machine",
+    "one_process",
+    "workplace",
+]
 
 
 @dataclass(frozen=True)
@@ -57,12 +66,21 @@ def local_session(parallelism: int = 2) -> SparkSession:
 def workplace(given: SparkSession | None, wishes: SessionWishes) -> Workplace:
     """The given session, else the active one, else a new one; with settings of our own that don't touch the user's."""
     parent = given or SparkSession.getActiveSession() or _shared or make_session(wishes)
+    _settle_python(parent.sparkContext)
     session = new_session(parent)
     for key, value in QUERY_SETTINGS.items():
         session.conf.set(key, value)
     context = session.sparkContext
     local = one_process(context.master)
     return Workplace(session, local, _log_files.get(context.applicationId))
+
+
+def _settle_python(context: SparkContext) -> None:
+    """Workers on this machine run what this process runs, unless the user has said what: Spark would take any
+    ``python3``, which may lack the packages."""
+    said = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if said is None and one_machine(context.master):
+        context.pythonExec = sys.executable
 
 
 def use_shared(session: SparkSession | None, log_file: str | None) -> None:
@@ -105,10 +123,14 @@ def make_session(wishes: SessionWishes) -> SparkSession:
         # The one way to tell Spark's dashboard where to listen.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.WARNING)  # at INFO it reports every connection that it closes
-    with stderr_to(log_file), own_interrupt_handler():
-        if gateway is not None:
-            SparkContext._ensure_initialized(gateway=gateway)
-        session: SparkSession = builder.getOrCreate()
+    try:
+        with stderr_to(log_file), own_interrupt_handler():
+            if gateway is not None:
+                SparkContext._ensure_initialized(gateway=gateway)
+            session: SparkSession = builder.getOrCreate()
+    except BaseException:
+        keep(log_file)
+        raise
     quiet_about_lost_jvm(session.sparkContext._accumulatorServer)
     _log_files[session.sparkContext.applicationId] = log_file
     if package is not None:

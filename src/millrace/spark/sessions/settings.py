@@ -9,6 +9,7 @@ from millrace.configuration import spark_settings as meant
 from millrace.datastream.settings.dependencies import existing, is_flinks_and_missing
 from millrace.spark import recovery_file
 from millrace.spark.sessions.logs import log4j_path
+from millrace.util.passing_folder import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,21 @@ def all_settings(master: str, log_file: str, wishes: SessionWishes, java_options
     return {
         "spark.master": master,
         "spark.app.name": configuration.get("pipeline.name", "millrace"),
-        **session_settings(master, log_file, wishes, java_options),
+        **session_settings(master, log_file, wishes, java_options, recovery_file.scratch() or scratch_folder()),
         **meant.spark_settings(configuration, meant.Target(master, wishes.parallelism)),
         **{key: str(value) for key, value in configuration.items() if key.startswith("spark.")},
     }
 
 
-def session_settings(master: str, log_file: str, wishes: SessionWishes, java_options: str) -> dict[str, str]:
-    """What Millrace asks of a session that it makes; the user's own settings come on top."""
+def session_settings(
+    master: str, log_file: str, wishes: SessionWishes, java_options: str, scratch: str
+) -> dict[str, str]:
+    """What Millrace asks of a session that it makes; the user's own settings come on top.
+
+    :param scratch: a folder for what is not needed without the driver: a JVM that is killed leaves its files behind.
+    """
     logging_option = f"-Dlog4j2.configurationFile=file:{log4j_path(log_file)}"
-    java = f"{logging_option} {java_options}".strip()
+    java = f"-Djava.io.tmpdir={scratch} {logging_option} {java_options}".strip()
     on_driver, on_executors = meant.java_options(wishes.configuration, meant.Target(master))
     settings = {
         "spark.ui.showConsoleProgress": "false",
@@ -90,8 +96,7 @@ def session_settings(master: str, log_file: str, wishes: SessionWishes, java_opt
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
-        if (scratch := recovery_file.scratch()) is not None:
-            settings["spark.local.dir"] = scratch  # a JVM that is killed leaves its shuffle files behind
+        settings["spark.local.dir"] = scratch
     configured = [jar for jar in meant.jars(wishes.configuration) if not is_flinks_and_missing(jar)]
     if jars := [*wishes.jars, *(jar if _is_remote(jar) else existing(jar, "pipeline.jars") for jar in configured)]:
         settings["spark.jars"] = ",".join(dict.fromkeys(jars))

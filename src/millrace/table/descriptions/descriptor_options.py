@@ -36,7 +36,24 @@ class OptionsBuilder:
 
 def options_text(options: dict[str, str]) -> str:
     """The options as in WITH (...), without secrets."""
-    return ",\n".join(f"  '{_escaped(key)}' = '{_escaped(value)}'" for key, value in mask_options(options).items())
+    shown = in_javas_order(mask_options(options))
+    return ",\n".join(f"  '{_escaped(key)}' = '{_escaped(value)}'" for key, value in shown.items())
+
+
+def in_javas_order(options: dict[str, str]) -> dict[str, str]:
+    """The options in the order of Java's ``HashMap``, in which Flink prints them."""
+    buckets = 16
+    while len(options) > 0.75 * buckets:
+        buckets *= 2
+    return {key: options[key] for key in sorted(options, key=lambda key: _bucket(key, buckets))}
+
+
+def _bucket(text: str, buckets: int) -> int:
+    found = 0
+    units = text.encode("utf-16-be")
+    for place in range(0, len(units), 2):
+        found = (31 * found + int.from_bytes(units[place : place + 2], "big")) & 0xFFFFFFFF
+    return (found ^ found >> 16) & (buckets - 1)
 
 
 def _escaped(text: str) -> str:

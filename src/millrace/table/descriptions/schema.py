@@ -33,12 +33,18 @@ class Declared:
 
     def __str__(self) -> str:
         if self.expression is not None:
-            return f"`{self.name}` AS [{self.expression}]"
+            return f"`{self.name}` AS {_in_brackets(self.expression)}"
         text = f"`{self.name}` " + (f"[{self.type_text}]" if self.type_text is not None else str(self.type))
         if self.metadata:
-            text += " METADATA" + (f" FROM '{self.metadata_key}'" if self.metadata_key else "")
+            renamed = self.metadata_key not in (None, self.name)
+            text += " METADATA" + (f" FROM '{self.metadata_key}'" if renamed else "")
             text += " VIRTUAL" if self.virtual else ""
         return text
+
+
+def _in_brackets(expression: Expression[Any] | str) -> str:
+    """SQL in brackets; an expression of the Table API is written as it prints."""
+    return f"[{expression}]" if isinstance(expression, str) else str(expression)
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ class Schema:
     def _text(self, columns: Sequence[Declared]) -> str:
         lines = [str(column) for column in columns]
         if self._watermark is not None:
-            lines.append(f"WATERMARK FOR `{self._watermark.column}` AS [{self._watermark.expression}]")
+            lines.append(f"WATERMARK FOR `{self._watermark.column}` AS {_in_brackets(self._watermark.expression)}")
         if self._primary_key is not None:
             names = ", ".join(f"`{name}`" for name in self._primary_key.columns)
             lines.append(f"CONSTRAINT `{self._primary_key.name}` PRIMARY KEY ({names}) NOT ENFORCED")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millrace.common.config_options import ConfigOption
-from millrace.table.descriptions.descriptor_options import Described, OptionsBuilder, options_text
+from millrace.table.descriptions.descriptor_options import Described, OptionsBuilder, in_javas_order, options_text
 from millrace.table.descriptions.schema import Schema
 
 __all__ = ["TableDescriptor", "FormatDescriptor"]
@@ -107,7 +107,7 @@ class FormatDescriptor(Described):
         return dict(self._options)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value}" for key, value in self._options.items())
+        inside = ", ".join(f"{key}={value}" for key, value in in_javas_order(self._options).items())
         return f"{self._format}[{{{inside}}}]"
 
     class Builder(OptionsBuilder):

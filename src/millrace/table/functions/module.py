@@ -52,7 +52,7 @@ class ModuleEntry:
         return self._used
 
     def __repr__(self) -> str:
-        return f"ModuleEntry(name={self._name}, used={self._used})"
+        return f"ModuleEntry{{name='{self._name}', used={str(self._used).lower()}}}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ModuleEntry) and (self._name, self._used) == (other._name, other._used)

@@ -133,7 +133,8 @@ def _user_defined(kind: t.UserDefinedType, name: str | None, where: str) -> Veri
     below = type_verifier(kind.sql_type(), name)
 
     def verify(value: Any) -> None:
-        if getattr(value, "__UDT__", None) != kind:
+        own = getattr(value, "__UDT__", None)
+        if not (isinstance(own, t.UserDefinedType) and own.is_same(kind)):
             raise ValueError(f"{where}{value!r} is not an instance of type {kind!r}")
         below(kind.to_sql_type(value))
 

@@ -54,12 +54,17 @@ class WallClock:
             shown = shown.replace(fold=0)  # it is never shown: what was added to the clock comes later
         return time - _millis(shown.utcoffset())
 
+    def instants(self, times: Ids) -> Ids:
+        """As ``instant``, for many times."""
+        if not self._shifts:
+            return times
+        distinct, places = np.unique(times, return_inverse=True)
+        return np.array([self.instant(each) for each in distinct.tolist()], np.int64)[places]
+
     def column(self, times: Ids, like_attribute: bool) -> pa.Array:
         """Times as a column: of the type of the time attribute, or of TIMESTAMP."""
         if like_attribute and self.zone is not None:
-            distinct, places = np.unique(times, return_inverse=True)
-            instants = np.array([self.instant(each) for each in distinct.tolist()], np.int64)[places]
-            return pa.array(instants * 1000).view(pa.timestamp("us", "UTC"))
+            return pa.array(self.instants(times) * 1000).view(pa.timestamp("us", "UTC"))
         return pa.array(times * 1000).view(pa.timestamp("us"))
 
     @property
@@ -79,8 +84,7 @@ def has_passed(end: int, clock: WallClock, watermark: int) -> bool:
 
 def passed(ends: Ids, clock: WallClock, watermark: int) -> Any:
     """As ``has_passed``, for many windows: numpy Booleans."""
-    distinct, places = np.unique(ends, return_inverse=True)
-    return np.array([has_passed(end, clock, watermark) for end in distinct.tolist()], bool)[places]
+    return np.full(len(ends), True) if watermark == MAX_WATERMARK else clock.instants(ends) - 1 <= watermark
 
 
 def clock_times(column: pa.Array) -> Ids:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from millrace.relational.casting import cast_to
 from millrace.relational.nodes import Field, Project, Rel, Sink
 from millrace.relational.rex import Literal, Ref, Rex
-from millrace.relational.types import DataType, NullType
+from millrace.relational.types import DataType, NullType, UserDefinedType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.block import Block, Environment
 from millrace.table.sql.binding.constants import fold
@@ -90,6 +90,9 @@ def _check_column(
 def _cast(tree: nodes.Node | None, expression: Rex, column: Field, sink: SinkInfo) -> Rex:
     if isinstance(expression, Literal) and expression.value is None and not column.type.is_nullable:
         fail(tree, f"column '{column.name}' of '{sink.path[-1]}' is NOT NULL and must get a value")
+    if isinstance(expression, Ref) and isinstance(expression.type, UserDefinedType):
+        # Its column has the values of its SQL type.
+        expression = Ref(expression.type.sql_type(), expression.index)
     if not fits(expression.type, column.type):
         fail(
             tree,

@@ -1,0 +1,1 @@
+"""The documentation site: pages that are made when it is built."""

@@ -1,0 +1,65 @@
+"""What mkdocs calls while it builds: pages that are made, links that are turned, the order of the pages."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from scripts.site_pages import api, links  # noqa: E402  (mkdocs loads this file by its path)
+
+_TUTORIALS = ("first-steps", "cep-tutorial")
+_REFERENCE = (
+    "cheat-sheet", "configuration", "sql-functions", "pyflink-compatibility", "differences",
+    "rest-differences", "connector-faults", "catalogue", "services", "glossary",
+)  # fmt: skip
+_MIGRATION = ("pyflink", "structured-streaming", "java", "other-libraries")
+_INSIDE = ("architecture", "performance", "open-points")
+
+
+def on_config(config: Any) -> Any:
+    """The order of the pages: the guide's is that of its table."""
+    guide = re.findall(r"^\| \[[^\]]*\]\(([a-z-]+)\.md\)", (ROOT / "docs/guide/README.md").read_text(), re.MULTILINE)
+    decisions = sorted(path.name for path in (ROOT / "docs/adr").glob("0*.md"))
+    config.nav = [
+        {"Home": "index.md"},
+        {"Tutorials": [f"guide/{name}.md" for name in _TUTORIALS]},
+        {"Gallery": "gallery.md"},
+        {"Guide": ["guide/README.md", *(f"guide/{name}.md" for name in guide if name not in _TUTORIALS)]},
+        {"Coming from": [f"migration/{name}.md" for name in _MIGRATION]},
+        {"Reference": [f"{name}.md" for name in _REFERENCE]},
+        {"API": [{title: list(pages)} for title, pages in api.pages().items()]},
+        {
+            "Inside": [
+                *(f"{name}.md" for name in _INSIDE),
+                {"Decisions": ["adr/README.md", *(f"adr/{name}" for name in decisions)]},
+                {"Project": list(links.ROOT_PAGES.values())},
+            ]
+        },
+    ]
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """The pages that are not in docs/: those of the API, and of the repository's first folder."""
+    for pages in api.pages().values():
+        for place, text in pages.items():
+            files.append(File.generated(config, place, content=text))
+    for name, place in links.ROOT_PAGES.items():
+        files.append(File.generated(config, place, content=(ROOT / name).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """A page's links lead to pages of the site."""
+    place = page.file.src_uri
+    if place.startswith("api/"):
+        return markdown
+    at = {there: name for name, there in links.ROOT_PAGES.items()}.get(place, f"docs/{place}")
+    return links.of_site(markdown, at)

@@ -1,0 +1,51 @@
+"""Links of Markdown in the repository, as they are on the site: files that have no page there lose their link."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+ROOT_PAGES = {
+    name: f"project/{name.lower()}" for name in ("CHANGELOG.md", "CONTRIBUTING.md", "DEVELOPERS.md", "SECURITY.md")
+}
+"""pages of the repository's first folder -> where they are on the site"""
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
+_CODE = re.compile(r"(^```.*?^```[^\n]*$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+_RUN = re.compile(r"^<!-- (run|output)\b.*?-->\n", re.MULTILINE)
+
+
+def of_site(markdown: str, page: str) -> str:
+    """The text of a page with links that lead to pages of the site.
+
+    :param page: the page's place in the repository, ``docs/guide/state.md``.
+    """
+    parts = _CODE.split(_RUN.sub("", markdown))
+    # Code, which the pattern finds, stands at the odd places; links may have code in their text.
+    if any("](" in part for part in parts[::2]):
+        markdown = _with_links("".join(_kept(part, number) for number, part in enumerate(parts)), page)
+        return _restored(markdown, parts)
+    return "".join(parts)
+
+
+def _kept(part: str, number: int) -> str:
+    return f"\x00{number}\x00" if number % 2 else part
+
+
+def _restored(markdown: str, parts: list[str]) -> str:
+    return re.sub("\x00(\\d+)\x00", lambda found: parts[int(found[1])], markdown)
+
+
+def _with_links(markdown: str, page: str) -> str:
+    return _LINK.sub(lambda found: _link(found[1], found[2], page), markdown)
+
+
+def _link(text: str, target: str, page: str) -> str:
+    if re.match(r"[a-z]+:|#", target):
+        return f"[{text}]({target})"
+    path, mark, anchor = target.partition("#")
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+    there = ROOT_PAGES.get(place) or (place.removeprefix("docs/") if place.startswith("docs/") else None)
+    if there is None:
+        return text
+    here = ROOT_PAGES.get(page) or page.removeprefix("docs/")
+    return f"[{text}]({posixpath.relpath(there, posixpath.dirname(here) or '.')}{mark}{anchor})"
