@@ -14,6 +14,7 @@ from millrace.cli.info import info
 from millrace.cli.new.command import new
 from millrace.cli.prepare import prepare
 from millrace.cli.run import run, run_application
+from millrace.cli.session.command import session
 from millrace.cli.sql.command import sql
 from millrace.cli.state import state
 from millrace.cli.texts.actions import Actions
@@ -56,4 +57,5 @@ main.add_command(new)
 main.add_command(demo)
 main.add_command(cdc)
 main.add_command(cluster)
+main.add_command(session)
 main.add_command(history_server)

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from millrace.spark.sessions import log_files
-from millrace.spark.sessions.log_files import new_log_file, remove_old
+from millrace.spark.sessions.log_files import log_file_path, remove_old
 
-START = "from millrace.spark.sessions.log_files import new_log_file; path = new_log_file({}); print(path); "
+START = (
+    "from millrace.spark.sessions.log_files import log_file_path, look_after; "
+    "path = log_file_path({}); look_after(path, {}); print(path); "
+)
 
 
 def started(code: str, tmp_path: Path) -> Path:
@@ -25,11 +28,11 @@ def started(code: str, tmp_path: Path) -> Path:
 
 def test_they_lie_where_the_configuration_says(tmp_path: Path) -> None:
     there = tmp_path / "var" / "log"
-    path = Path(new_log_file({"env.log.dir": str(there)}))
+    path = Path(log_file_path({"env.log.dir": str(there)}))
     assert path.parent == there
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(ValueError, match=r"env\.log\.max"):
-        new_log_file({"env.log.max": "-1"})
+        log_file_path({"env.log.max": "-1"})
 
 
 def test_what_is_not_needed_goes_with_the_process(tmp_path: Path) -> None:
@@ -51,7 +54,7 @@ def test_what_an_error_names_stays(tmp_path: Path, ends: str) -> None:
 
 
 def test_logs_of_a_folder_of_the_users_stay(tmp_path: Path) -> None:
-    log = new_log_file({"env.log.dir": str(tmp_path)})
+    log = log_file_path({"env.log.dir": str(tmp_path)})
     log_files._remove_needless(log, os.getpid(), passing=False)
     assert list(tmp_path.iterdir()) == []
     Path(log).write_text("something")

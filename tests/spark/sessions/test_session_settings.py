@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.sessions.session import SessionWishes, session_settings
+from millrace.spark.sessions.settings import SessionWishes, session_settings
 
 LEAN = "-XX:TieredStopAtLevel=1"
 

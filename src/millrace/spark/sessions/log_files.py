@@ -17,11 +17,11 @@ import threading
 import time
 from collections.abc import Mapping
 
-from millrace.configuration.log_limits import DIRECTORY, OLDER_FILES, log_limits
+from millrace.configuration.log_limits import DIRECTORY, log_limits
 from millrace.util.log_rotation import LogLimits, cut
 from millrace.util.processes import is_alive
 
-__all__ = ["keep", "new_log_file", "remove_old"]
+__all__ = ["keep", "log_file_path", "look_after", "remove_old"]
 
 KEPT_SECONDS = 2 * 24 * 3_600.0
 """How long the log of a process that is gone stays, if something is in it."""
@@ -31,27 +31,29 @@ _kept: set[str] = set()
 """logs that an error or a message has named"""
 
 
-def new_log_file(configuration: Mapping[str, str]) -> str:
-    """The path of a fresh log file in ``env.log.dir``, or in the temporary directory. It is kept short while this
-    process lives. In the temporary directory it goes with the process unless something has gone wrong (``keep``),
-    elsewhere if nothing is in it. What processes have left that are gone goes after a while.
+def log_file_path(configuration: Mapping[str, str]) -> str:
+    """A fresh log file in ``env.log.dir``, or in the temporary directory. What others have left goes after a while.
 
     :raises ValueError: the configuration says nonsense about logs.
     """
-    directory, limits = configuration.get(DIRECTORY), log_limits(configuration)
-    passing = directory is None
+    log_limits(configuration)
+    directory = configuration.get(DIRECTORY)
     if directory is None:
-        if OLDER_FILES not in configuration:
-            limits = LogLimits(limits.file_bytes, 1)  # nobody looks after the temporary directory
         directory = tempfile.gettempdir()
     else:
         os.makedirs(directory, exist_ok=True)
     remove_old(directory)
     handle, path = tempfile.mkstemp(prefix=f"millrace-{os.getpid()}-", suffix=".log", dir=os.path.abspath(directory))
     os.close(handle)
-    threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
-    atexit.register(_remove_needless, path, os.getpid(), passing)
     return path
+
+
+def look_after(path: str, configuration: Mapping[str, str]) -> None:
+    """Keep a log file short while this process lives. In the temporary directory it goes with the process unless
+    something has gone wrong (``keep``), elsewhere if nothing is in it."""
+    limits = log_limits(configuration)
+    threading.Thread(target=_keep_short, args=(path, limits), name="millrace-log", daemon=True).start()
+    atexit.register(_remove_needless, path, os.getpid(), DIRECTORY not in configuration)
 
 
 def keep(path: str) -> None:
