@@ -32,7 +32,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 def test_all_has_every_one() -> None:
     (everything,) = extras()["all"]
-    assert set(NAMED.fullmatch(everything)[1].split(",")) == set(extras()) - {"all", "dev", "sql"}
+    assert set(NAMED.fullmatch(everything)[1].split(",")) == set(extras()) - {"all", "dev", "docs", "sql"}
 
 
 def test_every_one_that_is_named_is_there() -> None:
@@ -45,6 +45,6 @@ def test_dev_has_what_extras_need() -> None:
     def names(requirements: list[str]) -> set[str]:
         return {re.split(r"[\[<>=;]", each)[0] for each in requirements}
 
-    all_of_them = {name for extra, needs in extras().items() if extra not in ("all", "dev") for name in names(needs)}
+    all_of_them = {name for extra, needs in extras().items() if extra not in ("all", "dev", "docs") for name in names(needs)}
     # OSS is tested with what is sent only; ipython comes with ipykernel.
     assert all_of_them - names(extras()["dev"]) <= {"ossfs", "ipython"}
