@@ -110,9 +110,16 @@ def start(
         sys.exit(stopped.exit_code if isinstance(stopped, StoppedError) else 130)
 
 
+START_AHEAD = "MILLRACE_START_AHEAD"
+"""The variable that switches it on with ``1``: a driver that is killed still leaves such a JVM behind."""
+
+
 @contextlib.contextmanager
 def spark_ahead(configuration: Mapping[str, str], directory: str) -> Iterator[None]:
     """Let Spark's JVM and the daemon of its workers start while Python imports the program and its packages."""
+    if os.environ.get(START_AHEAD) != "1":
+        yield
+        return
     from millrace.spark.sessions import jvm_ahead
     from millrace.spark.workers import ahead
 
