@@ -24,8 +24,8 @@ _CLASSES = {
     f"{_FLINK}table.catalog.ObjectPath": "millrace.table.catalog:ObjectPath",
     f"{_FLINK}table.module.CoreModule": _HERE + "modules:CoreModule",
 }
-"""Name in Java -> module and name here. A class of Millrace itself serves where its constants and how it is made are the
-same in both languages."""
+"""Name in Java -> module and name here. A class of Millrace itself serves where its constants, and how it is made, are
+the same in both languages."""
 _BY_SIMPLE_NAME = {name.rpartition(".")[2]: name for name in _CLASSES}
 
 

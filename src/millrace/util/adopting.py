@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["Adopting"]
 
@@ -13,12 +13,14 @@ class Adopting:
     PyFlink has classes around objects of Java: ``Catalog(jvm.GenericInMemoryCatalog("c"))``.
     """
 
-    def __new__(cls, *args: Any, **keywords: Any) -> Any:
-        if Adopting in cls.__bases__ and args:
-            return _adopted(cls, *args, **keywords)
-        if (args or keywords) and cls.__init__ is object.__init__:
-            raise TypeError(f"{cls.__name__}() takes no arguments")
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # there it would make every such object an Any
+
+        def __new__(cls, *args: Any, **keywords: Any) -> Any:
+            if Adopting in cls.__bases__ and args:
+                return _adopted(cls, *args, **keywords)
+            if (args or keywords) and cls.__init__ is object.__init__:
+                raise TypeError(f"{cls.__name__}() takes no arguments")
+            return super().__new__(cls)
 
 
 def _adopted(cls: type[Adopting], made: Any) -> Any:
